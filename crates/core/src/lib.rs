@@ -1,0 +1,3 @@
+//! The Wearwell engine.
+
+pub mod trace;
