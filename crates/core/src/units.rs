@@ -1,0 +1,143 @@
+//! The quantities everything else is stated in: page and block numbers, and how full a device is.
+
+use serde::{Deserialize, Serialize};
+
+/// A logical page number, as a layer's user sees it.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lpn(pub u32);
+
+/// A physical page of a medium: `block * pages_per_block + page`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// Marks a logical page that is stored nowhere.
+    pub const NONE: Slot = Slot(u32::MAX);
+}
+
+/// An erase block of a medium.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(pub u32);
+
+/// One of a layer's append streams.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct StreamId(pub u8);
+
+impl Lpn {
+    /// As an index into a table.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl BlockId {
+    /// As an index into a table.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl StreamId {
+    /// As an index into a table.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How much more a device holds than it shows, in the four measures in use.
+///
+/// With `T` physical and `U` logical pages. The field mixes these freely, so every result prints all four.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverProvisioning {
+    /// `alpha = T / U`.
+    pub alpha: f64,
+    /// `S_f = (T - U) / T` (Desnoyers; Van Houdt).
+    pub spare_factor: f64,
+    /// `(T - U) / U`, often quoted in percent by vendors.
+    pub over_provisioning: f64,
+    /// `rho = U / T`, the load or utilisation (Van Houdt).
+    pub load: f64,
+}
+
+impl OverProvisioning {
+    /// From page counts; `logical_pages` must be positive and at most `physical_pages`.
+    pub fn from_pages(physical_pages: u64, logical_pages: u64) -> Self {
+        let (t, u) = (physical_pages as f64, logical_pages as f64);
+        OverProvisioning {
+            alpha: t / u,
+            spare_factor: (t - u) / t,
+            over_provisioning: (t - u) / u,
+            load: u / t,
+        }
+    }
+}
+
+/// Exact division of 32-bit numbers by a number fixed at set-up.
+///
+/// A slot is turned into its block on every overwrite, and blocks of real flash (576 or 1152 pages)
+/// are no powers of two. Multiplies by a 63-bit reciprocal: exact for all dividends below 2^32
+/// because the reciprocal's error, below 2^-63 relative to 1, stays under 1/divisor.
+#[derive(Clone, Copy, Debug)]
+pub struct Divider {
+    reciprocal: u64,
+    divisor: u32,
+}
+
+impl Divider {
+    /// Divides by `divisor`, which must not be zero.
+    pub fn new(divisor: u32) -> Self {
+        assert!(divisor > 0, "a divisor of zero");
+        Divider { reciprocal: (1u64 << 63) / u64::from(divisor) + 1, divisor }
+    }
+
+    /// `dividend / divisor`.
+    #[inline(always)]
+    pub fn quotient(self, dividend: u32) -> u32 {
+        ((u128::from(dividend) * u128::from(self.reciprocal)) >> 63) as u32
+    }
+
+    /// The number divided by.
+    #[inline(always)]
+    pub fn divisor(self) -> u32 {
+        self.divisor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn divider_agrees_with_division(dividend: u32, divisor in 1u32..) {
+            prop_assert_eq!(Divider::new(divisor).quotient(dividend), dividend / divisor);
+        }
+    }
+
+    #[test]
+    fn divider_holds_at_the_edges() {
+        for divisor in [1, 2, 3, 31, 32, 33, 576, 1152, u32::MAX - 1, u32::MAX] {
+            let multiple = (u32::MAX / divisor) * divisor;
+            for dividend in [0, 1, divisor - 1, divisor, multiple - 1, multiple, u32::MAX] {
+                assert_eq!(Divider::new(divisor).quotient(dividend), dividend / divisor);
+            }
+        }
+    }
+
+    #[test]
+    fn the_four_measures_agree_on_the_notes_example() {
+        let op = OverProvisioning::from_pages(1000, 900);
+        assert!((op.spare_factor - 0.10).abs() < 1e-12);
+        assert!((op.alpha - 1.0 / 0.9).abs() < 1e-12);
+        assert!((op.over_provisioning - 1.0 / 9.0).abs() < 1e-12);
+        assert!((op.load - 0.90).abs() < 1e-12);
+    }
+}
