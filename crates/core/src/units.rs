@@ -82,8 +82,8 @@ impl OverProvisioning {
 /// Exact division of 32-bit numbers by a number fixed at set-up.
 ///
 /// A slot is turned into its block on every overwrite, and blocks of real flash (576 or 1152 pages)
-/// are no powers of two. Multiplies by a 63-bit reciprocal: exact for all dividends below 2^32
-/// because the reciprocal's error, below 2^-63 relative to 1, stays under 1/divisor.
+/// are no powers of two. Multiplies by a 63-bit reciprocal rounded up: the result is exact as long as
+/// `dividend * divisor < 2^63`, hence for every dividend when the divisor stays below 2^31.
 #[derive(Clone, Copy, Debug)]
 pub struct Divider {
     reciprocal: u64,
@@ -91,9 +91,9 @@ pub struct Divider {
 }
 
 impl Divider {
-    /// Divides by `divisor`, which must not be zero.
+    /// Divides by `divisor`, from 1 to 2^31.
     pub fn new(divisor: u32) -> Self {
-        assert!(divisor > 0, "a divisor of zero");
+        assert!((1..=1 << 31).contains(&divisor), "a divisor of {divisor}");
         Divider { reciprocal: (1u64 << 63) / u64::from(divisor) + 1, divisor }
     }
 
@@ -117,14 +117,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn divider_agrees_with_division(dividend: u32, divisor in 1u32..) {
+        fn divider_agrees_with_division(dividend: u32, divisor in 1u32..=1 << 31) {
             prop_assert_eq!(Divider::new(divisor).quotient(dividend), dividend / divisor);
         }
     }
 
     #[test]
     fn divider_holds_at_the_edges() {
-        for divisor in [1, 2, 3, 31, 32, 33, 576, 1152, u32::MAX - 1, u32::MAX] {
+        for divisor in [1, 2, 3, 31, 32, 33, 576, 1152, (1 << 31) - 1, 1 << 31] {
             let multiple = (u32::MAX / divisor) * divisor;
             for dividend in [0, 1, divisor - 1, divisor, multiple - 1, multiple, u32::MAX] {
                 assert_eq!(Divider::new(divisor).quotient(dividend), dividend / divisor);
