@@ -1,6 +1,14 @@
 //! The Wearwell engine.
 
+pub mod config;
+pub mod counters;
+pub mod layer;
+pub mod log;
+pub mod nand;
+pub mod placement;
 pub mod seed;
 pub mod trace;
 pub mod units;
+pub mod validity;
+pub mod victim;
 pub mod workload;

@@ -1,0 +1,163 @@
+//! What a layer was asked to do and what it did, by cause; write amplification is defined here and only here.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a layer sent an operation to what lies below it.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The layer's own user asked for it.
+    Host = 0,
+    /// Cleaning (garbage collection) moved or erased it.
+    Cleaning = 1,
+    /// The mapping table lives below.
+    Translation = 2,
+    /// Page-validity metadata lives below.
+    Validity = 3,
+    /// Segment summaries, checkpoints and maps of a log.
+    LogMetadata = 4,
+    /// Wear levelling moved it.
+    WearLevelling = 5,
+    /// Deduplication metadata or verification.
+    Dedup = 6,
+}
+
+impl Cause {
+    /// All causes, in the order of their numbers.
+    pub const ALL: [Cause; 7] = [
+        Cause::Host,
+        Cause::Cleaning,
+        Cause::Translation,
+        Cause::Validity,
+        Cause::LogMetadata,
+        Cause::WearLevelling,
+        Cause::Dedup,
+    ];
+
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        ["host", "cleaning", "translation", "validity", "log_metadata", "wear_levelling", "dedup"]
+            [self as usize]
+    }
+}
+
+/// What was done to a number of pages (or, for an erase, to a number of blocks).
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Pages read.
+    Read = 0,
+    /// Pages written (programmed, on flash).
+    Write = 1,
+    /// Pages trimmed.
+    Trim = 2,
+    /// Blocks erased (segments freed, on a log over another layer).
+    Erase = 3,
+    /// Flushes.
+    Flush = 4,
+}
+
+impl Operation {
+    /// All operations, in the order of their numbers.
+    pub const ALL: [Operation; 5] =
+        [Operation::Read, Operation::Write, Operation::Trim, Operation::Erase, Operation::Flush];
+
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        ["read", "write", "trim", "erase", "flush"][self as usize]
+    }
+}
+
+const CAUSES: usize = Cause::ALL.len();
+const OPERATIONS: usize = Operation::ALL.len();
+
+/// The traffic of one layer: what came in from above, and what went out below, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    incoming: [u64; OPERATIONS],
+    outgoing: [[u64; OPERATIONS]; CAUSES],
+}
+
+impl Counters {
+    /// Counts `amount` pages (blocks, flushes) of `operation` arriving from above.
+    #[inline]
+    pub fn add_incoming(&mut self, operation: Operation, amount: u64) {
+        self.incoming[operation as usize] += amount;
+    }
+
+    /// Counts `amount` pages (blocks, flushes) of `operation` sent below because of `cause`.
+    #[inline]
+    pub fn add_outgoing(&mut self, cause: Cause, operation: Operation, amount: u64) {
+        self.outgoing[cause as usize][operation as usize] += amount;
+    }
+
+    /// What came in from above.
+    pub fn incoming(&self, operation: Operation) -> u64 {
+        self.incoming[operation as usize]
+    }
+
+    /// What went out below because of `cause`.
+    pub fn outgoing(&self, cause: Cause, operation: Operation) -> u64 {
+        self.outgoing[cause as usize][operation as usize]
+    }
+
+    /// What went out below, over all causes.
+    pub fn outgoing_total(&self, operation: Operation) -> u64 {
+        Cause::ALL.iter().map(|&cause| self.outgoing(cause, operation)).sum()
+    }
+
+    /// Outgoing over incoming page writes of this layer; `None` before the first incoming write.
+    ///
+    /// The amplification of a stack is the product over its layers, which is the lowest layer's outgoing
+    /// writes over the highest layer's incoming ones, because what leaves a layer enters the next.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let incoming = self.incoming(Operation::Write);
+        (incoming > 0).then(|| self.outgoing_total(Operation::Write) as f64 / incoming as f64)
+    }
+
+    /// The traffic since `earlier`, an older copy of the same layer's counters.
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        let mut difference = *self;
+        for operation in 0..OPERATIONS {
+            difference.incoming[operation] -= earlier.incoming[operation];
+            for cause in 0..CAUSES {
+                difference.outgoing[cause][operation] -= earlier.outgoing[cause][operation];
+            }
+        }
+        difference
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amplification_is_outgoing_over_incoming_writes() {
+        let mut counters = Counters::default();
+        assert_eq!(counters.write_amplification(), None);
+        counters.add_incoming(Operation::Write, 4);
+        counters.add_outgoing(Cause::Host, Operation::Write, 4);
+        counters.add_outgoing(Cause::Cleaning, Operation::Write, 2);
+        counters.add_outgoing(Cause::Cleaning, Operation::Read, 9);
+        assert_eq!(counters.write_amplification(), Some(1.5));
+        let earlier = counters;
+        counters.add_incoming(Operation::Write, 1);
+        counters.add_outgoing(Cause::Host, Operation::Write, 1);
+        assert_eq!(counters.since(&earlier).write_amplification(), Some(1.0));
+    }
+
+    #[test]
+    fn names_and_numbers_agree() {
+        for (number, cause) in Cause::ALL.iter().enumerate() {
+            assert_eq!(*cause as usize, number);
+            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name());
+        }
+        for (number, operation) in Operation::ALL.iter().enumerate() {
+            assert_eq!(*operation as usize, number);
+            assert_eq!(serde_json::to_value(operation).unwrap(), operation.name());
+        }
+    }
+}

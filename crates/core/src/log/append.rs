@@ -1,0 +1,127 @@
+//! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
+
+use super::directory::Directory;
+use super::store::{Frontier, LogStore, Reclaim};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Medium, Run};
+use crate::placement::{PageContext, Placement};
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Appends host writes, each to the stream that the placement names.
+    #[inline]
+    pub(super) fn append_host(
+        &mut self,
+        pages: &[Lpn],
+        data: &[M::Payload],
+        hint: u16,
+    ) -> Result<(), LayerError> {
+        if let Some(stream) = self.placement.host_stream() {
+            return self.append_host_run(stream, pages, data);
+        }
+        for at in 0..pages.len() {
+            let (now, page) = (self.blocks.now(), pages[at]);
+            let stream =
+                self.placement.place(&PageContext { page, cause: Cause::Host, now, from: None, hint });
+            self.append_host_run(stream, &pages[at..=at], &data[at..=at])?;
+        }
+        Ok(())
+    }
+
+    fn append_host_run(
+        &mut self,
+        stream: StreamId,
+        mut pages: &[Lpn],
+        mut data: &[M::Payload],
+    ) -> Result<(), LayerError> {
+        while !pages.is_empty() {
+            let frontier = self.frontier_for_host(stream)?;
+            let room = (self.medium.pages_per_block() - frontier.page) as usize;
+            let length = room.min(pages.len());
+            let owners = D::PAGE_EXACT.then_some(&pages[..length]);
+            self.program(stream, frontier, owners, &data[..length], Cause::Host)?;
+            let ahead = if self.config.prefetch { pages } else { &[] };
+            let victim = &mut self.victim;
+            self.directory.place(
+                frontier.block,
+                frontier.page,
+                &pages[..length],
+                ahead,
+                &mut self.blocks,
+                |block, score, blocks| {
+                    victim.invalidated(block, score, blocks);
+                },
+            );
+            self.blocks.advance(length as u64);
+            self.advance(stream, frontier, length as u32);
+            (pages, data) = (&pages[length..], &data[length..]);
+        }
+        Ok(())
+    }
+
+    /// Programs a run at `frontier` and counts it.
+    #[inline]
+    pub(super) fn program(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        data: &[M::Payload],
+        cause: Cause,
+    ) -> Result<(), LayerError> {
+        let run = Run { owners, data, sequence: self.sequence, cause, stream };
+        self.medium.program(frontier.block, frontier.page, run)?;
+        self.sequence += data.len() as u64;
+        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        Ok(())
+    }
+
+    /// Moves the stream's write pointer on by `pages`; closes the block when it is full.
+    #[inline]
+    pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
+        let page = frontier.page + pages;
+        if page < self.medium.pages_per_block() {
+            self.frontiers[stream.index()] = Some(Frontier { page, ..frontier });
+        } else {
+            self.frontiers[stream.index()] = None;
+            self.blocks.close(frontier.block);
+            self.victim.closed(frontier.block, &self.blocks);
+        }
+    }
+
+    /// The open block of a stream that the host writes to, cleaning first if that is what it takes.
+    #[inline]
+    fn frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
+        match self.frontiers[stream.index()] {
+            Some(frontier) => Ok(frontier),
+            None => self.new_frontier_for_host(stream),
+        }
+    }
+
+    fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
+        match self.config.reclaim {
+            Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
+            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => self.refill_pool(high)?,
+            _ => {}
+        }
+        // Cleaning may have opened a block for this very stream.
+        if let Some(frontier) = self.frontiers[stream.index()] {
+            return Ok(frontier);
+        }
+        let block = self.free.pop_front().ok_or(LayerError::NoSpace)?;
+        Ok(self.open(stream, block))
+    }
+
+    /// Makes the erased `block` the frontier of `stream`.
+    pub(super) fn open(&mut self, stream: StreamId, block: BlockId) -> Frontier {
+        let frontier = Frontier { block, page: 0 };
+        self.frontiers[stream.index()] = Some(frontier);
+        self.blocks.open(block);
+        self.directory.open(block);
+        if let Some(history) = self.history.get_mut(block.index()) {
+            *history = (stream, self.blocks.now());
+        }
+        frontier
+    }
+}

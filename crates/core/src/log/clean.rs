@@ -1,0 +1,240 @@
+//! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
+
+use super::directory::{Directory, LivePages};
+use super::store::{CopyOrder, Frontier, LogStore};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Medium, MediumError, Pages};
+use crate::placement::{PageContext, Placement};
+use crate::seed::below;
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+/// Live pages on their way from a victim to a frontier. Kept between cleanings to keep its memory.
+#[derive(Debug)]
+pub(super) struct Staged<P> {
+    live: LivePages,
+    data: Vec<P>,
+    /// The stream of the block they come from, where the placement wants to know.
+    from: Option<StreamId>,
+}
+
+impl<P> Default for Staged<P> {
+    fn default() -> Self {
+        Staged { live: LivePages::default(), data: Vec::new(), from: None }
+    }
+}
+
+impl<P: Copy> Staged<P> {
+    fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Forgets the first `pages` pages, which are back on flash.
+    fn drop_front(&mut self, pages: usize) {
+        self.data.drain(..pages);
+        if !self.live.owners.is_empty() {
+            self.live.owners.drain(..pages);
+            self.live.pages.drain(..pages);
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.data.swap(a, b);
+        self.live.owners.swap(a, b);
+        self.live.pages.swap(a, b);
+    }
+}
+
+/// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning
+/// is given up. A policy that draws at random may well meet many, a deterministic one none.
+const FRUITLESS_ROUNDS: u64 = 8;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
+    ///
+    /// Single frontier: the victim is erased, its live pages go back into it and the rest is room for the host; a
+    /// victim full of live pages is closed at once and another is taken. Double frontier: live pages go to the
+    /// cleaning frontier as far as it has room. If all do, the erased victim is the host's; else the others go
+    /// back into the erased victim, which becomes the cleaning frontier, and another is taken.
+    pub(super) fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
+        let host = StreamId(0);
+        let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
+        let mut fruitless = 0;
+        while self.frontiers[host.index()].is_none() {
+            let victim = self.take_victim(&mut fruitless)?;
+            self.stage(victim)?;
+            if cleaning != host
+                && let Some(frontier) = self.frontiers[cleaning.index()]
+            {
+                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.append_staged(cleaning, frontier)?;
+            }
+            if !self.erase(victim)? {
+                // Worn out. What is left of its pages stays in RAM until the next victim is erased.
+                continue;
+            }
+            let stream = if self.staged.len() == 0 { host } else { cleaning };
+            let frontier = self.open(stream, victim);
+            self.append_staged(stream, frontier)?;
+        }
+        Ok(())
+    }
+
+    /// Cleans until `high` erased blocks are in the pool.
+    pub(super) fn refill_pool(&mut self, high: u32) -> Result<(), LayerError> {
+        let mut fruitless = 0;
+        while self.free.len() < high as usize {
+            let victim = self.take_victim(&mut fruitless)?;
+            self.stage(victim)?;
+            self.redistribute()?;
+            if self.erase(victim)? {
+                self.free.push_back(victim);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next victim, no candidate any more.
+    fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
+        if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
+            return Err(LayerError::NoSpace);
+        }
+        let victim = self.victim.select(&self.blocks);
+        self.blocks.take(victim);
+        let valid = self.blocks.valid_pages(victim);
+        *fruitless = if valid == self.medium.pages_per_block() { *fruitless + 1 } else { 0 };
+        self.victim_valid_pages[valid as usize] += 1;
+        if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
+            self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
+            self.staged.from = Some(stream);
+        }
+        Ok(victim)
+    }
+
+    /// Reads the live pages of `victim` into RAM, behind any that are there already.
+    fn stage(&mut self, victim: BlockId) -> Result<(), LayerError> {
+        let valid = self.blocks.valid_pages(victim);
+        let staged = &mut self.staged;
+        let waiting = staged.len();
+        let pages = if D::PAGE_EXACT {
+            self.directory.gather(victim, self.medium.pages_per_block(), &mut staged.live);
+            Pages::Listed(&staged.live.pages[waiting..])
+        } else {
+            Pages::Counted(valid)
+        };
+        self.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
+        debug_assert_eq!(staged.len() - waiting, valid as usize);
+        self.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        Ok(())
+    }
+
+    /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    fn choose_copied(&mut self, room: usize) {
+        if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
+            for at in 0..room {
+                let rest = (self.staged.len() - at) as u64;
+                let other = at + below(&mut self.random, rest) as usize;
+                self.staged.swap(at, other);
+            }
+        }
+    }
+
+    /// Appends staged pages at `frontier`, as many as it has room for.
+    fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
+        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        let length = room.min(self.staged.len());
+        if length == 0 {
+            return Ok(());
+        }
+        let mut staged = std::mem::take(&mut self.staged);
+        let owners = D::PAGE_EXACT.then(|| &staged.live.owners[..length]);
+        let result = self.program(stream, frontier, owners, &staged.data[..length], Cause::Cleaning);
+        if result.is_ok() {
+            if let Some(owners) = owners {
+                self.directory.relocate(frontier.block, frontier.page, owners);
+            }
+            self.advance(stream, frontier, length as u32);
+            staged.drop_front(length);
+        }
+        self.staged = staged;
+        result
+    }
+
+    /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
+    fn redistribute(&mut self) -> Result<(), LayerError> {
+        if let Some(stream) = self.placement.cleaning_stream() {
+            while self.staged.len() > 0 {
+                let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
+                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.append_staged(stream, frontier)?;
+            }
+            return Ok(());
+        }
+        let mut staged = std::mem::take(&mut self.staged);
+        for (&page, data) in staged.live.owners.iter().zip(&staged.data) {
+            self.append_cleaned(page, data, staged.from)?;
+        }
+        staged.live.clear();
+        staged.data.clear();
+        self.staged = staged;
+        Ok(())
+    }
+
+    fn append_cleaned(
+        &mut self,
+        page: Lpn,
+        data: &M::Payload,
+        from: Option<StreamId>,
+    ) -> Result<(), LayerError> {
+        let now = self.blocks.now();
+        let stream = self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 });
+        let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
+        self.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
+        self.directory.relocate(frontier.block, frontier.page, &[page]);
+        self.advance(stream, frontier, 1);
+        Ok(())
+    }
+
+    /// The open block of `stream` for cleaning, which must not itself clean.
+    ///
+    /// With the pool empty, pages spill to another stream that has room: cleaning started with an erased block
+    /// and a victim's live pages fill at most one, so there is room somewhere.
+    fn frontier_for_cleaning(
+        &mut self,
+        stream: StreamId,
+        pages: usize,
+    ) -> Result<(StreamId, Frontier), LayerError> {
+        if let Some(frontier) = self.frontiers[stream.index()] {
+            return Ok((stream, frontier));
+        }
+        if let Some(block) = self.free.pop_front() {
+            return Ok((stream, self.open(stream, block)));
+        }
+        let open = self.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
+        let frontier = self.frontiers[open].expect("found open");
+        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        self.spilled_pages += room.min(pages) as u64;
+        Ok((StreamId(open as u8), frontier))
+    }
+
+    /// Erases the block; false if that wore it out.
+    fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
+        match self.medium.erase(block, Cause::Cleaning) {
+            Ok(()) => {
+                self.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
+                self.blocks.erased(block);
+                Ok(true)
+            }
+            Err(MediumError::WornOut { .. }) => {
+                self.blocks.erased(block);
+                self.usable_blocks -= 1;
+                let needed_blocks = self.needed_blocks();
+                if self.usable_blocks < needed_blocks {
+                    return Err(LayerError::EndOfLife { usable_blocks: self.usable_blocks, needed_blocks });
+                }
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The block of every logical page and no more.
+
+use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use crate::units::{BlockId, Lpn};
+use crate::victim::Blocks;
+
+const NOWHERE: BlockId = BlockId(u32::MAX);
+
+/// Logical page to block.
+///
+/// With a single frontier reclaimed in place, a victim's live pages stay in their block, so neither the map nor
+/// anything a policy sees depends on which pages they are: the counts are exact for any workload, and cleaning
+/// costs the same however many pages it moves. Nothing that needs a page's place (its content, the spare
+/// area, the time of a read) can be had.
+///
+/// Cost: 4 bytes a logical page.
+pub struct BlockTable {
+    blocks: Vec<BlockId>,
+    mapped: u32,
+}
+
+impl BlockTable {
+    /// Nothing stored.
+    pub fn new(logical_pages: u32) -> Self {
+        BlockTable { blocks: vec![NOWHERE; logical_pages as usize], mapped: 0 }
+    }
+
+    #[inline(always)]
+    fn place_run<const PREFETCH: bool>(
+        &mut self,
+        block: BlockId,
+        run: &[Lpn],
+        ahead: &[Lpn],
+        blocks: &mut Blocks,
+        mut died: impl FnMut(BlockId, u32, &Blocks),
+    ) {
+        for (at, &page) in run.iter().enumerate() {
+            if PREFETCH {
+                if let Some(page) = ahead.get(at + MAP_DISTANCE) {
+                    prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
+                }
+                if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
+                    prefetch(blocks.count_address(self.blocks[page.index()]));
+                }
+            }
+            let old = std::mem::replace(&mut self.blocks[page.index()], block);
+            if old == NOWHERE {
+                self.mapped += 1;
+                continue;
+            }
+            let score = blocks.invalidate(old);
+            died(old, score, blocks);
+        }
+    }
+}
+
+impl Directory for BlockTable {
+    const PAGE_EXACT: bool = false;
+    const NAME: &'static str = "block";
+
+    fn open(&mut self, _block: BlockId) {}
+
+    #[inline]
+    fn place(
+        &mut self,
+        block: BlockId,
+        _page: u32,
+        run: &[Lpn],
+        ahead: &[Lpn],
+        blocks: &mut Blocks,
+        died: impl FnMut(BlockId, u32, &Blocks),
+    ) {
+        if ahead.is_empty() {
+            self.place_run::<false>(block, run, ahead, blocks, died);
+        } else {
+            self.place_run::<true>(block, run, ahead, blocks, died);
+        }
+    }
+
+    fn relocate(&mut self, _block: BlockId, _page: u32, _run: &[Lpn]) {
+        unreachable!("a directory without page identities moves no pages between blocks");
+    }
+
+    fn remove(&mut self, page: Lpn) -> Option<BlockId> {
+        let old = std::mem::replace(&mut self.blocks[page.index()], NOWHERE);
+        (old != NOWHERE).then(|| {
+            self.mapped -= 1;
+            old
+        })
+    }
+
+    fn block_of(&self, page: Lpn) -> Option<BlockId> {
+        let block = self.blocks[page.index()];
+        (block != NOWHERE).then_some(block)
+    }
+
+    fn page_in_block(&self, _page: Lpn) -> Option<u32> {
+        None
+    }
+
+    fn gather(&self, _block: BlockId, _written: u32, _live: &mut LivePages) {
+        unreachable!("a directory without page identities cannot list a block's pages");
+    }
+
+    fn mapped_pages(&self) -> u32 {
+        self.mapped
+    }
+
+    fn memory_bytes(&self) -> usize {
+        4 * self.blocks.len()
+    }
+
+    fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String> {
+        let mut valid = vec![0u32; blocks.len() as usize];
+        for &block in self.blocks.iter().filter(|&&block| block != NOWHERE) {
+            valid[block.index()] += 1;
+        }
+        let mapped: u32 = valid.iter().sum();
+        if mapped != self.mapped {
+            return Err(format!("{mapped} pages are mapped, {} are counted", self.mapped));
+        }
+        super::check_counts(blocks, &valid, written)
+    }
+}

@@ -1,0 +1,112 @@
+//! Where each logical page is: page by page, or only block by block.
+
+mod block_table;
+mod page_table;
+
+pub use block_table::BlockTable;
+pub use page_table::PageTable;
+
+use crate::units::{BlockId, Lpn};
+use crate::victim::Blocks;
+
+/// The pages of a victim that have to survive its erase.
+#[derive(Debug, Default)]
+pub struct LivePages {
+    /// Their owners, in the order in which they were written.
+    pub owners: Vec<Lpn>,
+    /// Their page indices in the victim.
+    pub pages: Vec<u32>,
+}
+
+impl LivePages {
+    pub(super) fn clear(&mut self) {
+        self.owners.clear();
+        self.pages.clear();
+    }
+}
+
+/// The store's tables from logical pages to places and back.
+pub trait Directory: Send {
+    /// Whether pages have identities: whether the directory knows a page's place in its block, and who owns the
+    /// pages of a block.
+    const PAGE_EXACT: bool;
+
+    /// The name used in results.
+    const NAME: &'static str;
+
+    /// All pages of `block` are about to be written.
+    fn open(&mut self, block: BlockId);
+
+    /// The pages of `run` are now stored in `block` from `page` on.
+    ///
+    /// Their former places die: each is counted in `blocks` and then reported to `died` as block and new score.
+    /// `ahead` starts with `run` and goes on with the writes that will follow, a hint of what to bring into the
+    /// cache that never changes a result; empty where prefetching does not pay.
+    fn place(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        run: &[Lpn],
+        ahead: &[Lpn],
+        blocks: &mut Blocks,
+        died: impl FnMut(BlockId, u32, &Blocks),
+    );
+
+    /// The pages of `run`, which cleaning took out of blocks about to be erased, are now in `block` from `page` on.
+    fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]);
+
+    /// Forgets `page`; the block it was in, if it was anywhere.
+    fn remove(&mut self, page: Lpn) -> Option<BlockId>;
+
+    /// The block that holds `page`.
+    fn block_of(&self, page: Lpn) -> Option<BlockId>;
+
+    /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
+    fn page_in_block(&self, page: Lpn) -> Option<u32>;
+
+    /// Appends the valid ones of the first `written` pages of `block` to `live`, in the order in which they were written.
+    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages);
+
+    /// Logical pages stored somewhere.
+    fn mapped_pages(&self) -> u32;
+
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> usize;
+
+    /// Recounts the valid pages of every block and compares; `written(block)` is its write pointer.
+    fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
+}
+
+/// Brings the line at `address` into the cache for writing; any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Writes looked ahead to bring in the line of the map.
+const MAP_DISTANCE: usize = 64;
+/// Writes looked ahead to read the map and bring in what its entry points to.
+const PLACE_DISTANCE: usize = 32;
+
+/// Compares each block's recounted valid pages with the block table.
+///
+/// Only candidates and open blocks are compared: a selected block's count is its last one, an erased block's is 0.
+fn check_counts(blocks: &Blocks, valid: &[u32], written: impl Fn(BlockId) -> u32) -> Result<(), String> {
+    for (block, &valid) in (0..).map(BlockId).zip(valid) {
+        let unwritten = blocks.pages_per_block() - written(block);
+        let counted = blocks.valid_pages(block);
+        if counted != valid + unwritten && !(written(block) == 0 && valid == 0) {
+            return Err(format!(
+                "{block:?}: {counted} valid pages counted, {valid} found, {unwritten} not yet written"
+            ));
+        }
+    }
+    Ok(())
+}

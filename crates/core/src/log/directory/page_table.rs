@@ -1,0 +1,186 @@
+//! A place for every logical page and an owner for every physical one.
+
+use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use crate::units::{BlockId, Divider, Lpn, Slot};
+use crate::validity::RamBitmap;
+use crate::victim::Blocks;
+
+/// Logical to physical, physical to logical, and a bit a page.
+///
+/// Cost: 4 bytes a logical page, 4 bytes and a bit a physical page.
+pub struct PageTable {
+    slots: Vec<Slot>,
+    owners: Vec<Lpn>,
+    validity: RamBitmap,
+    divider: Divider,
+    mapped: u32,
+}
+
+impl PageTable {
+    /// Nothing stored.
+    pub fn new(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
+        PageTable {
+            slots: vec![Slot::NONE; logical_pages as usize],
+            owners: vec![Lpn(0); blocks as usize * pages_per_block as usize],
+            validity: RamBitmap::new(blocks, pages_per_block),
+            divider: Divider::new(pages_per_block),
+            mapped: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn first_slot(&self, block: BlockId) -> u32 {
+        block.0 * self.divider.divisor()
+    }
+
+    #[inline(always)]
+    fn split(&self, slot: Slot) -> (BlockId, u32) {
+        let block = self.divider.quotient(slot.0);
+        (BlockId(block), slot.0 - block * self.divider.divisor())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, ahead: &[Lpn], at: usize, blocks: &Blocks) {
+        if let Some(page) = ahead.get(at + MAP_DISTANCE) {
+            prefetch(self.slots.as_ptr().wrapping_add(page.index()));
+        }
+        if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
+            let slot = self.slots[page.index()];
+            if slot != Slot::NONE {
+                let (block, page) = self.split(slot);
+                prefetch(self.validity.address(block, page));
+                prefetch(blocks.count_address(block));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn place_run<const PREFETCH: bool>(
+        &mut self,
+        first: u32,
+        run: &[Lpn],
+        ahead: &[Lpn],
+        blocks: &mut Blocks,
+        mut died: impl FnMut(BlockId, u32, &Blocks),
+    ) {
+        for (at, &page) in run.iter().enumerate() {
+            if PREFETCH {
+                self.prefetch(ahead, at, blocks);
+            }
+            let old = std::mem::replace(&mut self.slots[page.index()], Slot(first + at as u32));
+            if old == Slot::NONE {
+                self.mapped += 1;
+                continue;
+            }
+            let (block, page) = self.split(old);
+            self.validity.clear(block, page);
+            let score = blocks.invalidate(block);
+            died(block, score, blocks);
+        }
+    }
+}
+
+impl Directory for PageTable {
+    const PAGE_EXACT: bool = true;
+    const NAME: &'static str = "page";
+
+    #[inline]
+    fn open(&mut self, block: BlockId) {
+        self.validity.set_block(block);
+    }
+
+    #[inline]
+    fn place(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        run: &[Lpn],
+        ahead: &[Lpn],
+        blocks: &mut Blocks,
+        died: impl FnMut(BlockId, u32, &Blocks),
+    ) {
+        let first = self.first_slot(block) + page;
+        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
+        if ahead.is_empty() {
+            self.place_run::<false>(first, run, ahead, blocks, died);
+        } else {
+            self.place_run::<true>(first, run, ahead, blocks, died);
+        }
+    }
+
+    #[inline]
+    fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]) {
+        let first = self.first_slot(block) + page;
+        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
+        for (slot, &page) in (first..).zip(run) {
+            self.slots[page.index()] = Slot(slot);
+        }
+    }
+
+    fn remove(&mut self, page: Lpn) -> Option<BlockId> {
+        let old = std::mem::replace(&mut self.slots[page.index()], Slot::NONE);
+        (old != Slot::NONE).then(|| {
+            self.mapped -= 1;
+            let (block, page) = self.split(old);
+            self.validity.clear(block, page);
+            block
+        })
+    }
+
+    fn block_of(&self, page: Lpn) -> Option<BlockId> {
+        let slot = self.slots[page.index()];
+        (slot != Slot::NONE).then(|| self.split(slot).0)
+    }
+
+    fn page_in_block(&self, page: Lpn) -> Option<u32> {
+        let slot = self.slots[page.index()];
+        (slot != Slot::NONE).then(|| self.split(slot).1)
+    }
+
+    #[inline]
+    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages) {
+        let first = self.first_slot(block) as usize;
+        let owners = &self.owners[first..first + written as usize];
+        self.validity.for_each_valid(block, written, |page| {
+            let owner = owners[page as usize];
+            prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
+            live.owners.push(owner);
+            live.pages.push(page);
+        });
+    }
+
+    fn mapped_pages(&self) -> u32 {
+        self.mapped
+    }
+
+    fn memory_bytes(&self) -> usize {
+        4 * (self.slots.len() + self.owners.len()) + self.validity.memory_bytes()
+    }
+
+    fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String> {
+        let mut valid = vec![0u32; blocks.len() as usize];
+        let mut mapped = 0;
+        for (page, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != Slot::NONE) {
+            let (block, in_block) = self.split(slot);
+            mapped += 1;
+            valid[block.index()] += 1;
+            if in_block >= written(block) {
+                return Err(format!("page {page} is mapped to {slot:?}, which is not written"));
+            }
+            if self.owners[slot.0 as usize].index() != page || !self.validity.is_set(block, in_block) {
+                return Err(format!("page {page} is mapped to {slot:?}, which is invalid or another page's"));
+            }
+        }
+        if mapped != self.mapped {
+            return Err(format!("{mapped} pages are mapped, {} are counted", self.mapped));
+        }
+        for block in (0..blocks.len()).map(BlockId) {
+            let mut set = 0;
+            self.validity.for_each_valid(block, written(block), |_| set += 1);
+            if set != valid[block.index()] {
+                return Err(format!("{block:?}: {set} valid bits for {} valid pages", valid[block.index()]));
+            }
+        }
+        super::check_counts(blocks, &valid, written)
+    }
+}

@@ -1,0 +1,15 @@
+//! The one engine: a log-structured store over any medium.
+//!
+//! A [`LogStore`] keeps its logical pages on erase blocks: it appends to open blocks, one for each stream, and when
+//! erased blocks run out it cleans: a victim's live pages are moved and the victim is erased. What it stands on is
+//! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer.
+
+mod append;
+mod clean;
+mod directory;
+mod segments;
+mod store;
+
+pub use directory::{BlockTable, Directory, LivePages, PageTable};
+pub use segments::Segments;
+pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};

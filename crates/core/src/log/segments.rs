@@ -1,0 +1,128 @@
+//! Any layer shown as erase blocks, so that a log can stand on it.
+
+use crate::counters::Cause;
+use crate::layer::{Layer, Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::units::{BlockId, Lpn};
+
+/// The logical pages of a lower layer, cut into segments of equal size.
+///
+/// Erasing a segment trims its pages below, or does nothing where TRIM is off: then the lower layer goes on keeping
+/// pages that nobody wants, until they are overwritten.
+pub struct Segments<L> {
+    lower: L,
+    segment_pages: u32,
+    segments: u32,
+    trim: bool,
+    erases: Vec<u32>,
+    next_page: Vec<u32>,
+    /// Page numbers of the operation in hand.
+    pages: Vec<Lpn>,
+}
+
+impl<L> Segments<L> {
+    /// Cuts `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused.
+    pub fn new<P: Payload>(lower: L, segment_pages: u32, trim: bool) -> Self
+    where
+        L: Layer<P>,
+    {
+        let segments = lower.logical_pages() / segment_pages;
+        Segments {
+            lower,
+            segment_pages,
+            segments,
+            trim,
+            erases: vec![0; segments as usize],
+            next_page: vec![0; segments as usize],
+            pages: Vec::new(),
+        }
+    }
+
+    /// The layer below.
+    pub fn lower(&self) -> &L {
+        &self.lower
+    }
+
+    fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
+        let first = block.0 * self.segment_pages;
+        self.pages.clear();
+        self.pages.extend(pages.map(|page| Lpn(first + page)));
+    }
+}
+
+fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, MediumError> {
+    result.map_err(|error| MediumError::Lower(Box::new(error)))
+}
+
+/// A lower layer of some payload, as a boxed layer usually is.
+pub type BoxedLayer<P> = Box<dyn Layer<P>>;
+
+impl<P: Payload> Medium for Segments<BoxedLayer<P>> {
+    type Payload = P;
+
+    fn blocks(&self) -> u32 {
+        self.segments
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.segment_pages
+    }
+
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
+        let end = page + run.data.len() as u32;
+        if block.0 >= self.segments || end > self.segment_pages {
+            return Err(MediumError::OutsideGeometry { block: block.0, page, end });
+        }
+        let expected = self.next_page[block.index()];
+        if page != expected {
+            return Err(MediumError::OutOfOrder { block: block.0, page, expected });
+        }
+        self.name_pages(block, page..end);
+        self.next_page[block.index()] = end;
+        from_lower(self.lower.write(&self.pages, run.data, u16::from(run.stream.0)))
+    }
+
+    fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+        self.erases[block.index()] += 1;
+        self.next_page[block.index()] = 0;
+        if !self.trim {
+            return Ok(());
+        }
+        self.name_pages(block, 0..self.segment_pages);
+        from_lower(self.lower.trim(&self.pages))
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        _cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        match pages {
+            Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
+            // Which pages is of no interest to the one who asks, so any will do below.
+            Pages::Counted(count) => self.name_pages(block, 0..count),
+        }
+        from_lower(self.lower.read(&self.pages, out))
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        from_lower(self.lower.flush())
+    }
+
+    fn is_bad(&self, _block: BlockId) -> bool {
+        false
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.erases[block.index()]
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.lower.describe(reports);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.lower.check()
+    }
+}

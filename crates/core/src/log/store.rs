@@ -1,0 +1,303 @@
+//! The store: its parts, and what its user can ask of it.
+
+use super::clean::Staged;
+use super::directory::Directory;
+use crate::config::ConfigError;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports};
+use crate::placement::Placement;
+use crate::seed::{Random, Seed};
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::{Blocks, VictimPolicy};
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Where cleaning puts the pages it moves, and when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reclaim {
+    /// The victim's live pages pass through RAM and the erased victim is the new frontier.
+    ///
+    /// Exactly the operation of Van Houdt (2013), sec. 2.3, with one or two frontiers; every block but the
+    /// frontiers holds data, none waits erased.
+    InPlace,
+    /// Erased blocks wait in a pool. When `low` or fewer are left as a block is needed, victims are cleaned
+    /// until there are `high`.
+    FreePool {
+        /// Cleaning starts at this many erased blocks.
+        low: u32,
+        /// Cleaning stops at this many erased blocks.
+        high: u32,
+    },
+}
+
+/// Which live pages of a victim fill up a frontier that has not room for them all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyOrder {
+    /// Chosen at random, as in the mean-field model.
+    Random,
+    /// Those written first.
+    #[default]
+    Oldest,
+}
+
+/// Everything about a store but its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreConfig {
+    /// Logical pages shown above.
+    pub logical_pages: u32,
+    /// How blocks are won back.
+    pub reclaim: Reclaim,
+    /// Which live pages fill up a frontier.
+    pub copy_order: CopyOrder,
+    /// Looks ahead in the batch of writes and prefetches. Changes no result; pays where the tables exceed the cache.
+    pub prefetch: bool,
+    /// The store's seed.
+    pub seed: Seed,
+}
+
+/// An open block and the page it takes next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frontier {
+    pub block: BlockId,
+    pub page: u32,
+}
+
+/// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
+pub struct LogStore<M: Medium, D, V, P> {
+    pub(super) config: StoreConfig,
+    pub(super) medium: M,
+    pub(super) directory: D,
+    pub(super) victim: V,
+    pub(super) placement: P,
+    pub(super) blocks: Blocks,
+    /// The open block of each stream.
+    pub(super) frontiers: Vec<Option<Frontier>>,
+    /// Erased blocks, in the order in which they were erased.
+    pub(super) free: VecDeque<BlockId>,
+    /// Blocks that are not bad.
+    pub(super) usable_blocks: u32,
+    /// Stream and opening time of each block, where the placement wants them.
+    pub(super) history: Vec<(StreamId, u64)>,
+    pub(super) staged: Staged<M::Payload>,
+    /// Pages appended so far, cleaned ones included.
+    pub(super) sequence: u64,
+    pub(super) counters: Counters,
+    pub(super) victim_valid_pages: Vec<u64>,
+    pub(super) spilled_pages: u64,
+    pub(super) random: Random,
+}
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// A store on an erased medium, or the setting that cannot work.
+    pub fn new(
+        config: StoreConfig,
+        medium: M,
+        directory: D,
+        victim: V,
+        placement: P,
+    ) -> Result<Self, ConfigError> {
+        let blocks =
+            Blocks::new(medium.blocks(), medium.pages_per_block(), config.logical_pages, victim.needs());
+        let free: VecDeque<BlockId> =
+            (0..medium.blocks()).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
+        let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
+        let store = LogStore {
+            usable_blocks: free.len() as u32,
+            frontiers: vec![None; usize::from(placement.streams())],
+            history: vec![(StreamId(0), 0); history],
+            staged: Staged::default(),
+            sequence: 0,
+            counters: Counters::default(),
+            victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
+            spilled_pages: 0,
+            random: config.seed.of("copy order").random(),
+            config,
+            medium,
+            directory,
+            victim,
+            placement,
+            blocks,
+            free,
+        };
+        store.validate()?;
+        Ok(store)
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let streams = self.placement.streams();
+        let fixed = self.placement.host_stream().is_some() && self.placement.cleaning_stream().is_some();
+        match self.config.reclaim {
+            Reclaim::InPlace if streams > 2 || !fixed => {
+                return Err(ConfigError::new(
+                    "reclaim",
+                    "in_place is defined for the single and the double frontier only; use free_pool",
+                ));
+            }
+            Reclaim::FreePool { low, high } if low == 0 || high <= low => {
+                return Err(ConfigError::new(
+                    "reclaim",
+                    format!("free_pool needs 0 < low < high, not low = {low}, high = {high}"),
+                ));
+            }
+            _ => {}
+        }
+        if !D::PAGE_EXACT && (streams > 1 || self.config.reclaim != Reclaim::InPlace) {
+            return Err(ConfigError::new(
+                "directory",
+                "block counts are exact only for a single frontier reclaimed in place; use page",
+            ));
+        }
+        if self.config.logical_pages == 0 {
+            return Err(ConfigError::new("logical_pages", "is 0; at least one page is needed"));
+        }
+        if self.usable_blocks < self.needed_blocks() {
+            return Err(ConfigError::new(
+                "logical_pages",
+                format!(
+                    "{} logical pages with {streams} streams need at least {} blocks of {} pages, there are {}; \
+                     lower the logical capacity, the streams or the watermarks",
+                    self.config.logical_pages,
+                    self.needed_blocks(),
+                    self.medium.pages_per_block(),
+                    self.usable_blocks
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Blocks without which cleaning cannot go on: those that the logical pages fill, those that are open,
+    /// those that must wait erased, and one whose dead pages are the gain.
+    pub(super) fn needed_blocks(&self) -> u32 {
+        let full = self.config.logical_pages.div_ceil(self.medium.pages_per_block());
+        let streams = u32::from(self.placement.streams());
+        match self.config.reclaim {
+            Reclaim::InPlace => full + streams,
+            Reclaim::FreePool { high, .. } => full.saturating_add(streams).saturating_add(high),
+        }
+    }
+
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// The block table.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &D {
+        &self.directory
+    }
+
+    /// Pages of `block` written since its erase.
+    pub fn written(&self, block: BlockId) -> u32 {
+        let open = self.frontiers.iter().flatten().find(|frontier| frontier.block == block);
+        match open {
+            Some(frontier) => frontier.page,
+            None if self.blocks.is_candidate(block) => self.medium.pages_per_block(),
+            None => 0,
+        }
+    }
+
+    fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
+        // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
+        let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
+        if highest >= self.config.logical_pages {
+            return Err(LayerError::OutOfRange { page: highest, pages: self.config.logical_pages });
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> for LogStore<M, D, V, P> {
+    fn logical_pages(&self) -> u32 {
+        self.config.logical_pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        self.check_range(pages)?;
+        self.counters.add_incoming(Operation::Write, pages.len() as u64);
+        self.append_host(pages, data, hint)
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
+        self.check_range(pages)?;
+        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        for &page in pages {
+            let Some(block) = self.directory.block_of(page) else {
+                out.push(M::Payload::default());
+                continue;
+            };
+            self.counters.add_outgoing(Cause::Host, Operation::Read, 1);
+            match self.directory.page_in_block(page) {
+                Some(index) => self.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?,
+                None => self.medium.read(block, Pages::Counted(1), Cause::Host, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.check_range(pages)?;
+        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        for &page in pages {
+            if let Some(block) = self.directory.remove(page) {
+                let score = self.blocks.invalidate(block);
+                self.victim.invalidated(block, score, &self.blocks);
+                self.placement.trimmed(page);
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.medium.flush()?)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let tables = self.directory.memory_bytes() + self.blocks.memory_bytes() + self.victim.memory_bytes();
+        let history = self.history.len() * size_of::<(StreamId, u64)>();
+        reports.layers.push(LayerReport {
+            counters: self.counters,
+            logical_pages: self.config.logical_pages,
+            physical_pages: u64::from(self.medium.blocks()) * u64::from(self.medium.pages_per_block()),
+            mapped_pages: self.directory.mapped_pages(),
+            victim_valid_pages: self.victim_valid_pages.clone(),
+            spilled_pages: self.spilled_pages,
+            memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
+                as u64,
+            directory: D::NAME,
+        });
+        self.medium.describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.victim.final_draw() ^ self.random.next_u64().rotate_left(1)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.directory.check(&self.blocks, |block| self.written(block))?;
+        let candidates = self.blocks.iter_candidates().count() as u32;
+        let open = self.frontiers.iter().flatten().count() as u32;
+        if candidates != self.blocks.candidates()
+            || candidates + open + self.free.len() as u32 != self.usable_blocks
+        {
+            return Err(format!(
+                "{candidates} candidates ({} counted), {open} open and {} erased blocks are not all of {}",
+                self.blocks.candidates(),
+                self.free.len(),
+                self.usable_blocks
+            ));
+        }
+        self.medium.check()
+    }
+}

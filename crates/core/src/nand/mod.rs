@@ -1,0 +1,243 @@
+//! Flash: erase blocks with the rules of NAND, wear and bad blocks.
+
+mod geometry;
+mod spare;
+
+use crate::counters::Cause;
+use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::seed::{Seed, below};
+use crate::units::BlockId;
+pub use geometry::{Geometry, GeometryError};
+pub use spare::{Spare, SpareArea};
+
+/// Written over a block's write pointer when the block is bad.
+const BAD: u32 = u32::MAX;
+
+/// How blocks wear out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wear {
+    /// Erases a block endures; `None` for flash that never wears out.
+    pub endurance_cycles: Option<u32>,
+    /// Relative half-width of each block's own endurance around `endurance_cycles`, uniform; 0 to below 1.
+    pub endurance_spread: f64,
+    /// Blocks bad from the factory, spread at random.
+    pub factory_bad_blocks: u32,
+}
+
+/// An array of flash chips seen as erase blocks.
+///
+/// Refuses what flash cannot do: programming out of order or twice, reading what was not programmed, touching
+/// a bad block.
+///
+/// Cost: 8 bytes a block in counting runs, 4 more with an endurance limit; a block's page contents are
+/// allocated when it is first programmed.
+pub struct Nand<P> {
+    geometry: Geometry,
+    next_page: Vec<u32>,
+    erase_counts: Vec<u32>,
+    endurance: Option<Vec<u32>>,
+    contents: Vec<Option<Box<[P]>>>,
+    spare: Option<SpareArea>,
+    programs: u64,
+    reads: u64,
+    erases: u64,
+    worn_out_blocks: u32,
+}
+
+impl<P: Payload> Nand<P> {
+    /// Erased flash of the given geometry.
+    pub fn new(geometry: Geometry, wear: Wear, seed: Seed) -> Self {
+        let blocks = geometry.blocks();
+        let mut random = seed.of("nand").random();
+        let mut next_page = vec![0; blocks as usize];
+        let mut left = wear.factory_bad_blocks.min(blocks);
+        while left > 0 {
+            let block = below(&mut random, u64::from(blocks)) as usize;
+            if next_page[block] != BAD {
+                next_page[block] = BAD;
+                left -= 1;
+            }
+        }
+        let endurance = wear.endurance_cycles.map(|cycles| {
+            let half_width = (f64::from(cycles) * wear.endurance_spread) as u64;
+            let draw = |_| cycles - half_width as u32 + below(&mut random, 2 * half_width + 1) as u32;
+            (0..blocks).map(draw).collect()
+        });
+        let holds_data = size_of::<P>() > 0;
+        Nand {
+            geometry,
+            next_page,
+            erase_counts: vec![0; blocks as usize],
+            endurance,
+            contents: if holds_data { vec![None; blocks as usize] } else { Vec::new() },
+            spare: None,
+            programs: 0,
+            reads: 0,
+            erases: 0,
+            worn_out_blocks: 0,
+        }
+    }
+
+    /// The same flash, keeping what the store writes into each page's spare area.
+    pub fn with_spare_area(mut self) -> Self {
+        self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
+        self
+    }
+
+    /// The geometry.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The spare areas, where they are kept.
+    pub fn spare_area(&self) -> Option<&SpareArea> {
+        self.spare.as_ref()
+    }
+
+    /// The page that `block` takes next; `None` for a bad block.
+    pub fn next_page(&self, block: BlockId) -> Option<u32> {
+        let page = self.next_page[block.index()];
+        (page != BAD).then_some(page)
+    }
+
+    /// Why a run of `pages` at `page` of `block` is refused. Only called when it is.
+    #[cold]
+    fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
+        let end = page.saturating_add(pages);
+        match self.next_page.get(block.index()) {
+            Some(&BAD) => MediumError::BadBlock { block: block.0 },
+            Some(&expected) if end <= self.geometry.pages_per_block => {
+                MediumError::OutOfOrder { block: block.0, page, expected }
+            }
+            _ => MediumError::OutsideGeometry { block: block.0, page, end },
+        }
+    }
+
+    fn check_readable(&self, block: BlockId, pages: Pages<'_>) -> Result<(), MediumError> {
+        let programmed = match self.next_page(block) {
+            Some(programmed) => programmed,
+            None => return Err(MediumError::BadBlock { block: block.0 }),
+        };
+        let highest = match pages {
+            Pages::Listed(list) => list.iter().max().map_or(0, |&page| page + 1),
+            Pages::Counted(count) => count,
+        };
+        if highest > programmed {
+            return Err(MediumError::NotProgrammed { block: block.0, page: highest - 1 });
+        }
+        Ok(())
+    }
+}
+
+impl<P: Payload> Medium for Nand<P> {
+    type Payload = P;
+
+    fn blocks(&self) -> u32 {
+        self.geometry.blocks()
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.geometry.pages_per_block
+    }
+
+    #[inline]
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
+        let pages = run.data.len() as u32;
+        let in_order = self.next_page.get(block.index()) == Some(&page);
+        if !in_order || pages > self.geometry.pages_per_block - page {
+            return Err(self.refusal(block, page, pages));
+        }
+        if let Some(spare) = &mut self.spare {
+            spare.write(block, page, &run)?;
+        }
+        if size_of::<P>() > 0 {
+            let empty = || vec![P::default(); self.geometry.pages_per_block as usize].into();
+            let contents = self.contents[block.index()].get_or_insert_with(empty);
+            contents[page as usize..(page + pages) as usize].copy_from_slice(run.data);
+        }
+        self.next_page[block.index()] = page + pages;
+        self.programs += u64::from(pages);
+        Ok(())
+    }
+
+    fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+        match self.next_page.get(block.index()) {
+            None => return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 }),
+            Some(&BAD) => return Err(MediumError::BadBlock { block: block.0 }),
+            Some(_) => {}
+        }
+        let erases = self.erase_counts[block.index()];
+        if self.endurance.as_ref().is_some_and(|limits| erases >= limits[block.index()]) {
+            self.next_page[block.index()] = BAD;
+            self.worn_out_blocks += 1;
+            return Err(MediumError::WornOut { block: block.0, erases });
+        }
+        self.next_page[block.index()] = 0;
+        self.erase_counts[block.index()] += 1;
+        self.erases += 1;
+        if let Some(spare) = &mut self.spare {
+            spare.erase(block);
+        }
+        if let Some(contents) = self.contents.get_mut(block.index()) {
+            *contents = None;
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        _cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        self.check_readable(block, pages)?;
+        self.reads += u64::from(pages.len());
+        match (&self.contents.get(block.index()), pages) {
+            (Some(Some(contents)), Pages::Listed(list)) => {
+                out.extend(list.iter().map(|&page| contents[page as usize]));
+            }
+            _ => out.resize(out.len() + pages.len() as usize, P::default()),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.next_page[block.index()] == BAD
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.erase_counts[block.index()]
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let pages: usize = self.contents.iter().flatten().map(|contents| size_of_val(&**contents)).sum();
+        let words =
+            self.next_page.len() + self.erase_counts.len() + self.endurance.as_ref().map_or(0, Vec::len);
+        reports.nand = Some(NandReport {
+            programs: self.programs,
+            reads: self.reads,
+            erases: self.erases,
+            bad_blocks: self.next_page.iter().filter(|&&page| page == BAD).count() as u32,
+            worn_out_blocks: self.worn_out_blocks,
+            erase_counts: self.erase_counts.clone(),
+            memory_bytes: (pages + 4 * words + self.spare.as_ref().map_or(0, SpareArea::memory_bytes)) as u64,
+        });
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let erased: u64 = self.erase_counts.iter().map(|&count| u64::from(count)).sum();
+        if erased != self.erases {
+            return Err(format!("nand: {} erases counted, the blocks add up to {erased}", self.erases));
+        }
+        let pages_per_block = self.geometry.pages_per_block;
+        match self.next_page.iter().position(|&page| page != BAD && page > pages_per_block) {
+            Some(block) => Err(format!("nand: the write pointer of block {block} is past its end")),
+            None => Ok(()),
+        }
+    }
+}

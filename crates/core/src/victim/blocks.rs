@@ -1,0 +1,180 @@
+//! The block table that policies look at and only the engine changes.
+
+use crate::units::BlockId;
+
+/// Added to the count of a block that is no candidate, so that it loses every comparison
+/// and the search for a victim needs no second test.
+const NOT_CANDIDATE: u32 = 1 << 31;
+
+/// What a policy wants to know beyond valid pages; what nobody wants is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// When each block was closed.
+    pub age: bool,
+    /// How often each block was erased.
+    pub erases: bool,
+}
+
+/// Valid pages of every block, and which blocks are candidates for cleaning: the full, closed ones.
+///
+/// Erased, open and bad blocks are no candidates.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    pages_per_block: u32,
+    logical_pages: u32,
+    candidates: u32,
+    /// Host pages written to the layer so far: the clock by which age is measured.
+    now: u64,
+    counts: Vec<u32>,
+    closed_at: Vec<u64>,
+    erases: Vec<u32>,
+}
+
+impl Blocks {
+    /// All blocks erased.
+    pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, needs: Needs) -> Self {
+        let kept = |wanted: bool| if wanted { blocks as usize } else { 0 };
+        Blocks {
+            pages_per_block,
+            logical_pages,
+            candidates: 0,
+            now: 0,
+            counts: vec![NOT_CANDIDATE; blocks as usize],
+            closed_at: vec![0; kept(needs.age)],
+            erases: vec![0; kept(needs.erases)],
+        }
+    }
+
+    /// Number of blocks, candidates or not.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.counts.len() as u32
+    }
+
+    /// Whether there are no blocks at all.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Number of candidates.
+    pub fn candidates(&self) -> u32 {
+        self.candidates
+    }
+
+    /// Pages in each block.
+    pub fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
+    /// Logical pages of the layer.
+    pub fn logical_pages(&self) -> u32 {
+        self.logical_pages
+    }
+
+    /// Host pages written to the layer so far.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// What is compared to find the block with the fewest valid pages: a candidate's valid pages,
+    /// and for any other block a number above every candidate's.
+    #[inline(always)]
+    pub fn score(&self, block: BlockId) -> u32 {
+        self.counts[block.index()]
+    }
+
+    /// The scores of all blocks.
+    pub fn scores(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// Whether `score` is that of a candidate.
+    #[inline(always)]
+    pub fn is_candidate_score(score: u32) -> bool {
+        score < NOT_CANDIDATE
+    }
+
+    /// Whether the block is full, closed and not bad.
+    #[inline(always)]
+    pub fn is_candidate(&self, block: BlockId) -> bool {
+        Self::is_candidate_score(self.score(block))
+    }
+
+    /// Valid pages of any block.
+    #[inline(always)]
+    pub fn valid_pages(&self, block: BlockId) -> u32 {
+        self.counts[block.index()] & !NOT_CANDIDATE
+    }
+
+    /// Host pages written since the block was closed; 0 unless the policy needs ages.
+    pub fn age(&self, block: BlockId) -> u64 {
+        self.closed_at.get(block.index()).map_or(0, |&closed_at| self.now - closed_at)
+    }
+
+    /// Erases of the block; 0 unless the policy needs them.
+    pub fn erases(&self, block: BlockId) -> u32 {
+        self.erases.get(block.index()).copied().unwrap_or(0)
+    }
+
+    /// The candidates.
+    pub fn iter_candidates(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let candidate = |&(_, &score): &(usize, &u32)| Self::is_candidate_score(score);
+        self.counts.iter().enumerate().filter(candidate).map(|(block, _)| BlockId(block as u32))
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len()
+    }
+
+    /// Lets time pass.
+    #[inline]
+    pub(crate) fn advance(&mut self, host_pages: u64) {
+        self.now += host_pages;
+    }
+
+    /// The block is erased and takes pages from now on: all of them count as valid until they die, so that a
+    /// page written and overwritten while the block is open costs the same single decrement as any other.
+    pub(crate) fn open(&mut self, block: BlockId) {
+        self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
+    }
+
+    /// The block is full and becomes a candidate.
+    pub(crate) fn close(&mut self, block: BlockId) {
+        self.counts[block.index()] &= !NOT_CANDIDATE;
+        self.candidates += 1;
+        let now = self.now;
+        if let Some(closed_at) = self.closed_at.get_mut(block.index()) {
+            *closed_at = now;
+        }
+    }
+
+    /// The block was selected and is a candidate no more; its valid pages are kept.
+    pub(crate) fn take(&mut self, block: BlockId) {
+        debug_assert!(self.is_candidate(block));
+        self.counts[block.index()] |= NOT_CANDIDATE;
+        self.candidates -= 1;
+    }
+
+    /// The block holds nothing.
+    pub(crate) fn erased(&mut self, block: BlockId) {
+        self.counts[block.index()] = NOT_CANDIDATE;
+        if let Some(erases) = self.erases.get_mut(block.index()) {
+            *erases += 1;
+        }
+    }
+
+    /// A page of the block died; returns the new score.
+    #[inline(always)]
+    pub(crate) fn invalidate(&mut self, block: BlockId) -> u32 {
+        let count = &mut self.counts[block.index()];
+        *count -= 1;
+        *count
+    }
+
+    /// Where the block's count lives, for prefetching.
+    #[inline(always)]
+    pub(crate) fn count_address(&self, block: BlockId) -> *const u32 {
+        self.counts.as_ptr().wrapping_add(block.index())
+    }
+}

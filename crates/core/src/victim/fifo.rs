@@ -1,0 +1,47 @@
+//! Blocks in the order in which they were closed.
+
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::units::BlockId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// The FIFO policy has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "fifo",
+        help: "the block closed longest ago (cyclic cleaning)",
+        source: "Robinson, Operating Systems Review 30(4), 1996; Menon, HPDC 1995",
+    };
+    type Policy = Fifo;
+
+    fn build(&self, size: &StoreSize) -> Result<Fifo, ConfigError> {
+        Ok(Fifo { closed: VecDeque::with_capacity(size.blocks as usize) })
+    }
+}
+
+/// A queue of the closed blocks.
+pub struct Fifo {
+    closed: VecDeque<BlockId>,
+}
+
+impl VictimPolicy for Fifo {
+    #[inline]
+    fn closed(&mut self, block: BlockId, _blocks: &Blocks) {
+        self.closed.push_back(block);
+    }
+
+    #[inline]
+    fn select(&mut self, _blocks: &Blocks) -> BlockId {
+        self.closed.pop_front().expect("select is only called while a block is closed")
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.closed.capacity() * size_of::<BlockId>()
+    }
+}

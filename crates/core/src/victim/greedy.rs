@@ -1,0 +1,138 @@
+//! The block with the fewest valid pages of all.
+
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::units::BlockId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The greedy policy has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "greedy",
+        help: "the block with the fewest valid pages of all, exactly",
+        source: "Bux and Iliadis, Performance Evaluation 67 (2010); Desnoyers, ACM TOS 10(2), 2014",
+    };
+    type Policy = Greedy;
+
+    fn build(&self, size: &StoreSize) -> Result<Greedy, ConfigError> {
+        Ok(Greedy {
+            limit: 0,
+            lowest: 0,
+            entries: 0,
+            stacks: vec![Vec::new(); size.pages_per_block as usize + 1],
+        })
+    }
+}
+
+/// Exact greedy selection in constant amortised time.
+///
+/// Only blocks with at most `limit` valid pages are watched: each such block is on the stack of its count.
+/// A block that drops to a lower count is pushed again and its old entry is left to be found stale, which
+/// saves the linked lists (and their cache misses) of the textbook structure. When all stacks are empty, one
+/// scan sets the limit so that at least a `1/WATCHED_SHARE` of the candidates is watched; the next scan comes only
+/// after all of those are gone, hence the constant amortised cost.
+///
+/// Among equals the block that reached its count last is taken.
+pub struct Greedy {
+    /// Blocks with more valid pages than this are not watched.
+    limit: u32,
+    /// No stack below this one holds a live entry.
+    lowest: usize,
+    /// Entries on all stacks, stale ones included.
+    entries: usize,
+    stacks: Vec<Vec<BlockId>>,
+}
+
+/// One block in this many is watched after a scan.
+const WATCHED_SHARE: usize = 32;
+
+impl Greedy {
+    #[inline(always)]
+    fn push(&mut self, block: BlockId, count: u32) {
+        self.stacks[count as usize].push(block);
+        self.entries += 1;
+        self.lowest = self.lowest.min(count as usize);
+    }
+
+    fn pop(&mut self, blocks: &Blocks) -> Option<BlockId> {
+        while self.lowest <= self.limit as usize {
+            while let Some(block) = self.stacks[self.lowest].pop() {
+                self.entries -= 1;
+                if blocks.score(block) == self.lowest as u32 {
+                    return Some(block);
+                }
+            }
+            self.lowest += 1;
+        }
+        None
+    }
+
+    /// Sets the limit to the count below which a `1/WATCHED_SHARE` of the candidates lies, and watches them.
+    #[cold]
+    fn rescan(&mut self, blocks: &Blocks) {
+        let mut histogram = vec![0usize; self.stacks.len()];
+        for block in blocks.iter_candidates() {
+            histogram[blocks.score(block) as usize] += 1;
+        }
+        let wanted = (blocks.candidates() as usize).div_ceil(WATCHED_SHARE);
+        let mut watched = 0;
+        let enough = |&count: &usize| {
+            watched += count;
+            watched >= wanted
+        };
+        self.limit = histogram.iter().position(enough).unwrap_or(histogram.len() - 1) as u32;
+        self.watch_afresh(blocks);
+    }
+
+    /// Empties the stacks and puts every candidate up to the limit on its own.
+    fn watch_afresh(&mut self, blocks: &Blocks) {
+        self.stacks.iter_mut().for_each(Vec::clear);
+        self.entries = 0;
+        self.lowest = self.limit as usize + 1;
+        for block in blocks.iter_candidates() {
+            let score = blocks.score(block);
+            if score <= self.limit {
+                self.push(block, score);
+            }
+        }
+    }
+}
+
+impl VictimPolicy for Greedy {
+    #[inline]
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        let score = blocks.score(block);
+        if score <= self.limit {
+            self.push(block, score);
+        }
+    }
+
+    #[inline(always)]
+    fn invalidated(&mut self, block: BlockId, score: u32, _blocks: &Blocks) {
+        if score <= self.limit {
+            self.push(block, score);
+        }
+    }
+
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        // Stale entries of counts that are no longer reached would pile up without end.
+        if self.entries > 2 * blocks.len() as usize + 64 {
+            self.watch_afresh(blocks);
+        }
+        loop {
+            if let Some(block) = self.pop(blocks) {
+                return block;
+            }
+            self.rescan(blocks);
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.stacks.iter().map(|stack| stack.capacity() * size_of::<BlockId>()).sum()
+    }
+}

@@ -1,0 +1,143 @@
+//! Which block to clean next.
+//!
+//! To add a policy: write `victim/<name>.rs` with a configuration that implements [`Victim`] and a policy
+//! that implements [`VictimPolicy`], and add its line to the table at the end of this file.
+
+mod blocks;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+
+pub use blocks::{Blocks, Needs};
+
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::units::BlockId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Decides which closed block is cleaned next; the engine does the moving.
+///
+/// The engine reports every block that closes and every page that dies. A block that `select` returned is
+/// no candidate until it is closed again.
+pub trait VictimPolicy: Send {
+    /// What the policy wants the block table to keep.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// `block` is full and a candidate from now on.
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        let _ = (block, blocks);
+    }
+
+    /// A page of `block` died and left it with `score` (see [`Blocks::score`]); called for open blocks, too.
+    #[inline(always)]
+    fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
+        let _ = (block, score, blocks);
+    }
+
+    /// The victim, a candidate; only called while there is one.
+    fn select(&mut self, blocks: &Blocks) -> BlockId;
+
+    /// A number drawn from the policy's generator; ends its use.
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+
+    /// Bytes of memory the policy keeps.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl VictimPolicy for Box<dyn VictimPolicy> {
+    fn needs(&self) -> Needs {
+        (**self).needs()
+    }
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        (**self).closed(block, blocks);
+    }
+    fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
+        (**self).invalidated(block, score, blocks);
+    }
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        (**self).select(blocks)
+    }
+    fn final_draw(&mut self) -> u64 {
+        (**self).final_draw()
+    }
+    fn memory_bytes(&self) -> usize {
+        (**self).memory_bytes()
+    }
+}
+
+/// The configuration of a victim policy.
+pub trait Victim {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// What it builds.
+    type Policy: VictimPolicy + 'static;
+    /// The policy for a store of the given size, or the setting that does not fit.
+    fn build(&self, size: &StoreSize) -> Result<Self::Policy, ConfigError>;
+}
+
+/// Takes a policy of whatever type, so that hot combinations can be compiled for theirs.
+pub trait VictimVisitor {
+    /// What the visit gives.
+    type Output;
+    /// Takes the policy.
+    fn visit<V: VictimPolicy + 'static>(self, policy: V) -> Self::Output;
+}
+
+macro_rules! victim_table {
+    ($($(#[$attribute:meta])* $Variant:ident: $Config:ty, $dispatch:ident;)*) => {
+        /// Which victim policy a layer uses, with its settings.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "policy", rename_all = "snake_case")]
+        pub enum VictimConfig {
+            $(
+                #[allow(missing_docs)]
+                $(#[$attribute])*
+                $Variant($Config),
+            )*
+        }
+
+        /// Every victim policy.
+        pub static VICTIMS: &[Entry] = &[$(<$Config as Victim>::ENTRY),*];
+
+        impl VictimConfig {
+            /// The policy's entry in the listing.
+            pub fn entry(&self) -> &'static Entry {
+                match self { $(Self::$Variant(_) => &<$Config as Victim>::ENTRY,)* }
+            }
+
+            /// Builds the policy and hands it to `visitor`: as its own type where the table says
+            /// `specialised`, else boxed. Both ways give equal results.
+            pub fn visit<X: VictimVisitor>(&self, size: &StoreSize, visitor: X) -> Result<X::Output, ConfigError> {
+                match self { $(Self::$Variant(config) => Ok(dispatch!($dispatch, visitor, config.build(size)?)),)* }
+            }
+
+            /// Builds the policy behind a pointer.
+            pub fn build_boxed(&self, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
+                match self { $(Self::$Variant(config) => Ok(Box::new(config.build(size)?)),)* }
+            }
+        }
+    };
+}
+
+macro_rules! dispatch {
+    (specialised, $visitor:expr, $policy:expr) => {
+        $visitor.visit($policy)
+    };
+    (boxed, $visitor:expr, $policy:expr) => {
+        $visitor.visit(Box::new($policy) as Box<dyn VictimPolicy>)
+    };
+}
+
+victim_table! {
+    Greedy: greedy::Config, specialised;
+    DChoices: d_choices::Config, specialised;
+    Fifo: fifo::Config, specialised;
+    Random: random::Config, boxed;
+}

@@ -1,0 +1,47 @@
+//! Any closed block, each with the same chance.
+
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::seed::{Random, below};
+use crate::units::BlockId;
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The random policy has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "random",
+        help: "any closed block, each with the same chance",
+        source: "Van Houdt, SIGMETRICS 2013 (Random)",
+    };
+    type Policy = RandomBlock;
+
+    fn build(&self, size: &StoreSize) -> Result<RandomBlock, ConfigError> {
+        Ok(RandomBlock { random: size.seed.of("victim").random() })
+    }
+}
+
+/// Draws blocks until one is a candidate.
+pub struct RandomBlock {
+    random: Random,
+}
+
+impl VictimPolicy for RandomBlock {
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        loop {
+            let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+            if blocks.is_candidate(block) {
+                return block;
+            }
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}
