@@ -53,6 +53,20 @@ impl PageBatch {
         }
     }
 
+    /// Appends one-page requests that share an operation and a hint, as [`Self::push_request`] would one by
+    /// one, at no cost beyond that of drawing the pages.
+    #[inline]
+    pub fn extend_single(&mut self, op: Op, hint: u16, pages: impl Iterator<Item = Lpn>) {
+        let before = self.pages.len();
+        self.pages.extend(pages);
+        let end = self.pages.len() as u32;
+        match self.runs.last_mut() {
+            Some(run) if run.request_pages == 1 && run.op == op && run.hint == hint => run.end = end,
+            _ if self.pages.len() == before => {}
+            _ => self.runs.push(PageRun { op, hint, end, request_pages: 1 }),
+        }
+    }
+
     /// The runs with their pages.
     pub fn iter(&self) -> impl Iterator<Item = (&PageRun, &[Lpn])> {
         let starts = std::iter::once(0).chain(self.runs.iter().map(|run| run.end as usize));

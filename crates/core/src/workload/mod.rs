@@ -1,8 +1,46 @@
 //! Synthetic workloads: seeded sources of page operations.
 
-mod batch;
+//!
+//! [`WorkloadConfig`] describes one, [`WorkloadConfig::build`] makes it, and [`WORKLOADS`] lists what there is.
+//! Random numbers come from the run's seed alone, and powers and logarithms from `libm`, so that a stream is
+//! the same on every platform.
 
+mod alias;
+mod arrivals;
+mod batch;
+mod config;
+mod cursor;
+mod error;
+mod hot_cold;
+mod mixed;
+mod permutation;
+mod phases;
+mod place;
+mod requests;
+mod sequential;
+mod stream;
+mod temperature;
+mod uniform;
+mod zipf;
+
+#[cfg(test)]
+mod law;
+#[cfg(test)]
+mod tests;
+
+pub use arrivals::{ArrivalConfig, Spacing, TimedRequests, as_requests};
 pub use batch::{PageBatch, PageRun};
+pub use config::{Entry, WORKLOADS, WorkloadConfig};
+pub use cursor::{PageRequest, RequestCursor};
+pub use error::ConfigError;
+pub use hot_cold::HotCold;
+pub use mixed::{Mixed, Part};
+pub use phases::{Phase, Phases};
+pub use requests::{HintRule, RequestConfig, RequestPages, WeightedPages};
+pub use sequential::Sequential;
+pub use temperature::Temperature;
+pub use uniform::Uniform;
+pub use zipf::Zipf;
 
 /// A source of page operations on a logical space of known size.
 ///

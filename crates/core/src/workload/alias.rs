@@ -1,0 +1,88 @@
+//! One of many weighted alternatives from one random number (Walker 1977; Vose's set-up, 1991).
+
+/// A table that turns a uniform 64-bit number into an index with the given weights.
+///
+/// Ours rather than `rand`'s `WeightedAliasIndex`, which draws twice and branches: the pick here is one
+/// multiplication and a conditional move, and that is most of what makes the Zipf sampler fast.
+#[derive(Clone, Debug)]
+pub(super) struct Alias {
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Below it the slot stands for itself.
+    threshold: u64,
+    /// What it stands for otherwise.
+    other: u32,
+}
+
+impl Alias {
+    /// For weights that are finite, not negative and not all zero.
+    pub fn new(weights: &[f64]) -> Self {
+        let scale = weights.len() as f64 / weights.iter().sum::<f64>();
+        let mut left: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
+        let mut slots: Vec<Slot> =
+            (0..weights.len() as u32).map(|own| Slot { threshold: u64::MAX, other: own }).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..left.len()).partition(|&i| left[i] < 1.0);
+        // Each small slot is filled up from a large one. What rounding leaves over at the end stands for itself.
+        while let (Some(&donor), Some(short)) = (large.last(), small.pop()) {
+            slots[short] = Slot { threshold: threshold(left[short]), other: donor as u32 };
+            left[donor] -= 1.0 - left[short];
+            if left[donor] < 1.0 {
+                large.pop();
+                small.push(donor);
+            }
+        }
+        Alias { slots }
+    }
+
+    /// The index that the uniform number `draw` stands for.
+    #[inline(always)]
+    pub fn pick(&self, draw: u64) -> usize {
+        let product = u128::from(draw) * self.slots.len() as u128;
+        let own = (product >> 64) as usize;
+        let slot = self.slots[own];
+        if (product as u64) < slot.threshold { own } else { slot.other as usize }
+    }
+}
+
+/// The bound below which a uniform 64-bit number falls with the given probability.
+///
+/// For probability 1 it misses one number in 2^64.
+pub(super) fn threshold(probability: f64) -> u64 {
+    // A cast of a float too large for the integer saturates.
+    (probability * 2f64.powi(64)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The share of each alternative, added up over the slots, is its weight's.
+        #[test]
+        fn slots_add_up_to_the_weights(weights in prop::collection::vec(0.0..10.0f64, 1..60)) {
+            let sum: f64 = weights.iter().sum();
+            prop_assume!(sum > 0.0);
+            let alias = Alias::new(&weights);
+            let mut share = vec![0.0; weights.len()];
+            for (own, slot) in alias.slots.iter().enumerate() {
+                let kept = slot.threshold as f64 / 2f64.powi(64);
+                share[own] += kept / weights.len() as f64;
+                share[slot.other as usize] += (1.0 - kept) / weights.len() as f64;
+            }
+            for (share, weight) in share.iter().zip(&weights) {
+                prop_assert!((share - weight / sum).abs() < 1e-9, "{share} for {weight} of {sum}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_range_stay_inside() {
+        let alias = Alias::new(&[1.0, 0.0, 3.0]);
+        assert!(alias.pick(0) < 3 && alias.pick(u64::MAX) < 3);
+        assert_eq!(Alias::new(&[5.0]).pick(u64::MAX), 0);
+    }
+}

@@ -1,0 +1,35 @@
+//! What an oracle knows: how hot each page of a workload is.
+
+use super::place::Places;
+use crate::units::Lpn;
+
+/// Pages in classes by how often the workload writes them.
+pub trait Temperature: Send + Sync {
+    /// Number of classes, at least 1.
+    fn classes(&self) -> u8;
+
+    /// The class of a page of the workload's space; class 0 is the hottest.
+    fn class_of(&self, page: Lpn) -> u8;
+}
+
+/// Classes that are ranges of rank or, where nothing is shifted or scattered, of the space itself.
+pub(super) struct RankClasses {
+    /// First rank of each range but the first, rising.
+    pub bounds: Vec<u32>,
+    /// The class of each range; one more than there are bounds.
+    pub classes: Vec<u8>,
+    /// Where ranks lie.
+    pub places: Option<Places>,
+}
+
+impl Temperature for RankClasses {
+    fn classes(&self) -> u8 {
+        self.classes.iter().max().map_or(1, |&coldest| coldest + 1)
+    }
+
+    #[inline]
+    fn class_of(&self, page: Lpn) -> u8 {
+        let rank = self.places.as_ref().map_or(page.0, |places| places.rank(page));
+        self.classes[self.bounds.partition_point(|&bound| bound <= rank)]
+    }
+}
