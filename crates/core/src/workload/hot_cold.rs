@@ -66,34 +66,45 @@ impl Kind for HotCold {
     }
 }
 
-/// Takes the temperature and the page from one 64-bit draw: what is left of the draw below (or above) the
-/// threshold is uniform again, and one multiplication spreads it over the pages of that temperature.
+/// Takes the temperature and the page from one 64-bit draw: what is left of the draw above the beginning of
+/// its temperature's range is uniform again, and one multiplication spreads it over the pages.
 struct HotColdLaw {
+    /// Draws below it are hot.
     threshold: u64,
-    /// Rank of the first cold page.
-    first_cold: u32,
-    /// Pages per unit of draw, times 2^64, of hot and of cold pages.
-    hot_scale: u64,
-    cold_scale: u64,
+    /// Cold and hot, in a table: an index costs nothing where a branch would be mispredicted.
+    sides: [Side; 2],
+}
+
+/// The pages of one temperature and the draws that go to them.
+#[derive(Clone, Copy, Default)]
+struct Side {
+    /// First draw.
+    draw: u64,
+    /// Pages per draw, times 2^64.
+    scale: u64,
+    /// First rank.
+    rank: u32,
+}
+
+impl Side {
+    /// `pages` pages from `rank` for `draws` draws from `draw`.
+    fn new(rank: u32, pages: u32, draw: u64, draws: u128) -> Self {
+        if pages == 0 || draws == 0 {
+            return Side::default();
+        }
+        let scale = u64::try_from((u128::from(pages) << 64) / draws).unwrap_or(u64::MAX);
+        Side { draw, scale, rank }
+    }
 }
 
 impl HotColdLaw {
     fn new(hot_writes: f64, hot_pages: u32, logical_pages: u32) -> Self {
         let cold_pages = logical_pages - hot_pages;
-        // On a space of one page, or with hot pages only, every draw is hot.
+        // Without cold pages every draw is hot, but for the last one, which then falls on page 0.
         let threshold = if cold_pages == 0 { u64::MAX } else { threshold(hot_writes) };
-        let scale = |pages: u32, draws: u128| match draws {
-            0 => 0,
-            draws => u64::try_from((u128::from(pages) << 64) / draws).unwrap_or(u64::MAX),
-        };
-        // A draw of u64::MAX is below no threshold: without cold pages it must fall on a hot one.
-        let first_cold = if cold_pages == 0 { 0 } else { hot_pages };
-        HotColdLaw {
-            threshold,
-            first_cold,
-            hot_scale: scale(hot_pages, u128::from(threshold)),
-            cold_scale: scale(cold_pages, (1 << 64) - u128::from(threshold)),
-        }
+        let hot = Side::new(0, hot_pages, 0, u128::from(threshold));
+        let cold = Side::new(hot_pages, cold_pages, threshold, (1 << 64) - u128::from(threshold));
+        HotColdLaw { threshold, sides: [cold, hot] }
     }
 }
 
@@ -101,10 +112,7 @@ impl Addresses for HotColdLaw {
     #[inline(always)]
     fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
         let draw = random.next_u64();
-        let is_hot = draw < self.threshold;
-        let first = if is_hot { 0 } else { self.first_cold };
-        let rest = if is_hot { draw } else { draw - self.threshold };
-        let scale = if is_hot { self.hot_scale } else { self.cold_scale };
-        first + ((u128::from(rest) * u128::from(scale)) >> 64) as u32
+        let side = self.sides[usize::from(draw < self.threshold)];
+        side.rank + ((u128::from(draw - side.draw) * u128::from(side.scale)) >> 64) as u32
     }
 }

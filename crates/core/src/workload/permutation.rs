@@ -4,9 +4,6 @@ use crate::seed::Seed;
 use crate::units::Divider;
 use rand::RngCore;
 
-/// Rounds; four are what makes a Feistel network look random (Luby and Rackoff, 1988).
-const ROUNDS: usize = 4;
-
 /// A bijection of `0..n` onto itself, in either direction.
 ///
 /// A Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
@@ -20,7 +17,8 @@ pub(super) struct Permutation {
     rows: u32,
     columns: u32,
     by_columns: Divider,
-    keys: [u64; ROUNDS],
+    /// One for each round; four rounds are what makes a Feistel network look random (Luby and Rackoff, 1988).
+    keys: [u64; 4],
 }
 
 impl Permutation {
@@ -39,9 +37,10 @@ impl Permutation {
         loop {
             let mut row = self.by_columns.quotient(value);
             let mut column = value - row * self.columns;
-            for pair in self.keys.chunks_exact(2) {
-                row = add(row, shift(column, pair[0], self.rows), self.rows);
-                column = add(column, shift(row, pair[1], self.columns), self.columns);
+            let [k0, k1, k2, k3] = self.keys;
+            for (for_row, for_column) in [(k0, k1), (k2, k3)] {
+                row = add(row, shift(column, for_row, self.rows), self.rows);
+                column = add(column, shift(row, for_column, self.columns), self.columns);
             }
             // At most 65,536 rows and columns: the product cannot pass 2^32, nor the value 2^32 - 1.
             value = row * self.columns + column;
@@ -56,11 +55,10 @@ impl Permutation {
         loop {
             let mut row = self.by_columns.quotient(value);
             let mut column = value - row * self.columns;
-            for pair in self.keys.chunks_exact(2).rev() {
-                let back = self.columns - shift(row, pair[1], self.columns);
-                column = add(column, back, self.columns);
-                let back = self.rows - shift(column, pair[0], self.rows);
-                row = add(row, back, self.rows);
+            let [k0, k1, k2, k3] = self.keys;
+            for (for_row, for_column) in [(k2, k3), (k0, k1)] {
+                column = add(column, self.columns - shift(row, for_column, self.columns), self.columns);
+                row = add(row, self.rows - shift(column, for_row, self.rows), self.rows);
             }
             value = row * self.columns + column;
             if value < self.n {
@@ -71,6 +69,8 @@ impl Permutation {
 }
 
 /// How far the cell's other coordinate moves: a hash of `value` under `key`, spread over `0..radix`.
+///
+/// Two multiplications: with one, neighbours kept their distance through all four rounds.
 #[inline(always)]
 fn shift(value: u32, key: u64, radix: u32) -> u32 {
     let mixed = (u64::from(value) ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -82,7 +82,8 @@ fn shift(value: u32, key: u64, radix: u32) -> u32 {
 #[inline(always)]
 fn add(a: u32, b: u32, radix: u32) -> u32 {
     let sum = a + b;
-    if sum >= radix { sum - radix } else { sum }
+    // Below the radix the difference wraps to something huge. Without a branch, as it would be a coin toss.
+    sum.min(sum.wrapping_sub(radix))
 }
 
 #[cfg(test)]
@@ -117,6 +118,22 @@ mod tests {
         let permutation = Permutation::new(u32::MAX, Seed(1));
         for value in [0, 1, u32::MAX / 2, u32::MAX - 1] {
             assert_eq!(permutation.backward(permutation.forward(value)), value);
+        }
+    }
+
+    /// Neither do neighbours keep their distance: where the next value goes says nothing of a pattern.
+    #[test]
+    fn distances_of_neighbours_are_spread() {
+        for n in [50_000u32, 1_000_003, 370_000_000] {
+            let parts = 64u64;
+            let permutation = Permutation::new(n, Seed(7));
+            let mut counts = vec![0u64; parts as usize];
+            for value in (0..n - 1).step_by((n / 50_000) as usize) {
+                let (here, next) = (permutation.forward(value), permutation.forward(value + 1));
+                let distance = u64::from(next) + u64::from(n) - u64::from(here);
+                counts[(distance % u64::from(n) * parts / u64::from(n)) as usize] += 1;
+            }
+            crate::workload::law::assert_fits(&counts, &vec![1.0; parts as usize]);
         }
     }
 
