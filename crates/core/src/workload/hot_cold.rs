@@ -80,7 +80,9 @@ struct HotColdLaw {
 struct Side {
     /// First draw.
     draw: u64,
-    /// Pages per draw, times 2^64.
+    /// Places by which draws, counted from the first, are moved up to use all 64 bits.
+    shift: u32,
+    /// Pages per draw so moved, times 2^94: as many bits as there is room for.
     scale: u64,
     /// First rank.
     rank: u32,
@@ -92,8 +94,18 @@ impl Side {
         if pages == 0 || draws == 0 {
             return Side::default();
         }
-        let scale = u64::try_from((u128::from(pages) << 64) / draws).unwrap_or(u64::MAX);
-        Side { draw, scale, rank }
+        // All 2^64 draws have a bit more than 64, and need no move either.
+        let shift = draws.leading_zeros().saturating_sub(64);
+        // Below 2^(32 + 94) over at least 2^63.
+        let scale = ((u128::from(pages) << 94) / (draws << shift)) as u64;
+        Side { draw, shift, scale, rank }
+    }
+
+    /// The rank of a draw.
+    #[inline(always)]
+    fn rank_of(&self, draw: u64) -> u32 {
+        let moved = (draw - self.draw) << self.shift;
+        self.rank + ((u128::from(moved) * u128::from(self.scale)) >> 94) as u32
     }
 }
 
@@ -112,7 +124,67 @@ impl Addresses for HotColdLaw {
     #[inline(always)]
     fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
         let draw = random.next_u64();
-        let side = self.sides[usize::from(draw < self.threshold)];
-        side.rank + ((u128::from(draw - side.draw) * u128::from(side.scale)) >> 64) as u32
+        self.sides[usize::from(draw < self.threshold)].rank_of(draw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::{assert_fits, draw_pages};
+    use super::*;
+    use crate::units::Lpn;
+
+    fn config(hot_writes: f64, hot_space: f64) -> String {
+        format!("kind = 'hot_cold'\nhot_writes = {hot_writes:?}\nhot_space = {hot_space:?}")
+    }
+
+    #[test]
+    fn each_page_has_its_share() {
+        for (r, f) in [(0.9, 0.1), (0.8, 0.2), (0.5, 0.5), (0.001, 0.3), (0.2, 0.7), (1.0, 0.25), (1.0, 1.0)]
+        {
+            let hot = f64::round(f * 1000.0) as usize;
+            let hot_weights = std::iter::repeat_n(r / hot as f64, hot);
+            let cold_weights = std::iter::repeat_n((1.0 - r) / (1000 - hot).max(1) as f64, 1000 - hot);
+            let mut counts = vec![0; 1000];
+            for page in draw_pages(&config(r, f), 1000, 300_000) {
+                counts[page as usize] += 1;
+            }
+            assert_fits(&counts, &hot_weights.chain(cold_weights).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_smallest_spaces_work() {
+        for (r, f) in [(0.9, 0.1), (0.5, 0.99), (1.0, 1.0), (1.0, 0.01)] {
+            assert!(draw_pages(&config(r, f), 1, 100).iter().all(|&page| page == 0));
+            assert!(draw_pages(&config(r, f), 2, 100).iter().all(|&page| page < 2));
+        }
+        let cold = draw_pages(&config(0.5, 0.99), 2, 1000).iter().filter(|&&page| page == 1).count();
+        assert!((400..600).contains(&cold));
+    }
+
+    #[test]
+    fn the_draws_at_the_ends_of_each_side_stay_inside() {
+        for (r, hot, pages) in
+            [(0.8, 20, 100), (0.1, 1, 2), (1.0, 5, 5), (0.5, 1 << 31, u32::MAX), (1e-300, 1, 9)]
+        {
+            let law = HotColdLaw::new(r, hot, pages);
+            for draw in [0, law.threshold.saturating_sub(1), law.threshold, u64::MAX - 1, u64::MAX] {
+                let rank = law.sides[usize::from(draw < law.threshold)].rank_of(draw);
+                assert!(rank < pages);
+                assert_eq!(rank < hot, draw < law.threshold || hot == pages);
+            }
+        }
+    }
+
+    #[test]
+    fn class_0_is_the_hotter_even_where_hot_pages_are_not() {
+        let space = Space { logical_pages: 10, scatter: Seed(1) };
+        for (r, hottest) in [(0.9, 0), (0.1, 9)] {
+            let workload = HotCold { hot_writes: r, hot_space: 0.3, requests: RequestConfig::default() };
+            let oracle = workload.temperature(&space).unwrap().unwrap();
+            assert_eq!((oracle.classes(), oracle.class_of(Lpn(hottest))), (2, 0));
+            assert_eq!(oracle.class_of(Lpn(9 - hottest)), 1);
+        }
     }
 }

@@ -1,5 +1,7 @@
-//! Statistics for tests: do counts fit a law?
+//! Statistics for tests: do draws fit a law?
 
+use super::{PageBatch, WorkloadConfig};
+use crate::seed::Seed;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Pearson's chi-square test of `counts` against `weights`, any multiple of the expected shares. Cells are
@@ -30,4 +32,22 @@ pub(super) fn assert_fits(counts: &[u64], weights: &[f64]) {
     statistic += (counted - left).powi(2) / left;
     let tail = ChiSquared::new(f64::from(cells)).unwrap().sf(statistic);
     assert!(tail > 1e-4, "chi-square {statistic} on {cells} degrees of freedom has probability {tail}");
+}
+
+/// That the mean of `samples` is within four and a half standard errors of that of the law.
+#[track_caller]
+pub(super) fn assert_mean(samples: impl Iterator<Item = f64>, mean: f64, deviation: f64) {
+    let (sum, count) = samples.fold((0.0, 0.0), |(sum, count), sample| (sum + sample, count + 1.0));
+    let found = sum / count;
+    let allowed = 4.5 * deviation / f64::sqrt(count) + 1e-7 * mean.abs();
+    assert!((found - mean).abs() <= allowed, "mean {found}, where the law has {mean} and allows {allowed}");
+}
+
+/// The first `pages` pages of the workload written as TOML.
+#[track_caller]
+pub(super) fn draw_pages(config: &str, logical_pages: u32, pages: usize) -> Vec<u32> {
+    let config: WorkloadConfig = toml::from_str(config).unwrap();
+    let mut batch = PageBatch::default();
+    config.build(logical_pages, Seed(11)).unwrap().fill(&mut batch, pages);
+    batch.pages.iter().map(|page| page.0).collect()
 }

@@ -74,3 +74,31 @@ impl Addresses for SequentialLaw {
         first
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::draw_pages;
+
+    #[test]
+    fn passes_begin_at_page_0() {
+        assert_eq!(draw_pages("kind = 'sequential'\nstart = 3", 5, 8), [3, 4, 0, 1, 2, 3, 4, 0]);
+        let long = draw_pages("kind = 'sequential'\nrequest_pages = 4", 6, 9);
+        assert_eq!(long, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn strides_go_round() {
+        assert_eq!(draw_pages("kind = 'sequential'\nstride = 3", 7, 8), [0, 3, 6, 2, 5, 1, 4, 0]);
+        assert_eq!(draw_pages("kind = 'sequential'\nstride = 5\nstart = 1", 5, 3), [1, 1, 1]);
+        let long = draw_pages("kind = 'sequential'\nstride = 4\nrequest_pages = 2", 6, 6);
+        assert_eq!(long, [0, 1, 4, 5, 2, 3]);
+    }
+
+    #[test]
+    fn scattered_it_is_an_order_without_repetition() {
+        let mut pages = draw_pages("kind = 'sequential'\nscatter = true", 1000, 1000);
+        assert!(!pages.is_sorted());
+        pages.sort_unstable();
+        assert!(pages.into_iter().eq(0..1000));
+    }
+}

@@ -40,3 +40,35 @@ impl Addresses for UniformLaw {
         below(random, u64::from(self.logical_pages)) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::{assert_fits, draw_pages};
+
+    fn counts(config: &str, logical_pages: u32, pages: usize) -> Vec<u64> {
+        let mut counts = vec![0; logical_pages as usize];
+        for page in draw_pages(config, logical_pages, pages) {
+            counts[page as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn each_page_has_its_share() {
+        for logical_pages in [1, 2, 3, 1000] {
+            let counts = counts("kind = 'uniform'", logical_pages, 100_000);
+            assert_fits(&counts, &vec![1.0; logical_pages as usize]);
+        }
+    }
+
+    /// A request covers the pages of its own aligned window, so that pages of a window go together, and the
+    /// cut-off one at the end is hit as rarely as it is short.
+    #[test]
+    fn long_requests_are_aligned_and_cut_off() {
+        let counts = counts("kind = 'uniform'\nrequest_pages = 8", 100, 400_000);
+        let windows: Vec<u64> = counts.chunks(8).map(|window| window[0]).collect();
+        assert!(counts.chunks(8).all(|window| window.iter().all(|&count| count == window[0])));
+        assert_eq!(windows.len(), 13);
+        assert_fits(&windows, &[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0]);
+    }
+}
