@@ -98,3 +98,63 @@ impl TimedRequests {
         (gaps * self.mean_gap_ns) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::assert_mean;
+    use super::super::{PageRequest, WorkloadConfig};
+    use super::*;
+    use crate::trace::Op;
+
+    fn timed(spacing: Spacing, fills: &[usize]) -> RequestBatch {
+        let text = "kind = 'uniform'\nrequest_pages = 2\nread_ratio = 0.5";
+        let workload = toml::from_str::<WorkloadConfig>(text).unwrap().build(1000, Seed(1)).unwrap();
+        let arrivals = ArrivalConfig { requests_per_second: 1000.0, spacing };
+        let mut requests = as_requests(workload, 4096, &arrivals, Seed(1)).unwrap();
+        let mut batch = RequestBatch::default();
+        fills.iter().for_each(|&count| requests.fill(&mut batch, count));
+        batch
+    }
+
+    #[test]
+    fn constant_spacing_begins_at_0_and_keeps_the_rate() {
+        assert_eq!(timed(Spacing::Constant, &[4]).time_ns, [0, 1_000_000, 2_000_000, 3_000_000]);
+    }
+
+    #[test]
+    fn exponential_gaps_have_the_mean_and_the_deviation() {
+        let times = timed(Spacing::Exponential, &[100_000]).time_ns;
+        let gaps = || times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
+        assert_mean(gaps(), 1.0, 1.0);
+        // The square of a unit exponential has mean 2 and variance 20.
+        assert_mean(gaps().map(|gap| gap * gap), 2.0, f64::sqrt(20.0));
+    }
+
+    #[test]
+    fn requests_are_the_workloads_in_bytes() {
+        let batch = timed(Spacing::Exponential, &[1, 0, 700, 299]);
+        assert_eq!((batch.len(), &batch.time_ns), (1000, &timed(Spacing::Exponential, &[1000]).time_ns));
+        let text = "kind = 'uniform'\nrequest_pages = 2\nread_ratio = 0.5";
+        let workload = toml::from_str::<WorkloadConfig>(text).unwrap().build(1000, Seed(1)).unwrap();
+        for (index, PageRequest { op, hint, first, pages }) in
+            RequestCursor::new(workload).take(1000).enumerate()
+        {
+            let request = batch.get(index);
+            assert_eq!((request.op, request.hint), (op, hint));
+            assert_eq!(request.offset_bytes, u64::from(first.0) * 4096);
+            assert_eq!(request.length_bytes, u64::from(pages) * 4096);
+        }
+        assert!(batch.op.contains(&Op::Read) && batch.op.contains(&Op::Write));
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_refused() {
+        let workload =
+            || toml::from_str::<WorkloadConfig>("kind = 'uniform'").unwrap().build(9, Seed(1)).unwrap();
+        for requests_per_second in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let arrivals = ArrivalConfig { requests_per_second, spacing: Spacing::Constant };
+            let error = as_requests(workload(), 4096, &arrivals, Seed(1)).err().unwrap();
+            assert_eq!(error.key, "requests_per_second");
+        }
+    }
+}

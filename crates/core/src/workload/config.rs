@@ -50,7 +50,7 @@ workloads! {
     "zipf" Zipf "popularity falls as a power of rank" "Zipf, 1949; Gray et al., SIGMOD 1994";
     "sequential" Sequential "page after page, begun again at the end" "the best case of all cleaning";
     "mixed" Mixed "several workloads side by side, interleaved" "Yang et al., \"Don't stack your log on my log\", INFLOW 2014";
-    "phases" Phases "several workloads one after the other, once or in turns" "Stoica and Ailamaki, VLDB 2013 (shifting hot sets)";
+    "phases" Phases "several workloads one after the other, once or in turns" "as the consecutive jobs of fio; for loads that change";
 }
 
 /// What a kind of workload provides; the fields of its type are its configuration.

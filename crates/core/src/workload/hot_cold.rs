@@ -154,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn each_part_of_a_large_space_has_its_share() {
+        let logical_pages = 375_809_664;
+        let mut counts = vec![0; 64];
+        for page in draw_pages(&config(0.8, 0.25), logical_pages, 300_000) {
+            counts[page as usize / (logical_pages as usize / 64)] += 1;
+        }
+        assert_fits(&counts, &[[0.05; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16], [0.2 / 48.0; 16]].concat());
+    }
+
+    #[test]
     fn the_smallest_spaces_work() {
         for (r, f) in [(0.9, 0.1), (0.5, 0.99), (1.0, 1.0), (1.0, 0.01)] {
             assert!(draw_pages(&config(r, f), 1, 100).iter().all(|&page| page == 0));

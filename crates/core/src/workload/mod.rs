@@ -26,6 +26,8 @@ mod zipf;
 #[cfg(test)]
 mod law;
 #[cfg(test)]
+mod refusals;
+#[cfg(test)]
 mod tests;
 
 pub use arrivals::{ArrivalConfig, Spacing, TimedRequests, as_requests};

@@ -31,6 +31,7 @@ pub struct Phase {
     /// How much the phase writes, in multiples of the logical capacity, above 0, rounded to pages. Only a
     /// last phase that never ends may leave it out; if given there, it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
     pub writes: Option<f64>,
     /// What runs.
     pub workload: WorkloadConfig,

@@ -55,6 +55,7 @@ pub struct RequestConfig {
     pub trim_ratio: f64,
     /// Length of discards, pages, given as `request_pages` is, which also is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RequestPages")]
     pub trim_pages: Option<RequestPages>,
     /// Stream hint of each request: none, or its temperature class.
     pub hint: HintRule,

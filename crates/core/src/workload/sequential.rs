@@ -23,6 +23,7 @@ pub struct Sequential {
     /// Pages from the beginning of a request to that of the next, from 1, modulo the space. Left out, a
     /// request begins where the last one ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32")]
     pub stride: Option<u32>,
     /// Request lengths, reads, trims, hints and placement.
     #[serde(flatten)]
