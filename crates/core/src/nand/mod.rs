@@ -1,6 +1,7 @@
 //! Flash: erase blocks with the rules of NAND, wear and bad blocks.
 
 mod geometry;
+mod presets;
 mod spare;
 
 use crate::counters::Cause;
@@ -8,6 +9,7 @@ use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run
 use crate::seed::{Seed, below};
 use crate::units::BlockId;
 pub use geometry::{Geometry, GeometryError};
+pub use presets::{PRESETS, Preset};
 pub use spare::{Spare, SpareArea};
 
 /// Written over a block's write pointer when the block is bad.

@@ -1,0 +1,88 @@
+//! Named devices, each figure with its source.
+
+use super::{Geometry, GeometryError};
+use crate::config::Entry;
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use table::PRESETS;
+
+/// A device whose figures come from somewhere; the user chooses its capacity.
+///
+/// `notes` says for each figure where it was read. A note that starts with "derived:" was computed from what
+/// was read, one with "from memory of" was not read again, one with "assumed:" has no source for this device.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name, help and main source.
+    pub entry: Entry,
+    /// Kind of cell: `SLC`, `MLC`, `TLC` or `QLC`.
+    pub cell: &'static str,
+    /// Buses to the controller.
+    pub channels: u32,
+    /// Chips on each channel.
+    pub ways: u32,
+    /// Dies in each chip.
+    pub dies: u32,
+    /// Planes of each die.
+    pub planes: u32,
+    /// Pages of each erase block.
+    pub pages_per_block: u32,
+    /// User bytes of each page.
+    pub page_bytes: u32,
+    /// Spare (out-of-band) bytes of each page.
+    pub spare_bytes: u32,
+    /// Erases a block endures.
+    pub endurance_cycles: u32,
+    /// Microseconds from a page of cells to the chip's register, averaged over the kinds of page.
+    pub read_us: f64,
+    /// Microseconds from the register to a page of cells, averaged over the kinds of page.
+    pub program_us: f64,
+    /// Microseconds to erase a block.
+    pub erase_us: f64,
+    /// Transfer rate of one channel, in megabytes (10^6 bytes) per second.
+    pub channel_mb_per_s: f64,
+    /// Default over-provisioning (T - U) / U, with T physical and U logical pages.
+    pub over_provisioning: f64,
+    /// Fraction of the flash free below which cleaning starts; `None` where the source gives none.
+    pub gc_watermark: Option<f64>,
+    /// Field name and the source of its figure, for every field from `cell` to `gc_watermark`.
+    pub notes: &'static [(&'static str, &'static str)],
+}
+
+impl Preset {
+    /// The preset called `name`.
+    pub fn find(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.entry.name == name)
+    }
+
+    /// The source of a field's figure.
+    pub fn note(&self, field: &str) -> Option<&'static str> {
+        self.notes.iter().find(|(name, _)| *name == field).map(|(_, source)| *source)
+    }
+
+    /// The smallest whole number of blocks on every plane that holds `bytes` of physical capacity.
+    pub fn geometry(&self, bytes: u64) -> Result<Geometry, GeometryError> {
+        let planes = [self.channels, self.ways, self.dies, self.planes]
+            .iter()
+            .map(|&n| u128::from(n))
+            .product::<u128>();
+        let pages_per_plane_block = planes * u128::from(self.pages_per_block);
+        let blocks = u128::from(bytes).div_ceil(pages_per_plane_block * u128::from(self.page_bytes));
+        let blocks_per_plane = u32::try_from(blocks)
+            .map_err(|_| GeometryError::TooManyPages { pages: blocks * pages_per_plane_block })?;
+        let geometry = Geometry {
+            channels: self.channels,
+            ways: self.ways,
+            dies: self.dies,
+            planes: self.planes,
+            blocks_per_plane,
+            pages_per_block: self.pages_per_block,
+            page_bytes: self.page_bytes,
+            spare_bytes: self.spare_bytes,
+        };
+        geometry.validate()?;
+        Ok(geometry)
+    }
+}

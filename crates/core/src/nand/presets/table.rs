@@ -1,0 +1,449 @@
+//! The devices.
+
+use super::Preset;
+use crate::config::Entry;
+
+const AGRAWAL: &str = "Agrawal et al., USENIX ATC 2008, Table 1 (Samsung K9XXG08UXM), read as copied at \
+     collagefactory.blogspot.com/2009/03/design-tradeoffs-for-ssd-performance.html";
+const MQSIM: &str = "MQSim (Tavakkol et al., FAST 2018), ssdconfig.xml of CMU-SAFARI/MQSim, commit 0d76b1d3";
+const ISSCC_96L: &str = "ISSCC 2018, Toshiba and Western Digital 512 Gb, 96 layers, read in AnandTech's table \
+     of 19 February 2021 (2021 NAND Flash Updates from ISSCC)";
+const ISSCC_QLC: &str = "ISSCC 2018, A 1Tb 4b/cell 64-stacked-WL 3D NAND Flash Memory with 12MB/s Program \
+     Throughput; only its abstract was read";
+const FEMU: &str = "FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit 19b55004";
+const ZN540: &str = "assumed: the controller of NVMeVirt's WD_ZN540 model (ssd_config.h of snu-csl/nvmevirt, \
+     commit 00793767), a TLC drive; the ISSCC parts are bare dies";
+const CAGC: &str = "CAGC (Wu et al., IPDPS 2021), Table I";
+const FLASHSIM: &str = "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f; CAGC was built on \
+     FlashSim and prints no such figure";
+const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 and section 5";
+const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
+const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
+const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how the flash is organised";
+const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its \
+     simulated flash has no times";
+
+/// Every preset.
+pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, GECKO_2TB, NVMFS_24GB];
+
+const SLC: Preset = Preset {
+    entry: Entry {
+        name: "slc",
+        help: "SLC chips of 2008 with 4 KiB pages, in an eight-channel drive",
+        source: "Agrawal et al., USENIX ATC 2008",
+    },
+    cell: "SLC",
+    channels: 8,
+    ways: 1,
+    dies: 2,
+    planes: 4,
+    pages_per_block: 64,
+    page_bytes: 4_096,
+    spare_bytes: 128,
+    endurance_cycles: 100_000,
+    read_us: 25.0,
+    program_us: 200.0,
+    erase_us: 1_500.0,
+    channel_mb_per_s: 40.96,
+    over_provisioning: 0.15 / 0.85,
+    gc_watermark: Some(0.05),
+    notes: &[
+        ("cell", AGRAWAL),
+        (
+            "channels",
+            "from memory of Agrawal et al., USENIX ATC 2008 (a 32 GB drive of 8 packages, each on its \
+             own bus), not re-read",
+        ),
+        (
+            "ways",
+            "from memory of Agrawal et al., USENIX ATC 2008 (a 32 GB drive of 8 packages, each on its \
+             own bus), not re-read",
+        ),
+        (
+            "dies",
+            "Agrawal et al., USENIX ATC 2008, section 2 (4 GB package of two dies), read in a \
+             reader's notes: Storage-Systems/cmu-18746/readings of eudaemonic-one/Lifelong-Learning; \
+             Table 1 allows 1, 2 or 4",
+        ),
+        ("planes", AGRAWAL),
+        (
+            "pages_per_block",
+            "derived: 256 KiB blocks of 4 KiB pages, Agrawal et al., USENIX ATC 2008, Table 1",
+        ),
+        ("page_bytes", AGRAWAL),
+        (
+            "spare_bytes",
+            "Agrawal et al., USENIX ATC 2008, section 2, read in a reader's notes: \
+             Storage-Systems/cmu-18746/readings of eudaemonic-one/Lifelong-Learning",
+        ),
+        ("endurance_cycles", AGRAWAL),
+        ("read_us", AGRAWAL),
+        ("program_us", AGRAWAL),
+        ("erase_us", AGRAWAL),
+        (
+            "channel_mb_per_s",
+            "derived: 100 us of serial access for a page of 4096 bytes, Agrawal et al., USENIX ATC \
+             2008, Table 1",
+        ),
+        (
+            "over_provisioning",
+            "from memory of Agrawal et al., USENIX ATC 2008 (15 % of the flash spare, that is 0.15 / \
+             0.85 here), not re-read",
+        ),
+        (
+            "gc_watermark",
+            "from memory of Agrawal et al., USENIX ATC 2008 (cleaning below 5 % free), not re-read",
+        ),
+    ],
+};
+
+const MLC: Preset = Preset {
+    entry: Entry {
+        name: "mlc",
+        help: "MQSim's default MLC device, with the program time of its source code",
+        source: "MQSim, FAST 2018",
+    },
+    cell: "MLC",
+    channels: 8,
+    ways: 4,
+    dies: 2,
+    planes: 2,
+    pages_per_block: 256,
+    page_bytes: 8_192,
+    spare_bytes: 448,
+    endurance_cycles: 10_000,
+    read_us: 75.0,
+    program_us: 750.0,
+    erase_us: 3_800.0,
+    channel_mb_per_s: 333.0,
+    over_provisioning: 0.07 / 0.93,
+    gc_watermark: Some(0.05),
+    notes: &[
+        ("cell", MQSIM),
+        ("channels", MQSIM),
+        ("ways", MQSIM),
+        ("dies", MQSIM),
+        ("planes", MQSIM),
+        ("pages_per_block", MQSIM),
+        ("page_bytes", MQSIM),
+        ("spare_bytes", MQSIM),
+        ("endurance_cycles", MQSIM),
+        ("read_us", MQSIM),
+        (
+            "program_us",
+            "MQSim, src/exec/Flash_Parameter_Set.cpp of CMU-SAFARI/MQSim, commit 2b6904b7 (750000 ns \
+             for LSB and MSB pages); ssdconfig.xml has 75000 ns, the same as its read",
+        ),
+        ("erase_us", MQSIM),
+        (
+            "channel_mb_per_s",
+            "derived: 333 MT/s on a bus 1 byte wide, MQSim, ssdconfig.xml of CMU-SAFARI/MQSim, commit \
+             0d76b1d3",
+        ),
+        (
+            "over_provisioning",
+            "derived: Overprovisioning_Ratio 0.07 of the whole flash, that is 0.07 / 0.93 here, \
+             MQSim, ssdconfig.xml and the comment in Device_Parameter_Set.cpp, commit 0d76b1d3",
+        ),
+        (
+            "gc_watermark",
+            "MQSim, GC_Exec_Threshold in ssdconfig.xml, commit 0d76b1d3 (a ratio of free pages)",
+        ),
+    ],
+};
+
+const TLC: Preset = Preset {
+    entry: Entry {
+        name: "tlc",
+        help: "3D TLC of 96 layers with 16 KiB pages and 18 MiB blocks",
+        source: "Toshiba and Western Digital, ISSCC 2018",
+    },
+    cell: "TLC",
+    channels: 8,
+    ways: 4,
+    dies: 1,
+    planes: 2,
+    pages_per_block: 1_152,
+    page_bytes: 16_384,
+    spare_bytes: 1_872,
+    endurance_cycles: 3_000,
+    read_us: 58.0,
+    program_us: 574.9,
+    erase_us: 3_000.0,
+    channel_mb_per_s: 533.0,
+    over_provisioning: 0.07,
+    gc_watermark: None,
+    notes: &[
+        ("cell", ISSCC_96L),
+        ("channels", ZN540),
+        ("ways", ZN540),
+        ("dies", ZN540),
+        ("planes", ISSCC_96L),
+        (
+            "pages_per_block",
+            "derived: erase block of 18 MB in AnandTech's ISSCC table of 19 February 2021, taken as \
+             MiB, in 16 KiB pages; it is 96 word lines of 4 strings of 3 bits",
+        ),
+        (
+            "page_bytes",
+            "assumed: 16 KiB, with which the block of 18 MiB divides into 96 layers of 4 strings of 3 \
+             pages",
+        ),
+        (
+            "spare_bytes",
+            "assumed: that of a 16 KiB page of Micron MT29F128G08CBECB (16384 + 1872 bytes, MLC; data \
+             sheet read at vdocuments.pub); no sheet of this die was found",
+        ),
+        (
+            "endurance_cycles",
+            "assumed: 3000, the order commonly quoted for 3D TLC; no maker's figure was found",
+        ),
+        ("read_us", ISSCC_96L),
+        (
+            "program_us",
+            "derived: two planes of 16384 bytes at the 57 MB/s of a die in AnandTech's ISSCC table of \
+             19 February 2021; a word line of three pages takes 1725 us",
+        ),
+        (
+            "erase_us",
+            "assumed: TLC_BLOCK_ERASE_LATENCY_NS of FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit \
+             19b55004, an older part; the ISSCC table has no erase time",
+        ),
+        (
+            "channel_mb_per_s",
+            "derived: 533 Mb/s a pin on a bus of 8 pins, AnandTech's ISSCC table of 19 February 2021",
+        ),
+        (
+            "over_provisioning",
+            "assumed: 7 %, as NVMeVirt's model of the Samsung 970 Pro (OP_AREA_PERCENT in ssd_config.h)",
+        ),
+        ("gc_watermark", "none: no source gives one"),
+    ],
+};
+
+const QLC: Preset = Preset {
+    entry: Entry {
+        name: "qlc",
+        help: "3D QLC of 64 layers with 16 KiB pages and 16 MiB blocks",
+        source: "Samsung, ISSCC 2018, abstract",
+    },
+    cell: "QLC",
+    channels: 8,
+    ways: 4,
+    dies: 1,
+    planes: 2,
+    pages_per_block: 1_024,
+    page_bytes: 16_384,
+    spare_bytes: 1_872,
+    endurance_cycles: 1_000,
+    read_us: 121.7,
+    program_us: 2_730.7,
+    erase_us: 3_000.0,
+    channel_mb_per_s: 533.0,
+    over_provisioning: 0.07,
+    gc_watermark: None,
+    notes: &[
+        ("cell", ISSCC_QLC),
+        ("channels", ZN540),
+        ("ways", ZN540),
+        ("dies", ZN540),
+        (
+            "planes",
+            "techreport.com/news/33672: two planes in the QLC of Intel and Micron's competitors, four \
+             in theirs",
+        ),
+        (
+            "pages_per_block",
+            "assumed: 64 word lines of 4 strings of 4 bits; 64 and 4 bits are in the title of the \
+             ISSCC 2018 paper, the 4 strings are as in tlc",
+        ),
+        (
+            "page_bytes",
+            "assumed: 16 KiB, the page of the QLC measured in FEMU, hw/femu/nand/nand.h of \
+             MoatLab/FEMU, commit 19b55004",
+        ),
+        (
+            "spare_bytes",
+            "assumed: that of a 16 KiB page of Micron MT29F128G08CBECB (16384 + 1872 bytes, MLC; data \
+             sheet read at vdocuments.pub); no sheet of this die was found",
+        ),
+        (
+            "endurance_cycles",
+            "assumed: 1000; ssrc.us/proj/QLC.html (2019) expected little over 100, so vary it",
+        ),
+        (
+            "read_us",
+            "FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit 19b55004: mean of four kinds of page, \
+             measured by its authors on a die they do not name (47.9, 76.2, 134.6 and 228.1 us)",
+        ),
+        ("program_us", "derived: two planes of 16384 bytes at the 12 MB/s of the ISSCC 2018 abstract"),
+        ("erase_us", FEMU),
+        ("channel_mb_per_s", "assumed: as tlc, a die of the same year"),
+        ("over_provisioning", "assumed: 7 %, as tlc"),
+        ("gc_watermark", "none: no source gives one"),
+    ],
+};
+
+const Z_NAND: Preset = Preset {
+    entry: Entry {
+        name: "z_nand",
+        help: "The ultra-low-latency drive of the CAGC paper: 4 KiB pages, 256 KiB blocks",
+        source: "CAGC, IPDPS 2021, Table I",
+    },
+    cell: "SLC",
+    channels: 1,
+    ways: 1,
+    dies: 2,
+    planes: 2,
+    pages_per_block: 64,
+    page_bytes: 4_096,
+    spare_bytes: 128,
+    endurance_cycles: 100_000,
+    read_us: 12.0,
+    program_us: 16.0,
+    erase_us: 1_500.0,
+    channel_mb_per_s: 800.0,
+    over_provisioning: 0.07,
+    gc_watermark: Some(0.2),
+    notes: &[
+        ("cell", "from memory of Samsung's Z-NAND announcements, not re-read; CAGC does not name the cell"),
+        ("channels", FLASHSIM),
+        ("ways", FLASHSIM),
+        ("dies", FLASHSIM),
+        ("planes", FLASHSIM),
+        ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, CAGC (Wu et al., IPDPS 2021), Table I"),
+        ("page_bytes", CAGC),
+        ("spare_bytes", "assumed: a 32nd of the page, as in slc; CAGC does not use the spare area"),
+        ("endurance_cycles", FLASHSIM),
+        ("read_us", CAGC),
+        ("program_us", CAGC),
+        (
+            "erase_us",
+            "assumed: 1500 us, as slc. The copy of CAGC's Table I that was read lost the number \
+             before 'us'; its text says that erases take milliseconds",
+        ),
+        (
+            "channel_mb_per_s",
+            "assumed: the channel of NVMeVirt's Samsung 970 Pro (NAND_CHANNEL_BANDWIDTH in \
+             ssd_config.h, commit 00793767); the 12 and 16 us of CAGC may already contain the \
+             transfer",
+        ),
+        (
+            "over_provisioning",
+            "CAGC (Wu et al., IPDPS 2021), Table I: OP Space 7 %, taken as (T - U) / U, which the \
+             paper does not define",
+        ),
+        (
+            "gc_watermark",
+            "CAGC (Wu et al., IPDPS 2021), Table I: GC Watermark 20 %; with 7 % spare a full drive is \
+             always below it",
+        ),
+    ],
+};
+
+const GECKO_2TB: Preset = Preset {
+    entry: Entry {
+        name: "gecko",
+        help: "The default device of the GeckoFTL paper; 2 TiB there, that is 2^22 blocks of 128 pages",
+        source: "GeckoFTL, SIGMOD 2016, Figure 2",
+    },
+    cell: "MLC",
+    channels: 1,
+    ways: 1,
+    dies: 1,
+    planes: 1,
+    pages_per_block: 128,
+    page_bytes: 4_096,
+    spare_bytes: 128,
+    endurance_cycles: 3_000,
+    read_us: 100.0,
+    program_us: 1_000.0,
+    erase_us: 3_000.0,
+    channel_mb_per_s: 333.0,
+    over_provisioning: 0.3 / 0.7,
+    gc_watermark: None,
+    notes: &[
+        (
+            "cell",
+            "assumed: MLC, from page writes of 1 ms and a lifetime of a few thousand erases; GeckoFTL \
+             does not say",
+        ),
+        ("channels", GECKO_COUNTS),
+        ("ways", GECKO_COUNTS),
+        ("dies", GECKO_COUNTS),
+        ("planes", GECKO_COUNTS),
+        ("pages_per_block", GECKO),
+        ("page_bytes", GECKO),
+        ("spare_bytes", "derived: typically a 32nd of the page, GeckoFTL, section 2"),
+        (
+            "endurance_cycles",
+            "assumed: 3000 for the 'at most a few thousands of erases' of GeckoFTL's appendix on wear \
+             levelling",
+        ),
+        ("read_us", "GeckoFTL, section 2, footnote 4, and section 5"),
+        ("program_us", "GeckoFTL, section 2, footnote 5, and section 5 (delta = 10)"),
+        (
+            "erase_us",
+            "assumed: 3 ms, MLC_BLOCK_ERASE_LATENCY_NS of FEMU (Micron L95B), hw/femu/nand/nand.h of \
+             MoatLab/FEMU, commit 19b55004; GeckoFTL gives no erase time",
+        ),
+        (
+            "channel_mb_per_s",
+            "assumed: as mlc; the 100 us and 1 ms of GeckoFTL may already contain the transfer",
+        ),
+        (
+            "over_provisioning",
+            "derived: R = 0.7 is logical over physical capacity, that is 0.3 / 0.7 here, GeckoFTL, \
+             Figure 2",
+        ),
+        ("gc_watermark", "none: GeckoFTL gives none"),
+    ],
+};
+
+const NVMFS_24GB: Preset = Preset {
+    entry: Entry {
+        name: "nvmfs",
+        help: "The flash simulated in the NVMFS paper; 24 GB there",
+        source: "NVMFS (Qiu and Reddy), section IV-C",
+    },
+    cell: "SLC",
+    channels: 1,
+    ways: 1,
+    dies: 1,
+    planes: 1,
+    pages_per_block: 64,
+    page_bytes: 4_096,
+    spare_bytes: 128,
+    endurance_cycles: 100_000,
+    read_us: 25.0,
+    program_us: 200.0,
+    erase_us: 1_500.0,
+    channel_mb_per_s: 40.96,
+    over_provisioning: 0.1,
+    gc_watermark: None,
+    notes: &[
+        (
+            "cell",
+            "assumed: SLC, as the Intel X25-E that NVMFS measured; that the X25-E is SLC was read at \
+             xbitlabs.com",
+        ),
+        ("channels", NVMFS_COUNTS),
+        ("ways", NVMFS_COUNTS),
+        ("dies", NVMFS_COUNTS),
+        ("planes", NVMFS_COUNTS),
+        ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, NVMFS, section IV-C"),
+        ("page_bytes", NVMFS),
+        ("spare_bytes", "assumed: as in slc"),
+        ("endurance_cycles", NVMFS_TIME),
+        ("read_us", NVMFS_TIME),
+        ("program_us", NVMFS_TIME),
+        ("erase_us", NVMFS_TIME),
+        ("channel_mb_per_s", NVMFS_TIME),
+        (
+            "over_provisioning",
+            "NVMFS, section IV-C: 10 % over-provisioned, taken as (T - U) / U, which the paper does \
+             not define",
+        ),
+        ("gc_watermark", "none: NVMFS gives none"),
+    ],
+};

@@ -1,0 +1,118 @@
+use super::*;
+use std::collections::BTreeSet;
+
+const DOC: &str = include_str!("../../../../../docs/devices.md");
+
+/// A figure as the document prints it: at most four decimals, no trailing zeros.
+fn printed(figure: f64) -> String {
+    let text = format!("{figure:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Every field that needs a source, in the document's order.
+fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
+    vec![
+        ("cell", preset.cell.to_owned()),
+        ("channels", preset.channels.to_string()),
+        ("ways", preset.ways.to_string()),
+        ("dies", preset.dies.to_string()),
+        ("planes", preset.planes.to_string()),
+        ("pages_per_block", preset.pages_per_block.to_string()),
+        ("page_bytes", preset.page_bytes.to_string()),
+        ("spare_bytes", preset.spare_bytes.to_string()),
+        ("endurance_cycles", preset.endurance_cycles.to_string()),
+        ("read_us", printed(preset.read_us)),
+        ("program_us", printed(preset.program_us)),
+        ("erase_us", printed(preset.erase_us)),
+        ("channel_mb_per_s", printed(preset.channel_mb_per_s)),
+        ("over_provisioning", printed(preset.over_provisioning)),
+        ("gc_watermark", preset.gc_watermark.map_or("none".to_owned(), printed)),
+    ]
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    let names: BTreeSet<_> = PRESETS.iter().map(|preset| preset.entry.name).collect();
+    assert_eq!(names.len(), PRESETS.len());
+    for preset in PRESETS {
+        let found = Preset::find(preset.entry.name).expect("a preset is found by its name");
+        assert!(std::ptr::eq(found, preset), "{} finds another preset", preset.entry.name);
+    }
+    assert!(Preset::find("no such device").is_none());
+}
+
+#[test]
+fn every_figure_has_one_note() {
+    for preset in PRESETS {
+        let fields: Vec<_> = figures(preset).into_iter().map(|(field, _)| field).collect();
+        let noted: Vec<_> = preset.notes.iter().map(|(field, _)| *field).collect();
+        assert_eq!(fields, noted, "{}", preset.entry.name);
+        assert!(preset.notes.iter().all(|(_, source)| source.len() > 8), "{}", preset.entry.name);
+        assert!(preset.notes.iter().all(|(_, source)| !source.contains("  ")), "{}", preset.entry.name);
+    }
+}
+
+#[test]
+fn figures_are_plausible() {
+    for preset in PRESETS {
+        let name = preset.entry.name;
+        assert!(["SLC", "MLC", "TLC", "QLC"].contains(&preset.cell), "{name}");
+        assert!(preset.endurance_cycles > 0 && preset.channel_mb_per_s > 0.0, "{name}");
+        assert!(0.0 < preset.read_us && preset.read_us < preset.program_us, "{name}");
+        assert!(preset.program_us < preset.erase_us, "{name}");
+        assert!(preset.over_provisioning > 0.0 && preset.over_provisioning < 1.0, "{name}");
+        assert!(preset.gc_watermark.is_none_or(|free| free > 0.0 && free < 1.0), "{name}");
+    }
+}
+
+#[test]
+fn geometry_holds_the_capacity_and_is_valid() {
+    for preset in PRESETS {
+        for bytes in [1, 1 << 30, (64 << 30) + 1, 1 << 40] {
+            let geometry = preset.geometry(bytes).expect("a valid geometry");
+            assert_eq!(geometry.validate(), Ok(()));
+            let row = geometry.bytes() / u64::from(geometry.blocks_per_plane);
+            assert!(geometry.bytes() >= bytes && geometry.bytes() - bytes < row, "{}", preset.entry.name);
+        }
+        let none = GeometryError::Zero { dimension: "blocks_per_plane" };
+        assert_eq!(preset.geometry(0), Err(none));
+        assert!(matches!(preset.geometry(u64::MAX), Err(GeometryError::TooManyPages { .. })));
+    }
+}
+
+#[test]
+fn the_papers_devices_have_the_papers_sizes() {
+    let gecko = Preset::find("gecko").unwrap().geometry(2 << 40).unwrap();
+    assert_eq!((gecko.blocks(), gecko.pages_per_block, gecko.page_bytes), (1 << 22, 128, 4096));
+    let logical = gecko.pages() as f64 / (1.0 + Preset::find("gecko").unwrap().over_provisioning);
+    assert!((logical / gecko.pages() as f64 - 0.7).abs() < 1e-12);
+    let nvmfs = Preset::find("nvmfs").unwrap().geometry(24 << 30).unwrap();
+    assert_eq!(nvmfs.blocks(), 24 << 12);
+    let z_nand = Preset::find("z_nand").unwrap();
+    assert_eq!(z_nand.pages_per_block * z_nand.page_bytes, 256 << 10);
+}
+
+#[test]
+fn the_document_agrees() {
+    let mut expected = String::from("| preset |");
+    for (field, _) in figures(&PRESETS[0]) {
+        expected += &format!(" {field} |");
+    }
+    expected += &format!("\n|{}\n", "---|".repeat(1 + figures(&PRESETS[0]).len()));
+    for preset in PRESETS {
+        expected += &format!("| `{}` |", preset.entry.name);
+        for (_, figure) in figures(preset) {
+            expected += &format!(" {figure} |");
+        }
+        expected.push('\n');
+    }
+    for preset in PRESETS {
+        let entry = preset.entry;
+        expected += &format!("\n### `{}`\n{}. Main source: {}.\n\n", entry.name, entry.help, entry.source);
+        for ((field, figure), (_, source)) in figures(preset).into_iter().zip(preset.notes) {
+            expected += &format!("- `{field}` = {figure}: {source}\n");
+        }
+    }
+    let (_, table) = DOC.split_once("<!-- presets -->\n").expect("the mark before the table");
+    assert!(table == expected, "docs/devices.md: after its mark it should read\n{expected}");
+}
