@@ -17,7 +17,34 @@ pub enum Op {
 /// The digest of a piece of content as a trace records it (an MD5 in the FIU formats).
 pub type Digest = [u8; 16];
 
-/// One request, with the digests of its content where the format carries them.
+/// MD5 of 512 and of 4096 zero bytes, as they occur in the FIU traces.
+const ZERO_DIGESTS: [(u32, u128); 2] =
+    [(512, 0xbf61_9eac_0cdf_3f68_d496_ea93_4413_7e8b), (4096, 0x620f_0b67_a91f_7f74_151b_c5be_745b_7110)];
+
+/// Whether `digest` is the MD5 of `digest_bytes` zeros, for 512 and 4096 of them.
+pub fn is_zero_digest(digest: &Digest, digest_bytes: u32) -> bool {
+    let number = u128::from_be_bytes(*digest);
+    ZERO_DIGESTS.iter().any(|&(bytes, zero)| bytes == digest_bytes && zero == number)
+}
+
+/// One digest for a page whose parts have one each: a single digest stays as it is.
+///
+/// Equal pages get equal digests, and different ones different digests as surely as MD5 itself tells them
+/// apart; this is no MD5 of the page.
+pub fn page_digest(parts: &[Digest]) -> Digest {
+    /// Odd, so that multiplication by it loses nothing.
+    const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    if let [only] = parts {
+        return *only;
+    }
+    let mix = |sum: u128, part: &Digest| {
+        let sum = (sum ^ u128::from_be_bytes(*part)).wrapping_mul(MULTIPLIER);
+        sum ^ (sum >> 64)
+    };
+    parts.iter().fold(parts.len() as u128, mix).to_be_bytes()
+}
+
+/// One request. The digests of its content, where the format carries them, stand beside it in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Arrival, in nanoseconds on the trace's own clock.
@@ -38,8 +65,8 @@ pub struct Request {
 ///
 /// All columns have the same length. `digests` is flat: the digests of request `i` are
 /// `digests[digest_ends[i - 1]..digest_ends[i]]`, each covering `digest_bytes` of content.
-/// `digest_ends` is empty when the format carries no digests.
-#[derive(Clone, Debug, Default)]
+/// `digest_ends` is empty and `digest_bytes` 0 when the format carries no digests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestBatch {
     /// Arrival times, ns.
     pub time_ns: Vec<u64>,
@@ -57,6 +84,8 @@ pub struct RequestBatch {
     pub digests: Vec<Digest>,
     /// One past the last digest of each request; empty without digests.
     pub digest_ends: Vec<u32>,
+    /// Content under each digest, bytes; 0 without digests.
+    pub digest_bytes: u32,
 }
 
 impl RequestBatch {
@@ -80,6 +109,32 @@ impl RequestBatch {
         self.hint.clear();
         self.digests.clear();
         self.digest_ends.clear();
+        self.digest_bytes = 0;
+    }
+
+    /// Appends a request with the digests of its content, each over `digest_bytes` of it.
+    ///
+    /// All requests of a batch have the same `digest_bytes`; a request may still come without any digest.
+    pub fn push_with_digests(&mut self, request: &Request, digests: &[Digest], digest_bytes: u32) {
+        self.push(request);
+        self.digests.extend_from_slice(digests);
+        self.digest_ends.push(self.digests.len() as u32);
+        self.digest_bytes = digest_bytes;
+    }
+
+    /// The digests of request `index`; none in a batch without digests.
+    pub fn digests_of(&self, index: usize) -> &[Digest] {
+        let Some(&end) = self.digest_ends.get(index) else { return &[] };
+        let start = if index == 0 { 0 } else { self.digest_ends[index - 1] };
+        &self.digests[start as usize..end as usize]
+    }
+
+    /// Appends request `index` of `other`, with its digests.
+    pub fn push_from(&mut self, other: &RequestBatch, index: usize) {
+        match other.digest_bytes {
+            0 => self.push(&other.get(index)),
+            bytes => self.push_with_digests(&other.get(index), other.digests_of(index), bytes),
+        }
     }
 
     /// Appends a request that carries no digest.

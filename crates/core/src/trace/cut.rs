@@ -1,0 +1,92 @@
+//! From one trace to another: conversion and cutting.
+
+use std::ops::Range;
+
+use super::error::TraceError;
+use super::reader::TraceReader;
+use super::request::{Op, RequestBatch};
+use super::writer::TraceWriter;
+
+/// Requests moved at a time.
+const BATCH_REQUESTS: usize = 8192;
+
+/// Which requests of a trace to keep: those that fulfil everything that is set.
+#[derive(Clone, Debug, Default)]
+pub struct Cut {
+    /// Numbers of requests in the trace, from 0, before any other choice.
+    pub requests: Option<Range<u64>>,
+    /// Times from the trace's first request, ns. Requests before the first one's time count as at 0.
+    pub time_ns: Option<Range<u64>>,
+    /// Addresses of which a request has to touch some, bytes; it is kept whole. A flush touches all.
+    pub bytes: Option<Range<u64>>,
+    /// Operations.
+    pub ops: Option<Vec<Op>>,
+    /// Volumes.
+    pub volumes: Option<Vec<u32>>,
+    /// Let the first request that is kept be at time 0. Earlier requests of an unsorted trace are at 0 too.
+    pub rebase_time: bool,
+}
+
+/// A [`Cut`] at work: it knows how far the trace has come.
+struct Progress<'a> {
+    cut: &'a Cut,
+    seen: u64,
+    first_ns: Option<u64>,
+    first_kept_ns: Option<u64>,
+}
+
+impl Progress<'_> {
+    /// Appends to `kept` what is kept of `batch`.
+    fn select(&mut self, batch: &RequestBatch, kept: &mut RequestBatch) {
+        for index in 0..batch.len() {
+            if self.keeps(batch, index) {
+                kept.push_from(batch, index);
+                let time_ns = kept.time_ns.last_mut().expect("just appended");
+                let first_ns = *self.first_kept_ns.get_or_insert(*time_ns);
+                if self.cut.rebase_time {
+                    *time_ns = time_ns.saturating_sub(first_ns);
+                }
+            }
+            self.seen += 1;
+        }
+    }
+
+    fn keeps(&mut self, batch: &RequestBatch, index: usize) -> bool {
+        let request = batch.get(index);
+        let from_first_ns = request.time_ns.saturating_sub(*self.first_ns.get_or_insert(request.time_ns));
+        let end = request.offset_bytes.saturating_add(request.length_bytes);
+        let touches = |range: &Range<u64>| {
+            request.op == Op::Flush || (request.offset_bytes < range.end && end > range.start)
+        };
+        let cut = self.cut;
+        cut.requests.as_ref().is_none_or(|range| range.contains(&self.seen))
+            && cut.time_ns.as_ref().is_none_or(|range| range.contains(&from_first_ns))
+            && cut.bytes.as_ref().is_none_or(touches)
+            && cut.ops.as_ref().is_none_or(|ops| ops.contains(&request.op))
+            && cut.volumes.as_ref().is_none_or(|volumes| volumes.contains(&request.volume))
+    }
+
+    /// Whether no further request can be kept.
+    fn is_over(&self) -> bool {
+        self.cut.requests.as_ref().is_some_and(|range| self.seen >= range.end)
+    }
+}
+
+/// Writes what `cut` keeps of the trace. The writer is left to be finished.
+///
+/// Reading stops with the last request of [`Cut::requests`].
+pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Result<(), TraceError> {
+    let mut progress = Progress { cut, seen: 0, first_ns: None, first_kept_ns: None };
+    let (mut batch, mut kept) = (RequestBatch::default(), RequestBatch::default());
+    while !progress.is_over() && reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
+        kept.clear();
+        progress.select(&batch, &mut kept);
+        writer.write_batch(&kept)?;
+    }
+    Ok(())
+}
+
+/// Writes the whole trace. The writer is left to be finished.
+pub fn convert(reader: &mut TraceReader, writer: &mut TraceWriter) -> Result<(), TraceError> {
+    cut(reader, writer, &Cut::default())
+}

@@ -1,0 +1,231 @@
+//! What a trace is like: sizes, footprint, overwriting, reuse, duplication.
+
+mod footprint;
+mod report;
+mod reuse;
+mod sizes;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::error::TraceError;
+use super::reader::TraceReader;
+use super::request::{Op, RequestBatch};
+use footprint::{Footprint, PageCounts};
+pub use report::*;
+use sizes::Sizes;
+
+/// Requests read at a time.
+const BATCH_REQUESTS: usize = 8192;
+
+/// How to describe a trace.
+#[derive(Clone, Debug)]
+pub struct DescribeOptions {
+    /// Page size, bytes. A request counts for every page it touches, however little of it: starts are rounded
+    /// down and ends up. A discard counts as discarding only the pages that it covers whole.
+    pub page_bytes: u64,
+    /// Whether to find how many distinct pages were written between two writes of a page, which takes about as
+    /// long as all the rest.
+    pub stack_distance: bool,
+}
+
+impl Default for DescribeOptions {
+    fn default() -> Self {
+        DescribeOptions { page_bytes: 4096, stack_distance: true }
+    }
+}
+
+/// Describes all requests that are left in `reader`.
+pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
+    let mut describer = Describer::new(options);
+    let mut batch = RequestBatch::default();
+    while reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
+        describer.add(&batch);
+    }
+    let mut description = describer.finish();
+    description.skipped = reader.skipped().count;
+    for (number, name) in reader.volume_names() {
+        if let Some(volume) = description.volumes.iter_mut().find(|volume| volume.volume == number) {
+            volume.name = Some(name);
+        }
+    }
+    Ok(description)
+}
+
+/// Takes requests in batches and describes them in the end.
+///
+/// Memory grows with the trace's footprint, not with its length: 30 to 60 bytes for each distinct page touched,
+/// and 20 to 40 for each distinct digest.
+pub struct Describer {
+    page_bytes: u64,
+    ops: [Tally; 4],
+    first_ns: Option<u64>,
+    latest_ns: u64,
+    earliest_ns: u64,
+    previous_ns: u64,
+    out_of_order: u64,
+    sizes: [Sizes; 2],
+    volumes: HashMap<u32, Volume, FixedState>,
+    footprint: Footprint,
+}
+
+/// Requests of one operation.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    requests: u64,
+    bytes: u64,
+    pages: u64,
+    sequential: u64,
+}
+
+/// What is counted for each volume.
+#[derive(Default)]
+struct Volume {
+    ops: [Tally; 4],
+    end_bytes: u64,
+    /// One past the last byte of the previous request of each operation.
+    previous_end: [Option<u64>; 4],
+    /// Its place in the footprint.
+    index: usize,
+}
+
+impl Describer {
+    /// Nothing seen yet.
+    ///
+    /// # Panics
+    /// If the page size is 0.
+    pub fn new(options: &DescribeOptions) -> Self {
+        assert!(options.page_bytes > 0, "pages of 0 bytes");
+        Describer {
+            page_bytes: options.page_bytes,
+            ops: Default::default(),
+            first_ns: None,
+            latest_ns: 0,
+            earliest_ns: u64::MAX,
+            previous_ns: 0,
+            out_of_order: 0,
+            sizes: Default::default(),
+            volumes: HashMap::default(),
+            footprint: Footprint::new(options),
+        }
+    }
+
+    /// Takes note of all requests of `batch`.
+    pub fn add(&mut self, batch: &RequestBatch) {
+        for index in 0..batch.len() {
+            self.add_time(batch.time_ns[index]);
+            self.add_request(batch, index);
+        }
+    }
+
+    fn add_time(&mut self, time_ns: u64) {
+        self.first_ns.get_or_insert(time_ns);
+        self.latest_ns = self.latest_ns.max(time_ns);
+        self.earliest_ns = self.earliest_ns.min(time_ns);
+        self.out_of_order += u64::from(time_ns < self.previous_ns);
+        self.previous_ns = time_ns;
+    }
+
+    fn add_request(&mut self, batch: &RequestBatch, index: usize) {
+        let request = batch.get(index);
+        let kind = request.op as usize;
+        let volume = self.volumes.entry(request.volume).or_insert_with(|| {
+            let index = self.footprint.add_volume();
+            Volume { index, ..Default::default() }
+        });
+        let mut tally = Tally { requests: 1, bytes: request.length_bytes, pages: 0, sequential: 0 };
+        if request.op != Op::Flush {
+            let end = request.offset_bytes + request.length_bytes;
+            let previous_end = volume.previous_end[kind].replace(end);
+            tally.sequential = u64::from(previous_end == Some(request.offset_bytes));
+            volume.end_bytes = volume.end_bytes.max(end);
+            let touched = request.offset_bytes / self.page_bytes..end.div_ceil(self.page_bytes);
+            tally.pages = touched.end - touched.start;
+            self.footprint.add(volume.index, &request, touched);
+        }
+        if request.op == Op::Write {
+            self.footprint.add_content(batch.digests_of(index), batch.digest_bytes);
+        }
+        if let Some(sizes) = self.sizes.get_mut(kind) {
+            sizes.add(request.length_bytes);
+        }
+        self.ops[kind].add(&tally);
+        volume.ops[kind].add(&tally);
+    }
+
+    /// The description of everything seen.
+    pub fn finish(self) -> TraceDescription {
+        let report =
+            |(&number, volume): (&u32, &Volume)| volume.report(number, self.footprint.counts(volume.index));
+        let mut volumes: Vec<_> = self.volumes.iter().map(report).collect();
+        volumes.sort_unstable_by_key(|volume| volume.volume);
+        let sum = |part: fn(&VolumeDescription) -> u64| volumes.iter().map(part).sum::<u64>();
+        let [reads, writes, trims, flushes] = &self.ops;
+        let written_pages = sum(|volume| volume.distinct_pages_written);
+        TraceDescription {
+            requests: self.ops.iter().map(|tally| tally.requests).sum(),
+            skipped: 0,
+            page_bytes: self.page_bytes,
+            write_ratio: ratio(writes.requests, reads.requests + writes.requests),
+            distinct_pages_touched: sum(|volume| volume.distinct_pages_touched),
+            distinct_pages_read: sum(|volume| volume.distinct_pages_read),
+            distinct_pages_written: written_pages,
+            overwrite_ratio: ratio(writes.pages, written_pages),
+            first_time_ns: self.first_ns,
+            duration_ns: self.first_ns.map(|_| self.latest_ns - self.earliest_ns),
+            out_of_order: self.out_of_order,
+            read_sizes: self.sizes[0].report(),
+            write_sizes: self.sizes[1].report(),
+            reads: reads.report(),
+            writes: writes.report(),
+            trims: trims.report(),
+            flushes: flushes.requests,
+            reuse: self.footprint.reuse(),
+            discards: self.footprint.discards(),
+            duplication: self.footprint.duplication(),
+            volumes,
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.requests += other.requests;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.pages = self.pages.saturating_add(other.pages);
+        self.sequential += other.sequential;
+    }
+
+    fn report(&self) -> OpDescription {
+        OpDescription {
+            requests: self.requests,
+            bytes: self.bytes,
+            pages: self.pages,
+            sequential_ratio: ratio(self.sequential, self.requests),
+        }
+    }
+}
+
+impl Volume {
+    fn report(&self, number: u32, pages: PageCounts) -> VolumeDescription {
+        let [reads, writes, trims, _] = &self.ops;
+        VolumeDescription {
+            volume: number,
+            name: None,
+            requests: self.ops.iter().map(|tally| tally.requests).sum(),
+            end_bytes: self.end_bytes,
+            distinct_pages_touched: pages.touched,
+            distinct_pages_read: pages.read,
+            distinct_pages_written: pages.written,
+            overwrite_ratio: ratio(writes.pages, pages.written),
+            reads: reads.report(),
+            writes: writes.report(),
+            trims: trims.report(),
+        }
+    }
+}
+
+/// `part / whole`, or `None` where there is no whole.
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

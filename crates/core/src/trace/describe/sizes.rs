@@ -1,0 +1,50 @@
+//! Sizes of requests.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::report::{SizeBucket, SizeDescription};
+
+/// How often each size occurred. Traces have few distinct sizes, so this is small and the median exact.
+#[derive(Default)]
+pub struct Sizes {
+    requests: HashMap<u64, u64, FixedState>,
+}
+
+impl Sizes {
+    /// Counts a request of `bytes`.
+    pub fn add(&mut self, bytes: u64) {
+        *self.requests.entry(bytes).or_default() += 1;
+    }
+
+    /// The sizes as numbers.
+    pub fn report(&self) -> SizeDescription {
+        let mut sizes: Vec<_> = self.requests.iter().map(|(&bytes, &requests)| (bytes, requests)).collect();
+        sizes.sort_unstable();
+        let total: u64 = sizes.iter().map(|&(_, requests)| requests).sum();
+        let bytes: f64 = sizes.iter().map(|&(bytes, requests)| bytes as f64 * requests as f64).sum();
+        let mut seen = 0;
+        let median = sizes.iter().find(|&&(_, requests)| {
+            seen += requests;
+            2 * seen >= total
+        });
+        SizeDescription {
+            mean_bytes: (total > 0).then(|| bytes / total as f64),
+            median_bytes: median.map(|&(bytes, _)| bytes),
+            histogram: histogram(&sizes),
+        }
+    }
+}
+
+/// Buckets of powers of two from sizes in order.
+fn histogram(sizes: &[(u64, u64)]) -> Vec<SizeBucket> {
+    let mut buckets: Vec<SizeBucket> = Vec::new();
+    for &(bytes, requests) in sizes {
+        let up_to_bytes = bytes.checked_next_power_of_two().unwrap_or(u64::MAX);
+        match buckets.last_mut() {
+            Some(bucket) if bucket.up_to_bytes == up_to_bytes => bucket.requests += requests,
+            _ => buckets.push(SizeBucket { up_to_bytes, requests }),
+        }
+    }
+    buckets
+}

@@ -1,0 +1,168 @@
+//! What can be wrong with a trace, said so that a person can find and mend it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Longest stretch of a bad value that a message repeats, bytes.
+const SHOWN_BYTES: usize = 48;
+
+/// Any failure of reading, writing or converting a trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The compressed stream is damaged or ends early.
+    #[error("{}: the {compression} stream is damaged or cut short: {source}", path.display())]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// `gzip`, `xz` or `zstd`.
+        compression: &'static str,
+        /// What the decompressor said.
+        source: std::io::Error,
+    },
+    /// There is nothing in the file.
+    #[error("{}: the file is empty", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No format of that name.
+    #[error("there is no trace format `{name}`; the formats are {choices}")]
+    UnknownFormat {
+        /// What was asked for.
+        name: String,
+        /// All formats, separated by commas.
+        choices: String,
+    },
+    /// The content does not say which format it is.
+    #[error(
+        "{}: the format cannot be told from the content, because several formats look alike and differ in \
+         units or operation codes; name one of {choices}{hint}",
+        path.display()
+    )]
+    FormatNeeded {
+        /// The file.
+        path: PathBuf,
+        /// All formats, separated by commas.
+        choices: String,
+        /// Formats that use the file's extension, as a further sentence, or nothing.
+        hint: String,
+    },
+    /// The format has no such option.
+    #[error("the trace format `{format}` has no option `{option}`; {choices}")]
+    UnknownOption {
+        /// The format.
+        format: &'static str,
+        /// What was asked for.
+        option: String,
+        /// Its options, as a sentence.
+        choices: String,
+    },
+    /// The option does not take that value, or has to be given.
+    #[error("option `{option}` of the trace format `{format}`: {problem}; {expected}")]
+    BadOption {
+        /// The format.
+        format: &'static str,
+        /// The option.
+        option: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// The values it takes.
+        expected: String,
+    },
+    /// A value in the trace that the format does not allow.
+    #[error("{}, {place}: {bad}", path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        place: Place,
+        /// What is wrong there.
+        bad: Bad,
+    },
+    /// The format can only be read.
+    #[error("traces cannot be written in the format `{format}`; writable formats are {choices}")]
+    NotWritable {
+        /// The format.
+        format: &'static str,
+        /// Writable formats, separated by commas.
+        choices: String,
+    },
+    /// The format cannot hold this request.
+    #[error("{}: request {request} cannot be written in the format `{format}`: {reason}", path.display())]
+    Inexpressible {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// The format.
+        format: &'static str,
+        /// The request's number, from 1, among those given to the writer.
+        request: u64,
+        /// What the format lacks.
+        reason: String,
+    },
+}
+
+impl TraceError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        TraceError::Io { path: path.to_owned(), source }
+    }
+}
+
+/// A place in a trace, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a text format.
+    Line(u64),
+    /// A record of a binary format.
+    Record(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(number) => write!(f, "line {number}"),
+            Place::Record(number) => write!(f, "record {number}"),
+        }
+    }
+}
+
+/// A value that does not belong where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// The column or field.
+    pub column: &'static str,
+    /// What was found, escaped and shortened; empty for nothing.
+    pub found: String,
+    /// What the format wants there.
+    pub expected: &'static str,
+}
+
+impl Bad {
+    /// `found` in `column`, where `expected` should be.
+    #[cold]
+    pub fn new(column: &'static str, found: &[u8], expected: &'static str) -> Self {
+        let mut shown = found[..found.len().min(SHOWN_BYTES)].escape_ascii().to_string();
+        if found.len() > SHOWN_BYTES {
+            shown.push_str("...");
+        }
+        Bad { column, found: shown, expected }
+    }
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Bad { column, found, expected } = self;
+        match found.as_str() {
+            "" => write!(f, "column `{column}` is missing or empty, expected {expected}"),
+            _ => write!(f, "column `{column}` is `{found}`, expected {expected}"),
+        }
+    }
+}

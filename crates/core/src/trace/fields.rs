@@ -1,0 +1,274 @@
+//! Columns of a text line, and numbers in them, without copies and without floating point.
+
+use super::error::Bad;
+use super::request::Op;
+
+/// What an operation letter must be where a format knows reads and writes only.
+const READ_OR_WRITE: &str = "R or W";
+
+/// Walks over the columns of one line.
+pub struct Fields<'a> {
+    /// What is left of the line; `None` after the last column.
+    rest: Option<&'a [u8]>,
+    separator: Separator,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Separator {
+    /// Exactly one such byte between columns; blanks around a column do not count.
+    Byte(u8),
+    /// Any stretch of blanks and tabs.
+    Blanks,
+}
+
+impl<'a> Fields<'a> {
+    /// Columns with a comma between them.
+    pub fn commas(line: &'a [u8]) -> Self {
+        Self::separated_by(b',', line)
+    }
+
+    /// Columns with `separator` between them; blanks around a column do not count.
+    pub fn separated_by(separator: u8, line: &'a [u8]) -> Self {
+        Fields { rest: Some(line), separator: Separator::Byte(separator) }
+    }
+
+    /// Columns with any amount of blanks or tabs between them.
+    pub fn blanks(line: &'a [u8]) -> Self {
+        Fields { rest: Some(line.trim_ascii()), separator: Separator::Blanks }
+    }
+
+    /// The next column, or `None` at the end of the line.
+    #[inline]
+    pub fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let end = match self.separator {
+            Separator::Byte(separator) => rest.iter().position(|&byte| byte == separator),
+            Separator::Blanks if rest.is_empty() => {
+                self.rest = None;
+                return None;
+            }
+            Separator::Blanks => rest.iter().position(|byte| byte.is_ascii_whitespace()),
+        };
+        let Some(end) = end else {
+            self.rest = None;
+            return Some(rest.trim_ascii());
+        };
+        let after = &rest[end + 1..];
+        self.rest = Some(if self.separator == Separator::Blanks { after.trim_ascii_start() } else { after });
+        Some(rest[..end].trim_ascii())
+    }
+
+    /// The next column, which must be there and not empty.
+    #[inline]
+    pub fn text(&mut self, column: &'static str) -> Result<&'a [u8], Bad> {
+        match self.next() {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(Bad::new(column, b"", "a value")),
+        }
+    }
+
+    /// The next column, whatever it holds, even nothing.
+    #[inline]
+    pub fn skip(&mut self, column: &'static str) -> Result<(), Bad> {
+        self.next().map(|_| ()).ok_or_else(|| Bad::new(column, b"", "a column"))
+    }
+
+    /// The next column as a whole number below 2^64.
+    #[inline]
+    pub fn u64(&mut self, column: &'static str) -> Result<u64, Bad> {
+        let text = self.text(column)?;
+        whole(text).ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^64 - 1"))
+    }
+
+    /// The next column as a whole number below 2^32.
+    #[inline]
+    pub fn u32(&mut self, column: &'static str) -> Result<u32, Bad> {
+        let text = self.text(column)?;
+        let number = whole(text).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^32 - 1"))
+    }
+
+    /// The next column, a number of things of `unit` bytes each, in bytes.
+    #[inline]
+    pub fn bytes(&mut self, column: &'static str, unit: u64) -> Result<u64, Bad> {
+        let text = self.text(column)?;
+        let bytes = whole(text).and_then(|number| number.checked_mul(unit));
+        bytes.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in bytes"))
+    }
+
+    /// The next column, a decimal number, in units of 10^-`digits`; digits beyond those are dropped.
+    #[inline]
+    pub fn decimal(&mut self, column: &'static str, digits: u32) -> Result<u64, Bad> {
+        let text = self.text(column)?;
+        decimal(text, digits)
+            .ok_or_else(|| Bad::new(column, text, "a plain decimal number, not negative, below 2^64 ns"))
+    }
+
+    /// The next column as a whole number of units of `unit_ns`, in ns.
+    #[inline]
+    pub fn time(&mut self, column: &'static str, unit_ns: u64) -> Result<u64, Bad> {
+        let text = self.text(column)?;
+        let time = whole(text).and_then(|number| number.checked_mul(unit_ns));
+        time.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in ns"))
+    }
+
+    /// The next column as the letter R or W, of either case.
+    #[inline]
+    pub fn read_or_write(&mut self, column: &'static str) -> Result<Op, Bad> {
+        match self.text(column)? {
+            b"R" | b"r" => Ok(Op::Read),
+            b"W" | b"w" => Ok(Op::Write),
+            other => Err(Bad::new(column, other, READ_OR_WRITE)),
+        }
+    }
+
+    /// The next column as one of two operation codes.
+    #[inline]
+    pub fn coded(
+        &mut self,
+        column: &'static str,
+        read: u8,
+        write: u8,
+        expected: &'static str,
+    ) -> Result<Op, Bad> {
+        match self.text(column)? {
+            [code] if *code == read => Ok(Op::Read),
+            [code] if *code == write => Ok(Op::Write),
+            other => Err(Bad::new(column, other, expected)),
+        }
+    }
+
+    /// Refuses further columns.
+    #[inline]
+    pub fn end(&mut self) -> Result<(), Bad> {
+        match self.next() {
+            None => Ok(()),
+            Some(extra) => Err(Bad::new("(one too many)", extra, "the end of the line")),
+        }
+    }
+}
+
+/// A whole number of decimal digits only; `None` for anything else or from 2^64 on.
+#[inline]
+pub fn whole(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    // Up to 19 digits cannot overflow, which keeps the check out of the loop for every sane number.
+    if text.len() > 19 {
+        return whole_checked(text);
+    }
+    let mut number = 0u64;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number)
+}
+
+#[cold]
+fn whole_checked(text: &[u8]) -> Option<u64> {
+    text.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// A decimal number in units of 10^-`digits`, exactly; further digits are dropped.
+///
+/// Decimal seconds of a present-day clock have more digits than an `f64` holds, hence no `f64`.
+#[inline]
+pub fn decimal(text: &[u8], digits: u32) -> Option<u64> {
+    let point = text.iter().position(|&byte| byte == b'.');
+    let (before, after) = point.map_or((text, &b""[..]), |point| (&text[..point], &text[point + 1..]));
+    if point.is_some() && (before.is_empty() || after.is_empty()) {
+        return None;
+    }
+    let kept = after.len().min(digits as usize);
+    if !after[kept..].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fraction = if kept == 0 { 0 } else { whole(&after[..kept])? * 10u64.pow(digits - kept as u32) };
+    whole(before)?.checked_mul(10u64.pow(digits))?.checked_add(fraction)
+}
+
+/// A hexadecimal number without prefix, below 2^64.
+pub fn hexadecimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, &byte| Some(number << 4 | u64::from(hex_digit(byte)?)))
+}
+
+/// The value of one hexadecimal digit of either case.
+#[inline]
+pub fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whole_agrees_with_the_standard_library(number: u64, text in "[0-9]{0,22}|[-+0-9a. ]{1,5}") {
+            prop_assert_eq!(whole(number.to_string().as_bytes()), Some(number));
+            let standard = if text.starts_with('+') { None } else { text.parse().ok() };
+            prop_assert_eq!(whole(text.as_bytes()), standard);
+        }
+
+        #[test]
+        fn decimals_are_exact(seconds in 0u64..=18_446_744_072, ns in 0u64..1_000_000_000) {
+            let text = format!("{seconds}.{ns:09}");
+            prop_assert_eq!(decimal(text.as_bytes(), 9), Some(seconds * 1_000_000_000 + ns));
+        }
+    }
+
+    #[test]
+    fn decimals_at_the_edges() {
+        assert_eq!(decimal(b"0.1", 9), Some(100_000_000));
+        assert_eq!(decimal(b"7", 9), Some(7_000_000_000));
+        assert_eq!(decimal(b"0.1234567899", 9), Some(123_456_789));
+        assert_eq!(decimal(b"18446744073.709551615", 9), Some(u64::MAX));
+        let refused: [&[u8]; 9] = [
+            b"",
+            b".",
+            b"1.",
+            b".5",
+            b"-1",
+            b"1e5",
+            b"1.28166E+17",
+            b"18446744073.709551616",
+            b"0.000000000x",
+        ];
+        for text in refused {
+            assert_eq!(decimal(text, 9), None, "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn columns_are_cut_at_commas_and_blanks() {
+        let mut commas = Fields::commas(b"1, 2,,x");
+        assert_eq!(commas.u64("a").unwrap(), 1);
+        assert_eq!(commas.u32("b").unwrap(), 2);
+        assert_eq!(
+            commas.text("c").unwrap_err().to_string(),
+            "column `c` is missing or empty, expected a value"
+        );
+        assert!(commas.end().is_err());
+        let mut blanks = Fields::blanks(b"  1 \t 2  ");
+        assert_eq!((blanks.u64("a").unwrap(), blanks.u64("b").unwrap()), (1, 2));
+        assert!(blanks.end().is_ok());
+        assert!(Fields::blanks(b"   ").next().is_none());
+    }
+}

@@ -1,0 +1,73 @@
+//! MQSim's ASCII traces.
+
+use super::prelude::*;
+
+/// `mqsim`.
+pub static FORMAT: Format = Format {
+    name: "mqsim",
+    help: "MQSim ASCII: sectors, 0 writes and 1 reads, time unit by option",
+    columns: "arrival[time unit] device start[512 B] size[sectors] type[0 write, 1 read], blank separated. The \
+              volume is the device. Times in ps are rounded down to ns.",
+    source: "github.com/CMU-SAFARI/MQSim, README; Tavakkol et al., FAST 2018",
+    extensions: &["trace"],
+    time_step_ns: 1,
+    options: &[OptionSpec {
+        name: "time_unit",
+        help: "unit of the arrival column, which MQSim takes from its XML file",
+        choices: &["ps", "ns", "us"],
+        default: Some("ns"),
+    }],
+    detect: None, // five whole numbers
+    read: |settings| Lines::boxed(FiveNumbers::in_unit(settings.get("time_unit"))),
+    write: Some(|settings| Box::new(FiveNumbers::in_unit(settings.get("time_unit")))),
+};
+
+/// Arrival, device, first sector, sectors and operation, where 0 writes and 1 reads: MQSim's and SSDsim's lines.
+pub struct FiveNumbers {
+    unit: &'static TimeUnit,
+}
+
+struct TimeUnit {
+    name: &'static str,
+    /// ns = number * `multiplier` / `divisor`.
+    multiplier: u64,
+    divisor: u64,
+}
+
+static TIME_UNITS: [TimeUnit; 3] = [
+    TimeUnit { name: "ps", multiplier: 1, divisor: 1000 },
+    TimeUnit { name: "ns", multiplier: 1, divisor: 1 },
+    TimeUnit { name: "us", multiplier: 1000, divisor: 1 },
+];
+
+impl FiveNumbers {
+    /// With arrival times in `unit`.
+    pub fn in_unit(unit: &str) -> Self {
+        let unit = TIME_UNITS.iter().find(|known| known.name == unit);
+        FiveNumbers { unit: unit.expect("the option allows these units only") }
+    }
+}
+
+impl LineFormat for FiveNumbers {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+        let mut fields = Fields::blanks(line);
+        let time_ns = fields.time("arrival", self.unit.multiplier)? / self.unit.divisor;
+        let volume = fields.u32("device")?;
+        let offset_bytes = fields.bytes("start sector", SECTOR_BYTES)?;
+        let length_bytes = fields.bytes("sectors", SECTOR_BYTES)?;
+        let op = fields.coded("type", b'1', b'0', "0 (write) or 1 (read)")?;
+        fields.end()?;
+        Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
+    }
+}
+
+impl Encode for FiveNumbers {
+    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+        let op = read_or_write(request.op, 1, 0)?;
+        let (sector, sectors) = in_sectors(request)?;
+        let time = (request.time_ns / self.unit.multiplier).checked_mul(self.unit.divisor);
+        let time = time.ok_or("the time does not fit into 64 bits of ps")?;
+        put!(out, "{time} {} {sector} {sectors} {op}\n", request.volume);
+        Ok(())
+    }
+}

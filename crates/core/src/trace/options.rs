@@ -1,0 +1,134 @@
+//! How a trace is to be read or written, with the options that only some formats have.
+
+use super::error::TraceError;
+use super::fields;
+use super::format::Format;
+
+/// How to read a trace.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Name of the format; `None` lets the content decide where it is unmistakable.
+    pub format: Option<String>,
+    /// Count bad lines and go on, instead of stopping at the first.
+    pub skip_bad: bool,
+    /// Read these volumes only.
+    pub volumes: Option<Vec<u32>>,
+    /// Options of the format, as (name, value); see [`Format::options`].
+    pub options: Vec<(String, String)>,
+}
+
+impl ReadOptions {
+    /// Options for reading `format`.
+    pub fn named(format: &str) -> Self {
+        ReadOptions { format: Some(format.to_owned()), ..Default::default() }
+    }
+
+    /// The same with one option of the format more.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.options.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// How to write a trace.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Name of the format.
+    pub format: String,
+    /// Count requests that the format cannot hold and go on, instead of stopping at the first.
+    pub drop_inexpressible: bool,
+    /// Options of the format, as (name, value); see [`Format::options`].
+    pub options: Vec<(String, String)>,
+}
+
+impl WriteOptions {
+    /// Options for writing `format`.
+    pub fn named(format: &str) -> Self {
+        WriteOptions { format: format.to_owned(), ..Default::default() }
+    }
+
+    /// The same with one option of the format more.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.options.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// An option of a format.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// The values it takes; empty for any positive whole number below 2^32.
+    pub choices: &'static [&'static str],
+    /// The value when none is given; `None` where one has to be given, because any guess could be wrong.
+    pub default: Option<&'static str>,
+}
+
+impl OptionSpec {
+    fn expected(&self) -> String {
+        match self.choices {
+            [] => "expected a positive whole number below 2^32".to_owned(),
+            choices => format!("expected one of {}", choices.join(", ")),
+        }
+    }
+
+    fn allows(&self, value: &str) -> bool {
+        match self.choices {
+            [] => fields::whole(value.as_bytes()).is_some_and(|n| (1..=u64::from(u32::MAX)).contains(&n)),
+            choices => choices.contains(&value),
+        }
+    }
+}
+
+/// The options of one format with a valid value each.
+pub struct Settings(Vec<(&'static str, String)>);
+
+impl Settings {
+    /// Checks `given` against the options of `format` and fills in the defaults. The last value wins.
+    pub(crate) fn new(format: &'static Format, given: &[(String, String)]) -> Result<Self, TraceError> {
+        let unknown = given.iter().find(|(name, _)| format.options.iter().all(|spec| spec.name != name));
+        if let Some((name, _)) = unknown {
+            return Err(unknown_option(format, name));
+        }
+        let mut settings = Vec::new();
+        for spec in format.options {
+            let value =
+                given.iter().rev().find(|(name, _)| name == spec.name).map(|(_, value)| value.as_str());
+            let problem = |problem| TraceError::BadOption {
+                format: format.name,
+                option: spec.name,
+                problem,
+                expected: spec.expected(),
+            };
+            let value = value.or(spec.default).ok_or_else(|| problem("it has to be given".to_owned()))?;
+            if !spec.allows(value) {
+                return Err(problem(format!("`{}` is no such value", value.escape_debug())));
+            }
+            settings.push((spec.name, value.to_owned()));
+        }
+        Ok(Settings(settings))
+    }
+
+    /// The value of option `name`, which the format declares.
+    pub fn get(&self, name: &str) -> &str {
+        let setting = self.0.iter().find(|(own, _)| *own == name);
+        &setting.expect("formats ask for options that they declare").1
+    }
+
+    /// The value of option `name`, a number.
+    pub fn number(&self, name: &str) -> u64 {
+        fields::whole(self.get(name).as_bytes()).expect("checked when the settings were made")
+    }
+}
+
+fn unknown_option(format: &'static Format, option: &str) -> TraceError {
+    let names: Vec<_> = format.options.iter().map(|spec| spec.name).collect();
+    let choices = match names.as_slice() {
+        [] => "it has none".to_owned(),
+        names => format!("it has {}", names.join(", ")),
+    };
+    TraceError::UnknownOption { format: format.name, option: option.to_owned(), choices }
+}

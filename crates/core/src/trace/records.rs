@@ -1,0 +1,111 @@
+//! Reading of formats made of binary records.
+
+use super::error::{Bad, Place, TraceError};
+use super::input::{Input, Record};
+use super::reader::{Decoder, Sink};
+use super::request::Request;
+
+/// A binary format: a function from a record to a request.
+pub trait RecordFormat: Send {
+    /// Size of a record's fixed part, bytes.
+    const BYTES: usize;
+
+    /// Bytes that follow the fixed part and hold nothing of interest.
+    ///
+    /// An error here ends the reading even where bad records are skipped: the next record cannot be found.
+    fn tail_bytes(&self, record: &[u8]) -> Result<usize, Bad>;
+
+    /// The request in a record's fixed part, or `None` where it holds none.
+    fn record(&mut self, record: &[u8]) -> Result<Option<Request>, Bad>;
+
+    /// What numbered volumes are called in the trace, for formats that name them.
+    fn volume_names(&self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+}
+
+/// Decodes any record format.
+pub struct Records<F>(pub F);
+
+impl<F: RecordFormat + 'static> Records<F> {
+    /// A decoder for `format` on the heap, as the table of formats wants it.
+    pub fn boxed(format: F) -> Box<dyn Decoder> {
+        Box::new(Records(format))
+    }
+
+    /// Takes one record; `Ok(None)` at the end of the input.
+    fn next(&mut self, input: &mut Input) -> Result<Option<Result<Option<Request>, Bad>>, Stop> {
+        let (tail, request) = match input.next_record(F::BYTES)? {
+            Record::End => return Ok(None),
+            Record::CutShort(part) => return Err(cut_short(part)),
+            Record::Whole(record) => (self.0.tail_bytes(record)?, self.0.record(record)),
+        };
+        match input.next_bytes(tail)? {
+            Record::Whole(_) => Ok(Some(request)),
+            Record::CutShort(part) => Err(cut_short(part)),
+            Record::End => Err(cut_short(b"")),
+        }
+    }
+}
+
+/// Why no further record can be read.
+enum Stop {
+    Bad(Bad),
+    Failed(TraceError),
+}
+
+impl From<Bad> for Stop {
+    fn from(bad: Bad) -> Self {
+        Stop::Bad(bad)
+    }
+}
+
+impl From<TraceError> for Stop {
+    fn from(error: TraceError) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+fn cut_short(part: &[u8]) -> Stop {
+    Stop::Bad(Bad::new("(record)", part, "a whole record; the file is cut short"))
+}
+
+impl<F: RecordFormat + 'static> Decoder for Records<F> {
+    fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        while sink.wants_more() {
+            let parsed = match self.next(input) {
+                Ok(Some(parsed)) => parsed,
+                Ok(None) => return Ok(()),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Bad(bad)) => {
+                    let (path, place) = (input.path().to_owned(), Place::Record(input.count()));
+                    return Err(TraceError::Bad { path, place, bad });
+                }
+            };
+            let accepted = parsed.and_then(|request| match request {
+                Some(request) => sink.accept(&request, 0),
+                None => Ok(()),
+            });
+            if let Err(bad) = accepted {
+                sink.refuse(input.path(), Place::Record(input.count()), bad)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn volume_names(&self) -> Vec<(u32, String)> {
+        self.0.volume_names()
+    }
+}
+
+/// The little-endian 32-bit number at byte `at`.
+#[inline]
+pub fn u32_at(record: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The little-endian 64-bit number at byte `at`.
+#[inline]
+pub fn u64_at(record: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"))
+}

@@ -1,0 +1,89 @@
+//! Reading of formats that have one request per line.
+
+use super::error::{Bad, Place, TraceError};
+use super::input::{Input, Line};
+use super::reader::{Decoder, Sink};
+use super::request::{Digest, Request};
+
+/// A text format: a function from a line to a request.
+pub trait LineFormat: Send {
+    /// The request on `line`, or `None` where the line holds none (a header, an event of another kind).
+    ///
+    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share:
+    /// that lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
+    fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad>;
+
+    /// Content under each digest, bytes; 0 for formats without digests.
+    fn digest_bytes(&self) -> u32 {
+        0
+    }
+
+    /// Called at the end of the input: the place to miss something that a whole trace has.
+    fn finish(&mut self) -> Result<(), Bad> {
+        Ok(())
+    }
+
+    /// What numbered volumes are called in the trace, for formats that name them.
+    fn volume_names(&self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+}
+
+/// Decodes any line format.
+pub struct Lines<F> {
+    format: F,
+    finished: bool,
+}
+
+impl<F: LineFormat + 'static> Lines<F> {
+    /// A decoder for `format`.
+    pub fn new(format: F) -> Self {
+        Lines { format, finished: false }
+    }
+
+    /// The same on the heap, as the table of formats wants it.
+    pub fn boxed(format: F) -> Box<dyn Decoder> {
+        Box::new(Self::new(format))
+    }
+
+    fn finish(&mut self, input: &Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        if std::mem::replace(&mut self.finished, true) {
+            return Ok(());
+        }
+        let last = Place::Line(input.count().max(1));
+        self.format.finish().or_else(|bad| sink.refuse(input.path(), last, bad))
+    }
+}
+
+impl<F: LineFormat + 'static> Decoder for Lines<F> {
+    fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
+        while sink.wants_more() {
+            let parsed = match input.next_line()? {
+                Line::End => return self.finish(input, sink),
+                Line::TooLong(beginning) => {
+                    Err(Bad::new("(line)", beginning, "a line of at most 262144 bytes"))
+                }
+                Line::Text(line) if line.trim_ascii_start().is_empty() => continue,
+                Line::Text(line) => self.format.line(line, &mut sink.digests),
+            };
+            let accepted = parsed.and_then(|request| match request {
+                Some(request) => sink.accept(&request, self.format.digest_bytes()),
+                None => Ok(()),
+            });
+            if let Err(bad) = accepted {
+                sink.refuse(input.path(), Place::Line(input.count()), bad)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn volume_names(&self) -> Vec<(u32, String)> {
+        self.format.volume_names()
+    }
+}
+
+/// The first line of a file that is not blank.
+pub fn first_line(beginning: &[u8]) -> &[u8] {
+    let mut lines = beginning.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}

@@ -1,0 +1,91 @@
+//! Volume numbers where a trace identifies volumes by something else than one small number.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+
+/// Bits of the minor number in a device number, as in the kernel's `dev_t`.
+const MINOR_BITS: u32 = 20;
+
+/// The volume number of the block device `major:minor`, `major << 20 | minor`; `None` beyond 12 and 20 bits.
+#[inline]
+pub fn device_volume(major: u32, minor: u32) -> Option<u32> {
+    (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(major << MINOR_BITS | minor)
+}
+
+/// Major and minor number of a volume that stands for a block device.
+pub fn device_numbers(volume: u32) -> (u32, u32) {
+    (volume >> MINOR_BITS, volume & ((1 << MINOR_BITS) - 1))
+}
+
+/// Block devices that occurred in a trace.
+#[derive(Default)]
+pub struct DevicesSeen {
+    volumes: HashSet<u32, FixedState>,
+    last: Option<u32>,
+}
+
+impl DevicesSeen {
+    /// Notes `volume`.
+    #[inline]
+    pub fn note(&mut self, volume: u32) {
+        if self.last != Some(volume) {
+            self.last = Some(volume);
+            self.volumes.insert(volume);
+        }
+    }
+
+    /// Their numbers with their names `major,minor`, in order.
+    pub fn names(&self) -> Vec<(u32, String)> {
+        let mut volumes: Vec<_> = self.volumes.iter().copied().collect();
+        volumes.sort_unstable();
+        let name = |volume| {
+            let (major, minor) = device_numbers(volume);
+            (volume, format!("{major},{minor}"))
+        };
+        volumes.into_iter().map(name).collect()
+    }
+}
+
+/// Names with a number each, for volumes that a trace names.
+#[derive(Default)]
+pub struct VolumeNames {
+    numbers: HashMap<Vec<u8>, u32, FixedState>,
+    taken: HashSet<u32, FixedState>,
+    next_free: u32,
+    last: (Vec<u8>, u32),
+}
+
+impl VolumeNames {
+    /// The number of the volume `name`: the one it had before, else `preferred` if that is free, else the
+    /// lowest free one.
+    #[inline]
+    pub fn number(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
+        if self.last.0 == name && !name.is_empty() {
+            return self.last.1;
+        }
+        let number = match self.numbers.get(name) {
+            Some(&number) => number,
+            None => self.enter(name, preferred),
+        };
+        self.last = (name.to_owned(), number);
+        number
+    }
+
+    fn enter(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
+        while self.taken.contains(&self.next_free) {
+            self.next_free += 1;
+        }
+        let number = preferred.filter(|number| !self.taken.contains(number)).unwrap_or(self.next_free);
+        self.taken.insert(number);
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// All numbers with their names, in order.
+    pub fn names(&self) -> Vec<(u32, String)> {
+        let shown = |(name, &number): (&Vec<u8>, &u32)| (number, name.escape_ascii().to_string());
+        let mut names: Vec<_> = self.numbers.iter().map(shown).collect();
+        names.sort_unstable();
+        names
+    }
+}

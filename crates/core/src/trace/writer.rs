@@ -1,0 +1,260 @@
+//! Writing a trace, whatever its format.
+
+use std::borrow::Cow;
+use std::fs::Permissions;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::write::GzEncoder;
+use liblzma::write::XzEncoder;
+use tempfile::NamedTempFile;
+
+use super::error::TraceError;
+use super::format::{self, Format};
+use super::options::{Settings, WriteOptions};
+use super::request::{Digest, Op, Request, RequestBatch};
+
+/// Encoded text is handed on in pieces of about this size, bytes.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Why a format cannot hold a request.
+pub type Reason = Cow<'static, str>;
+
+/// Turns requests into the bytes of a format.
+pub trait Encode: Send {
+    /// Appends what stands before the first request.
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
+
+    /// Appends one request. What was appended before an error is taken back.
+    fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason>;
+
+    /// Appends what stands after the last request.
+    fn end(&mut self, _out: &mut Vec<u8>) {}
+}
+
+/// What is known of a request's content.
+#[derive(Clone, Copy, Debug)]
+pub struct Content<'a> {
+    /// Digests of the content, in order.
+    pub digests: &'a [Digest],
+    /// Content under each digest, bytes; 0 without digests.
+    pub digest_bytes: u32,
+}
+
+/// What a writer did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Requests written.
+    pub requests: u64,
+    /// Requests left out because the format cannot hold them.
+    pub dropped: u64,
+    /// Why the first of them was left out.
+    pub first_dropped: Option<String>,
+}
+
+/// A trace that is being written. Without [`TraceWriter::finish`] nothing remains of it.
+pub struct TraceWriter {
+    path: PathBuf,
+    format: &'static Format,
+    encoder: Box<dyn Encode>,
+    drop_inexpressible: bool,
+    target: Target,
+    piece: Vec<u8>,
+    written: Written,
+}
+
+impl TraceWriter {
+    /// Starts a trace at `path`, compressed if the name ends in `.gz`, `.xz` or `.zst`.
+    ///
+    /// A temporary file beside it is written to, and takes its name when finished.
+    pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let (format, encoder) = encoder(options)?;
+        let target = Target::create(path).map_err(|error| TraceError::io(path, error))?;
+        Ok(Self::start(path, format, encoder, options, target))
+    }
+
+    /// Starts a trace in memory, for [`TraceWriter::into_bytes`].
+    pub fn in_memory(options: &WriteOptions) -> Result<Self, TraceError> {
+        let (format, encoder) = encoder(options)?;
+        Ok(Self::start(Path::new("(memory)"), format, encoder, options, Target::Memory(Vec::new())))
+    }
+
+    fn start(
+        path: &Path,
+        format: &'static Format,
+        mut encoder: Box<dyn Encode>,
+        options: &WriteOptions,
+        target: Target,
+    ) -> Self {
+        let mut piece = Vec::with_capacity(PIECE_BYTES + (PIECE_BYTES >> 2));
+        encoder.begin(&mut piece);
+        let drop_inexpressible = options.drop_inexpressible;
+        let path = path.to_owned();
+        TraceWriter { path, format, encoder, drop_inexpressible, target, piece, written: Written::default() }
+    }
+
+    /// Appends all requests of `batch`.
+    pub fn write_batch(&mut self, batch: &RequestBatch) -> Result<(), TraceError> {
+        for index in 0..batch.len() {
+            let content = Content { digests: batch.digests_of(index), digest_bytes: batch.digest_bytes };
+            self.write(&batch.get(index), content)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, request: &Request, content: Content<'_>) -> Result<(), TraceError> {
+        let before = self.piece.len();
+        match self.encoder.request(request, content, &mut self.piece) {
+            Ok(()) => self.written.requests += 1,
+            Err(reason) => {
+                self.piece.truncate(before);
+                self.drop_request(reason)?;
+            }
+        }
+        if self.piece.len() >= PIECE_BYTES { self.hand_on() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn drop_request(&mut self, reason: Reason) -> Result<(), TraceError> {
+        let request = self.written.requests + self.written.dropped + 1;
+        let error = TraceError::Inexpressible {
+            path: self.path.clone(),
+            format: self.format.name,
+            request,
+            reason: reason.into_owned(),
+        };
+        if !self.drop_inexpressible {
+            return Err(error);
+        }
+        self.written.dropped += 1;
+        self.written.first_dropped.get_or_insert_with(|| error.to_string());
+        Ok(())
+    }
+
+    fn hand_on(&mut self) -> Result<(), TraceError> {
+        self.target.write_all(&self.piece).map_err(|error| TraceError::io(&self.path, error))?;
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// The trace's format.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<Written, TraceError> {
+        self.encoder.end(&mut self.piece);
+        self.hand_on()?;
+        self.target.finish(&self.path).map_err(|error| TraceError::io(&self.path, error))?;
+        Ok(self.written)
+    }
+
+    /// Completes a trace in memory.
+    ///
+    /// # Panics
+    /// If the writer was not made by [`TraceWriter::in_memory`].
+    pub fn into_bytes(mut self) -> (Vec<u8>, Written) {
+        self.encoder.end(&mut self.piece);
+        let Target::Memory(mut bytes) = self.target else { panic!("{} is a file", self.path.display()) };
+        bytes.append(&mut self.piece);
+        (bytes, self.written)
+    }
+}
+
+fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>), TraceError> {
+    let format = format::find_format(&options.format)?;
+    let choices = || format::names(|format| format.write.is_some());
+    let write =
+        format.write.ok_or_else(|| TraceError::NotWritable { format: format.name, choices: choices() })?;
+    Ok((format, write(&Settings::new(format, &options.options)?)))
+}
+
+/// Where a trace goes.
+enum Target {
+    Memory(Vec<u8>),
+    Plain(BufWriter<NamedTempFile>),
+    Gzip(GzEncoder<NamedTempFile>),
+    Xz(XzEncoder<NamedTempFile>),
+    Zstd(zstd::Encoder<'static, NamedTempFile>),
+}
+
+impl Target {
+    fn create(path: &Path) -> std::io::Result<Self> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".wearwell-").permissions(ordinary_permissions());
+        let file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+        Ok(match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Target::Gzip(GzEncoder::new(file, flate2::Compression::default())),
+            Some("xz") => Target::Xz(XzEncoder::new(file, 6)),
+            Some("zst") => Target::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?),
+            _ => Target::Plain(BufWriter::new(file)),
+        })
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            Target::Memory(memory) => memory.write_all(bytes),
+            Target::Plain(file) => file.write_all(bytes),
+            Target::Gzip(file) => file.write_all(bytes),
+            Target::Xz(file) => file.write_all(bytes),
+            Target::Zstd(file) => file.write_all(bytes),
+        }
+    }
+
+    fn finish(self, path: &Path) -> std::io::Result<()> {
+        let file = match self {
+            Target::Memory(_) => return Ok(()),
+            Target::Plain(file) => file.into_inner().map_err(std::io::IntoInnerError::into_error)?,
+            Target::Gzip(file) => file.finish()?,
+            Target::Xz(file) => file.finish()?,
+            Target::Zstd(file) => file.finish()?,
+        };
+        file.persist(path).map(|_| ()).map_err(|error| error.error)
+    }
+}
+
+/// What a new file may be opened for; the process's mask then takes away from it, as for any new file.
+fn ordinary_permissions() -> Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    Permissions::from_mode(0o666)
+}
+
+/// First sector and number of sectors of 512 B, for formats that count in them.
+pub fn in_sectors(request: &Request) -> Result<(u64, u64), Reason> {
+    let Request { offset_bytes, length_bytes, .. } = *request;
+    if offset_bytes % 512 != 0 || length_bytes % 512 != 0 {
+        return Err(
+            format!("{length_bytes} bytes at {offset_bytes} are no whole sectors of 512 bytes").into()
+        );
+    }
+    Ok((offset_bytes / 512, length_bytes / 512))
+}
+
+/// One of two codes, for formats that know reads and writes only.
+pub fn read_or_write<T>(op: Op, read: T, write: T) -> Result<T, Reason> {
+    match op {
+        Op::Read => Ok(read),
+        Op::Write => Ok(write),
+        Op::Trim => Err("the format has no discard".into()),
+        Op::Flush => Err("the format has no flush".into()),
+    }
+}
+
+/// Refuses volumes in formats that have none: merging them would make their addresses collide.
+pub fn without_volume(request: &Request) -> Result<(), Reason> {
+    match request.volume {
+        0 => Ok(()),
+        volume => Err(format!("the format has no volumes, and this is volume {volume}").into()),
+    }
+}
+
+/// Appends formatted text to a byte buffer.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => {
+        std::io::Write::write_fmt($out, format_args!($($text)*)).expect("memory takes all that is written")
+    };
+}
+pub(crate) use put;
