@@ -17,14 +17,14 @@ pub fn device_numbers(volume: u32) -> (u32, u32) {
     (volume >> MINOR_BITS, volume & ((1 << MINOR_BITS) - 1))
 }
 
-/// Block devices that occurred in a trace.
+/// Volumes that occurred in a trace.
 #[derive(Default)]
-pub struct DevicesSeen {
+pub struct VolumesSeen {
     volumes: HashSet<u32, FixedState>,
     last: Option<u32>,
 }
 
-impl DevicesSeen {
+impl VolumesSeen {
     /// Notes `volume`.
     #[inline]
     pub fn note(&mut self, volume: u32) {
@@ -34,15 +34,19 @@ impl DevicesSeen {
         }
     }
 
-    /// Their numbers with their names `major,minor`, in order.
-    pub fn names(&self) -> Vec<(u32, String)> {
+    /// Their numbers, in order, with what `name` makes of each.
+    pub fn names(&self, name: impl Fn(u32) -> String) -> Vec<(u32, String)> {
         let mut volumes: Vec<_> = self.volumes.iter().copied().collect();
         volumes.sort_unstable();
-        let name = |volume| {
+        volumes.into_iter().map(|volume| (volume, name(volume))).collect()
+    }
+
+    /// Their numbers with their names as block devices, `major,minor`, in order.
+    pub fn device_names(&self) -> Vec<(u32, String)> {
+        self.names(|volume| {
             let (major, minor) = device_numbers(volume);
-            (volume, format!("{major},{minor}"))
-        };
-        volumes.into_iter().map(name).collect()
+            format!("{major},{minor}")
+        })
     }
 }
 

@@ -87,7 +87,7 @@ impl TraceWriter {
         options: &WriteOptions,
         target: Target,
     ) -> Self {
-        let mut piece = Vec::with_capacity(PIECE_BYTES + (PIECE_BYTES >> 2));
+        let mut piece = Vec::new();
         encoder.begin(&mut piece);
         let drop_inexpressible = options.drop_inexpressible;
         let path = path.to_owned();

@@ -1,7 +1,7 @@
 //! The text that blkparse prints by default.
 
 use super::prelude::*;
-use crate::trace::volumes::{DevicesSeen, device_numbers, device_volume};
+use crate::trace::volumes::{VolumesSeen, device_numbers, device_volume};
 
 /// Which event of a request counts as the request; the others are passed over.
 pub const ACTION: OptionSpec = OptionSpec {
@@ -34,14 +34,14 @@ pub static FORMAT: Format = Format {
 struct Blkparse {
     action: u8,
     in_summary: bool,
-    devices: DevicesSeen,
+    devices: VolumesSeen,
     sequence: u64,
 }
 
 impl Blkparse {
     fn new(settings: &Settings) -> Self {
         let action = settings.get("action").as_bytes()[0];
-        Blkparse { action, in_summary: false, devices: DevicesSeen::default(), sequence: 0 }
+        Blkparse { action, in_summary: false, devices: VolumesSeen::default(), sequence: 0 }
     }
 }
 
@@ -144,7 +144,7 @@ impl LineFormat for Blkparse {
     }
 
     fn volume_names(&self) -> Vec<(u32, String)> {
-        self.devices.names()
+        self.devices.device_names()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::blkparse::ACTION;
 use super::prelude::*;
 use crate::trace::records::{RecordFormat, Records, u32_at, u64_at};
-use crate::trace::volumes::DevicesSeen;
+use crate::trace::volumes::VolumesSeen;
 
 /// `0x656174` and the version, 7.
 const MAGIC: u32 = 0x6561_7407;
@@ -47,7 +47,7 @@ pub static FORMAT: Format = Format {
 struct Blktrace {
     /// Action number and category of the events that count.
     event: (u32, u32),
-    devices: DevicesSeen,
+    devices: VolumesSeen,
     sequence: u32,
 }
 
@@ -60,7 +60,7 @@ impl Blktrace {
             "C" => (8, category::COMPLETE),
             other => unreachable!("the option does not allow {other}"),
         };
-        Blktrace { event, devices: DevicesSeen::default(), sequence: 0 }
+        Blktrace { event, devices: VolumesSeen::default(), sequence: 0 }
     }
 }
 
@@ -104,7 +104,7 @@ impl RecordFormat for Blktrace {
     }
 
     fn volume_names(&self) -> Vec<(u32, String)> {
-        self.devices.names()
+        self.devices.device_names()
     }
 }
 

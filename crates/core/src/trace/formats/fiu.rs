@@ -1,7 +1,7 @@
 //! FIU (SyLab) traces of I/O deduplication: block requests with digests of their content.
 
 use super::prelude::*;
-use crate::trace::volumes::{DevicesSeen, device_numbers, device_volume};
+use crate::trace::volumes::{VolumesSeen, device_numbers, device_volume};
 
 /// Hexadecimal digits of an MD5.
 const DIGEST_DIGITS: usize = 32;
@@ -43,12 +43,12 @@ fn detect(beginning: &[u8], digest_bytes: u32) -> bool {
 
 struct Fiu {
     digest_bytes: u32,
-    devices: DevicesSeen,
+    devices: VolumesSeen,
 }
 
 impl Fiu {
     fn new(digest_bytes: u32) -> Self {
-        Fiu { digest_bytes, devices: DevicesSeen::default() }
+        Fiu { digest_bytes, devices: VolumesSeen::default() }
     }
 
     fn digests(&self, text: &[u8], length_bytes: u64, digests: &mut Vec<Digest>) -> Result<(), Bad> {
@@ -129,7 +129,7 @@ impl LineFormat for Fiu {
     }
 
     fn volume_names(&self) -> Vec<(u32, String)> {
-        self.devices.names()
+        self.devices.device_names()
     }
 }
 

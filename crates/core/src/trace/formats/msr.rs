@@ -1,7 +1,7 @@
 //! MSR Cambridge block traces.
 
 use super::prelude::*;
-use crate::trace::volumes::VolumeNames;
+use crate::trace::volumes::{VolumeNames, VolumesSeen};
 
 /// Windows file time counts in these, ns.
 const TICK_NS: u64 = 100;
@@ -32,6 +32,7 @@ pub static FORMAT: Format = Format {
 #[derive(Default)]
 struct Msr {
     hosts: VolumeNames,
+    disks: VolumesSeen,
 }
 
 impl LineFormat for Msr {
@@ -54,11 +55,11 @@ impl LineFormat for Msr {
     }
 
     fn volume_names(&self) -> Vec<(u32, String)> {
-        self.hosts
-            .names()
-            .into_iter()
-            .map(|(host, name)| (host * DISKS_PER_HOST, format!("{name}.0")))
-            .collect()
+        let hosts = self.hosts.names();
+        self.disks.names(|volume| {
+            let (host, disk) = (volume / DISKS_PER_HOST, volume % DISKS_PER_HOST);
+            format!("{}.{disk}", hosts[host as usize].1)
+        })
     }
 }
 
@@ -69,7 +70,9 @@ impl Msr {
         }
         let number = self.hosts.number(host, None);
         let first = number.checked_mul(DISKS_PER_HOST);
-        first.map(|first| first + disk).ok_or_else(|| Bad::new("Hostname", host, "at most 65536 hosts"))
+        let first = first.ok_or_else(|| Bad::new("Hostname", host, "at most 65536 hosts"))?;
+        self.disks.note(first + disk);
+        Ok(first + disk)
     }
 }
 
