@@ -7,6 +7,7 @@ pub mod log;
 pub mod nand;
 pub mod placement;
 pub mod seed;
+pub mod stack;
 pub mod trace;
 pub mod units;
 pub mod validity;

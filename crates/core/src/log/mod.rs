@@ -11,5 +11,5 @@ mod segments;
 mod store;
 
 pub use directory::{BlockTable, Directory, LivePages, PageTable};
-pub use segments::Segments;
+pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};

@@ -4,12 +4,15 @@ use crate::counters::Cause;
 use crate::layer::{Layer, Medium, MediumError, Pages, Payload, Reports, Run};
 use crate::units::{BlockId, Lpn};
 
+/// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
+pub type BoxedLayer<P> = Box<dyn Layer<P>>;
+
 /// The logical pages of a lower layer, cut into segments of equal size.
 ///
 /// Erasing a segment trims its pages below, or does nothing where TRIM is off: then the lower layer goes on keeping
 /// pages that nobody wants, until they are overwritten.
-pub struct Segments<L> {
-    lower: L,
+pub struct Segments<P> {
+    lower: BoxedLayer<P>,
     segment_pages: u32,
     segments: u32,
     trim: bool,
@@ -19,12 +22,9 @@ pub struct Segments<L> {
     pages: Vec<Lpn>,
 }
 
-impl<L> Segments<L> {
+impl<P: Payload> Segments<P> {
     /// Cuts `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused.
-    pub fn new<P: Payload>(lower: L, segment_pages: u32, trim: bool) -> Self
-    where
-        L: Layer<P>,
-    {
+    pub fn new(lower: BoxedLayer<P>, segment_pages: u32, trim: bool) -> Self {
         let segments = lower.logical_pages() / segment_pages;
         Segments {
             lower,
@@ -38,8 +38,8 @@ impl<L> Segments<L> {
     }
 
     /// The layer below.
-    pub fn lower(&self) -> &L {
-        &self.lower
+    pub fn lower(&self) -> &dyn Layer<P> {
+        &*self.lower
     }
 
     fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
@@ -53,10 +53,7 @@ fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, Mediu
     result.map_err(|error| MediumError::Lower(Box::new(error)))
 }
 
-/// A lower layer of some payload, as a boxed layer usually is.
-pub type BoxedLayer<P> = Box<dyn Layer<P>>;
-
-impl<P: Payload> Medium for Segments<BoxedLayer<P>> {
+impl<P: Payload> Medium for Segments<P> {
     type Payload = P;
 
     fn blocks(&self) -> u32 {

@@ -2,7 +2,8 @@
 
 use super::Workload;
 use super::cursor::RequestCursor;
-use super::error::{ConfigError, require};
+use super::error::require;
+use crate::config::ConfigError;
 use crate::seed::{Random, Seed};
 use crate::trace::{Request, RequestBatch};
 use rand::RngCore;

@@ -1,9 +1,10 @@
 //! The table of workloads, and the configuration that picks one of them.
 
-use super::error::{ConfigError, require};
+use super::error::require;
 use super::place::Space;
 use super::temperature::Temperature;
 use super::{HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
+use crate::config::ConfigError;
 use crate::seed::Seed;
 use schemars::JsonSchema;
 use serde::de::Error as _;

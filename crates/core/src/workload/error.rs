@@ -1,30 +1,11 @@
 //! What is wrong with a workload's configuration, key by key.
 
+use crate::config::ConfigError;
 use std::fmt::Display;
 
-/// A key of a workload's configuration holds a value that makes no workload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` = {value}: {allowed}")]
-pub struct ConfigError {
-    /// The key, with the path to it from the workload's table: `phases[1].workload.hot_space`.
-    pub key: String,
-    /// The value found.
-    pub value: String,
-    /// What the key must hold.
-    pub allowed: String,
-}
-
-impl ConfigError {
-    /// The error of `key` holding `value` where only `allowed` will do.
-    pub fn new(key: impl Into<String>, value: impl Display, allowed: impl Into<String>) -> Self {
-        ConfigError { key: key.into(), value: value.to_string(), allowed: allowed.into() }
-    }
-
-    /// The same error, seen from the table that holds this one under `path`.
-    pub fn within(mut self, path: &str) -> Self {
-        self.key = format!("{path}.{}", self.key);
-        self
-    }
+/// The error of `key` holding `value` where only `allowed` will do.
+pub(super) fn refusal(key: impl Into<String>, value: impl Display, allowed: &str) -> ConfigError {
+    ConfigError::new(key, format!("is {value}; it {allowed}"))
 }
 
 /// Passes if `holds`, and otherwise blames `key`.
@@ -34,7 +15,7 @@ pub(super) fn require(
     value: impl Display,
     allowed: &str,
 ) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError::new(key, value, allowed)) }
+    if holds { Ok(()) } else { Err(refusal(key, value, allowed)) }
 }
 
 /// A share that may be anything from 0 to 1.

@@ -34,7 +34,6 @@ pub use arrivals::{ArrivalConfig, Spacing, TimedRequests, as_requests};
 pub use batch::{PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
 pub use cursor::{PageRequest, RequestCursor};
-pub use error::ConfigError;
 pub use hot_cold::HotCold;
 pub use mixed::{Mixed, Part};
 pub use phases::{Phase, Phases};

@@ -3,8 +3,9 @@
 use super::Workload;
 use super::batch::PageBatch;
 use super::config::{Kind, WorkloadConfig};
-use super::error::{ConfigError, require};
+use super::error::{refusal, require};
 use super::place::Space;
+use crate::config::ConfigError;
 use crate::seed::Seed;
 use crate::trace::Op;
 use schemars::JsonSchema;
@@ -52,7 +53,7 @@ impl Phases {
         let key = format!("phases[{index}].writes");
         let Some(writes) = phase.writes else {
             let allowed = "must say after how many multiples of the logical capacity the phase ends";
-            return Err(ConfigError::new(key, "nothing", allowed));
+            return Err(refusal(key, "nothing", allowed));
         };
         let is_valid = writes > 0.0 && writes.is_finite();
         require(is_valid, key, writes, "must be a finite number of logical capacities above 0")?;

@@ -20,15 +20,15 @@ fn refusal(text: &str) -> String {
 fn values_out_of_range_are_named() {
     let hot_cold = |r: &str, f: &str| format!("kind = 'hot_cold'\nhot_writes = {r}\nhot_space = {f}");
     let cases = [
-        (hot_cold("1.5", "0.1"), "`hot_writes` = 1.5: must be above 0 and at most 1"),
-        (hot_cold("0", "0.1"), "`hot_writes` = 0: must be above 0 and at most 1"),
-        (hot_cold("nan", "0.1"), "`hot_writes` = NaN: must be above 0 and at most 1"),
-        (hot_cold("0.5", "-1"), "`hot_space` = -1: must be above 0 and at most 1"),
-        (hot_cold("0.5", "1"), "`hot_space` = 1: must be below 1 as long as `hot_writes` is"),
-        ("kind = 'zipf'\nexponent = 0".into(), "`exponent` = 0: must be a finite number above 0"),
-        ("kind = 'zipf'\nexponent = inf".into(), "`exponent` = inf: must be a finite number above 0"),
-        ("kind = 'sequential'\nstart = 100".into(), "`start` = 100: must be one of the 100 pages"),
-        ("kind = 'sequential'\nstride = 0".into(), "`stride` = 0: must lie from 1"),
+        (hot_cold("1.5", "0.1"), "hot_writes: is 1.5; it must be above 0 and at most 1"),
+        (hot_cold("0", "0.1"), "hot_writes: is 0; it must be above 0 and at most 1"),
+        (hot_cold("nan", "0.1"), "hot_writes: is NaN; it must be above 0 and at most 1"),
+        (hot_cold("0.5", "-1"), "hot_space: is -1; it must be above 0 and at most 1"),
+        (hot_cold("0.5", "1"), "hot_space: is 1; it must be below 1 as long as `hot_writes` is"),
+        ("kind = 'zipf'\nexponent = 0".into(), "exponent: is 0; it must be a finite number above 0"),
+        ("kind = 'zipf'\nexponent = inf".into(), "exponent: is inf; it must be a finite number above 0"),
+        ("kind = 'sequential'\nstart = 100".into(), "start: is 100; it must be one of the 100 pages"),
+        ("kind = 'sequential'\nstride = 0".into(), "stride: is 0; it must lie from 1"),
     ];
     for (text, message) in cases {
         let found = refusal(&text);
@@ -39,27 +39,27 @@ fn values_out_of_range_are_named() {
 #[test]
 fn requests_out_of_range_are_named() {
     let cases = [
-        ("read_ratio = 1.1", "`read_ratio` = 1.1: must lie from 0 to 1"),
-        ("read_ratio = nan", "`read_ratio` = NaN: must lie from 0 to 1"),
-        ("read_ratio = 0.7\ntrim_ratio = 0.5", "`read_ratio + trim_ratio` = 1.2: must be at most 1"),
-        ("shift = 1", "`shift` = 1: must lie from 0 to below 1"),
-        ("request_pages = 0", "`request_pages` = 0: must lie from 1 to the 100 pages of the space"),
-        ("request_pages = 101", "`request_pages` = 101: must lie from 1 to the 100 pages of the space"),
-        ("trim_pages = 101", "`trim_pages` = 101: must lie from 1 to the 100 pages of the space"),
-        ("request_pages = []", "`request_pages` = []: must have at least one entry"),
+        ("read_ratio = 1.1", "read_ratio: is 1.1; it must lie from 0 to 1"),
+        ("read_ratio = nan", "read_ratio: is NaN; it must lie from 0 to 1"),
+        ("read_ratio = 0.7\ntrim_ratio = 0.5", "read_ratio + trim_ratio: is 1.2; it must be at most 1"),
+        ("shift = 1", "shift: is 1; it must lie from 0 to below 1"),
+        ("request_pages = 0", "request_pages: is 0; it must lie from 1 to the 100 pages of the space"),
+        ("request_pages = 101", "request_pages: is 101; it must lie from 1 to the 100 pages of the space"),
+        ("trim_pages = 101", "trim_pages: is 101; it must lie from 1 to the 100 pages of the space"),
+        ("request_pages = []", "request_pages: is []; it must have at least one entry"),
         (
             "request_pages = [{ pages = 1, weight = 0 }]",
-            "`request_pages` = weights that sum to 0: must sum to a finite number above 0",
+            "request_pages: is weights that sum to 0; it must sum to a finite number above 0",
         ),
         (
             "request_pages = [{ pages = 1, weight = 1 }, { pages = 2, weight = -1 }]",
-            "`request_pages[1].weight` = -1: must be a finite number, 0 or above",
+            "request_pages[1].weight: is -1; it must be a finite number, 0 or above",
         ),
         (
             "request_pages = [{ pages = 200, weight = 1 }]",
-            "`request_pages[0].pages` = 200: must lie from 1 to the 100 pages of the space",
+            "request_pages[0].pages: is 200; it must lie from 1 to the 100 pages of the space",
         ),
-        ("hint = 'temperature'", "`hint` = \"temperature\": must be \"none\""),
+        ("hint = 'temperature'", "hint: is \"temperature\"; it must be \"none\""),
     ];
     for (settings, message) in cases {
         let found = refusal(&format!("kind = 'uniform'\n{settings}"));
@@ -73,39 +73,39 @@ fn compound_workloads_name_the_path() {
         format!("[[parts]]\nweight = {weight}\nspace = {space}\nworkload = {{ kind = 'uniform', {key} }}\n")
     };
     let cases = [
-        ("kind = 'mixed'\nparts = []".to_owned(), "`parts` = []: must have at least one entry"),
+        ("kind = 'mixed'\nparts = []".to_owned(), "parts: is []; it must have at least one entry"),
         (
             format!("kind = 'mixed'\n{}", part("1", "0.2", "request_pages = 21")),
-            "`parts[0].workload.request_pages` = 21: must lie from 1 to the 20 pages of the space",
+            "parts[0].workload.request_pages: is 21; it must lie from 1 to the 20 pages of the space",
         ),
         (
             format!("kind = 'mixed'\n{}{}", part("1", "0.6", ""), part("1", "0.5", "")),
-            "`parts[1].space` = 0.5: brings the sum of all parts above 1",
+            "parts[1].space: is 0.5; it brings the sum of all parts above 1",
         ),
         (
             format!("kind = 'mixed'\n{}", part("1", "0.001", "")),
-            "`parts[0].space` = 0.001: is less than one of the 100 pages",
+            "parts[0].space: is 0.001; it is less than one of the 100 pages",
         ),
-        (format!("kind = 'mixed'\n{}", part("-1", "0.5", "")), "`parts[0].weight` = -1: must be a finite"),
-        ("kind = 'phases'\nphases = []".to_owned(), "`phases` = []: must have at least one entry"),
+        (format!("kind = 'mixed'\n{}", part("-1", "0.5", "")), "parts[0].weight: is -1; it must be a finite"),
+        ("kind = 'phases'\nphases = []".to_owned(), "phases: is []; it must have at least one entry"),
         (
             "kind = 'phases'\nrepeat = true\nphases = [{ workload = { kind = 'uniform' } }]".to_owned(),
-            "`phases[0].writes` = nothing: must say after how many multiples of the logical capacity",
+            "phases[0].writes: is nothing; it must say after how many multiples of the logical capacity",
         ),
         (
             "kind = 'phases'\nrepeat = true\nphases = [{ writes = 0, workload = { kind = 'uniform' } }]"
                 .to_owned(),
-            "`phases[0].writes` = 0: must be a finite number of logical capacities above 0",
+            "phases[0].writes: is 0; it must be a finite number of logical capacities above 0",
         ),
         (
             "kind = 'phases'\nrepeat = true
              phases = [{ writes = 1, workload = { kind = 'uniform', read_ratio = 1 } }]"
                 .to_owned(),
-            "`phases[0].workload` = without writes: must write, or the phase never ends",
+            "phases[0].workload: is without writes; it must write, or the phase never ends",
         ),
         (
             "kind = 'phases'\nphases = [{ workload = { kind = 'zipf', exponent = -1 } }]".to_owned(),
-            "`phases[0].workload.exponent` = -1: must be a finite number above 0",
+            "phases[0].workload.exponent: is -1; it must be a finite number above 0",
         ),
     ];
     for (text, message) in cases {
@@ -145,5 +145,5 @@ fn unknown_names_list_the_known() {
 fn an_empty_space_is_refused() {
     let config: WorkloadConfig = toml::from_str("kind = 'uniform'").unwrap();
     let error = config.build(0, Seed(1)).err().unwrap();
-    assert_eq!(error.to_string(), "`logical_pages` = 0: must be at least 1");
+    assert_eq!(error.to_string(), "logical_pages: is 0; it must be at least 1");
 }

@@ -1,7 +1,8 @@
 //! What all simple workloads share: how long requests are, and how many read or discard.
 
 use super::alias::{Alias, threshold};
-use super::error::{ConfigError, require, require_ratio, require_weights};
+use super::error::{require, require_ratio, require_weights};
+use crate::config::ConfigError;
 use crate::seed::Random;
 use crate::trace::Op;
 use rand::RngCore;

@@ -2,10 +2,11 @@
 
 use super::Workload;
 use super::config::Kind;
-use super::error::{ConfigError, require};
+use super::error::require;
 use super::place::Space;
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};
+use crate::config::ConfigError;
 use crate::seed::{Random, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

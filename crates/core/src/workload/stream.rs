@@ -2,10 +2,11 @@
 
 use super::Workload;
 use super::batch::PageBatch;
-use super::error::{ConfigError, require};
+use super::error::require;
 use super::place::{Places, Space};
 use super::requests::{HintRule, Mix, RequestConfig};
 use super::temperature::Temperature;
+use crate::config::ConfigError;
 use crate::seed::{Random, Seed};
 use crate::trace::Op;
 use crate::units::Lpn;

@@ -2,10 +2,10 @@
 
 use super::Workload;
 use super::config::Kind;
-use super::error::ConfigError;
 use super::place::Space;
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};
+use crate::config::ConfigError;
 use crate::seed::{Random, Seed, below};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,11 +3,12 @@
 use super::Workload;
 use super::alias::{Alias, threshold};
 use super::config::Kind;
-use super::error::{ConfigError, require};
+use super::error::require;
 use super::place::{Places, Space};
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};
 use super::temperature::{RankClasses, Temperature};
+use crate::config::ConfigError;
 use crate::seed::{Random, Seed};
 use rand::RngCore;
 use schemars::JsonSchema;

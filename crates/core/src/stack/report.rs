@@ -1,0 +1,284 @@
+//! From a finished run to its result.
+
+use super::build::{Stack, over_provisioning};
+use super::result::{
+    Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
+    WornOut,
+};
+use super::run::{Finished, RunError};
+use super::scenario::Scenario;
+use super::steady::{self, Estimate};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerReport, NandReport, Reports};
+
+/// A confidence interval wider than this share of the mean is worth a warning.
+const WIDE_INTERVAL: f64 = 0.05;
+
+/// What a stack's layers reported at one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Snapshot {
+    reports: Reports,
+}
+
+impl Snapshot {
+    pub fn take(stack: &Stack<()>) -> Self {
+        let mut reports = Reports::default();
+        stack.top.describe(&mut reports);
+        Snapshot { reports }
+    }
+
+    fn nand(&self) -> &NandReport {
+        self.reports.nand.as_ref().expect("every stack stands on flash")
+    }
+
+    pub fn programs(&self) -> u64 {
+        self.nand().programs
+    }
+
+    pub fn erases(&self) -> u64 {
+        self.nand().erases
+    }
+
+    pub fn worn_out_blocks(&self) -> u32 {
+        self.nand().worn_out_blocks
+    }
+
+    pub fn mapped_share(&self) -> f64 {
+        let top = &self.reports.layers[0];
+        f64::from(top.mapped_pages) / f64::from(top.logical_pages)
+    }
+}
+
+pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, RunError> {
+    let after = Snapshot::take(&run.stack);
+    check_conservation(&after)?;
+    let layers: Vec<LayerResult> = layer_results(&run, &after);
+    let cleaned: u64 = layers.iter().map(|layer| layer.victims).sum();
+    let nand = nand_result(&run.before, &after);
+    let host_pages = incoming_writes(&after) - incoming_writes(&run.before);
+    let meaningful = cleaned > 0 && host_pages > 0;
+    let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
+    let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
+    let course = course(&run, host_pages, &after);
+    let wear = wear_result(after.nand());
+    let page_bytes = f64::from(run.stack.page_bytes);
+    let lifetime =
+        write_amplification.and_then(|amplification| lifetime(&scenario, &run, amplification, &wear));
+    let worn_out = scenario.measure.until_worn_out_blocks.map(|_| WornOut {
+        blocks: after.worn_out_blocks(),
+        tbw: host_written(&after) as f64 * page_bytes / 1e12,
+        end_of_life: run.end_of_life.is_some(),
+    });
+    let warnings = warnings(&scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
+    Ok(RunResult {
+        version: env!("CARGO_PKG_VERSION").into(),
+        mode: "counting".into(),
+        final_draw: format!("{:016x}", run.final_draw),
+        warnings,
+        device: device_result(&run.stack),
+        course,
+        write_amplification,
+        write_amplification_estimate: estimate,
+        layers,
+        nand,
+        wear,
+        lifetime,
+        worn_out,
+        performance: performance(&after, run.seconds),
+        windows: run.windows,
+        scenario,
+    })
+}
+
+/// What the lowest layer says it sent to the flash must be what the flash says it got, and so on up the stack.
+fn check_conservation(after: &Snapshot) -> Result<(), RunError> {
+    let layers = &after.reports.layers;
+    for pair in layers.windows(2) {
+        let (sent, received) = (written(&pair[0]), pair[1].counters.incoming(Operation::Write));
+        if sent != received {
+            return Err(RunError::Inconsistent(format!(
+                "a layer wrote {sent} pages, the one below took {received}"
+            )));
+        }
+    }
+    let lowest = layers.last().expect("every stack has an FTL");
+    let (sent, received) = (written(lowest), after.programs());
+    if sent != received {
+        return Err(RunError::Inconsistent(format!("the FTL wrote {sent} pages, the flash took {received}")));
+    }
+    Ok(())
+}
+
+fn written(layer: &LayerReport) -> u64 {
+    layer.counters.outgoing_total(Operation::Write)
+}
+
+fn incoming_writes(snapshot: &Snapshot) -> u64 {
+    snapshot.reports.layers[0].counters.incoming(Operation::Write)
+}
+
+/// Host pages that really went out, without the rest of a batch in which the drive died.
+fn host_written(snapshot: &Snapshot) -> u64 {
+    snapshot.reports.layers[0].counters.outgoing(Cause::Host, Operation::Write)
+}
+
+fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
+    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
+    pairs.zip(&run.stack.names).map(|((before, after), name)| layer_result(name, before, after)).collect()
+}
+
+fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerResult {
+    let counters = after.counters.since(&before.counters);
+    let victim_valid_pages: Vec<u64> = before
+        .victim_valid_pages
+        .iter()
+        .zip(&after.victim_valid_pages)
+        .map(|(before, after)| after - before)
+        .collect();
+    let victims: u64 = victim_valid_pages.iter().sum();
+    let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
+    LayerResult {
+        name: name.to_owned(),
+        directory: after.directory.into(),
+        write_amplification: counters.write_amplification().filter(|_| victims > 0),
+        incoming: LayerResult::incoming_of(&counters),
+        outgoing: LayerResult::outgoing_of(&counters),
+        over_provisioning: over_provisioning(after.physical_pages, after.logical_pages),
+        mapped_share: f64::from(after.mapped_pages) / f64::from(after.logical_pages),
+        victims,
+        victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
+        victim_valid_pages,
+        spilled_pages: after.spilled_pages - before.spilled_pages,
+    }
+}
+
+fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
+    NandResult {
+        programs: after.programs() - before.programs(),
+        reads: after.nand().reads - before.nand().reads,
+        erases: after.erases() - before.erases(),
+    }
+}
+
+fn device_result(stack: &Stack<()>) -> DeviceResult {
+    let geometry = &stack.device.geometry;
+    DeviceResult {
+        page_bytes: geometry.page_bytes,
+        pages_per_block: geometry.pages_per_block,
+        blocks: geometry.blocks(),
+        physical_pages: geometry.pages(),
+        logical_pages: stack.device.logical_pages,
+        over_provisioning: over_provisioning(geometry.pages(), stack.device.logical_pages),
+    }
+}
+
+fn course(run: &Finished, measured_host_pages: u64, after: &Snapshot) -> Course {
+    let logical_pages = f64::from(after.reports.layers[0].logical_pages);
+    let drive_writes = |phases: &[Phase]| {
+        let windows = run.windows.iter().filter(|window| phases.contains(&window.phase));
+        windows.map(|window| window.window_host_pages).sum::<u64>() as f64 / logical_pages
+    };
+    Course {
+        precondition_drive_writes: drive_writes(&[Phase::Fill, Phase::Overwrite]),
+        warm_up_drive_writes: drive_writes(&[Phase::WarmUp]),
+        measured_drive_writes: measured_host_pages as f64 / logical_pages,
+        measured_host_pages,
+        steady: run.steady,
+        measured_drift: steady::drift(&run.measured),
+        trace_passes: run.trace_passes,
+        skipped_lines: run.skipped_lines,
+    }
+}
+
+fn wear_result(nand: &NandReport) -> WearResult {
+    let mut counts = nand.erase_counts.clone();
+    counts.sort_unstable();
+    let blocks = counts.len() as f64;
+    let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
+    let squares: f64 = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum();
+    let quantile = |share: f64| counts[((counts.len() - 1) as f64 * share).round() as usize];
+    WearResult {
+        bad_blocks: nand.bad_blocks,
+        worn_out_blocks: nand.worn_out_blocks,
+        erases_mean: mean,
+        erases_deviation: (squares / blocks).sqrt(),
+        erases_min: quantile(0.0),
+        erases_median: quantile(0.5),
+        erases_p99: quantile(0.99),
+        erases_max: quantile(1.0),
+    }
+}
+
+fn lifetime(scenario: &Scenario, run: &Finished, amplification: f64, wear: &WearResult) -> Option<Lifetime> {
+    let endurance_cycles = run.stack.device.endurance_cycles?;
+    let physical_bytes = run.stack.device.geometry.bytes() as f64;
+    let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
+    let logical_bytes = f64::from(run.stack.top.logical_pages()) * f64::from(run.stack.page_bytes);
+    let days = scenario.measure.warranty_years * 365.25;
+    let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
+    Some(Lifetime {
+        endurance_cycles,
+        tbw: bytes / 1e12,
+        tbw_first_block: evenness.map(|evenness| bytes * evenness / 1e12),
+        dwpd: bytes / logical_bytes / days,
+    })
+}
+
+fn performance(after: &Snapshot, seconds: f64) -> Performance {
+    let pages: u64 = after.reports.layers.iter().map(written).sum();
+    let layers: u64 = after.reports.layers.iter().map(|layer| layer.memory_bytes).sum();
+    Performance {
+        seconds,
+        page_writes_per_second: pages as f64 / seconds,
+        memory_bytes: layers + after.nand().memory_bytes,
+    }
+}
+
+fn warnings(
+    scenario: &Scenario,
+    run: &Finished,
+    course: &Course,
+    estimate: Option<&Estimate>,
+    cleaned: u64,
+    layers: &[LayerResult],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if cleaned == 0 {
+        warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \
+                       use a smaller drive".into());
+    }
+    let tolerance = scenario.measure.tolerance;
+    let life = scenario.measure.until_worn_out_blocks.is_some();
+    if !run.steady && !life {
+        let wrote = course.warm_up_drive_writes;
+        warnings.push(format!("not steady: after {wrote:.1} drive writes of warm-up, write amplification still changed by more than {tolerance}"));
+    }
+    if let Some(drift) = course.measured_drift.filter(|drift| drift.abs() > 2.0 * tolerance && !life) {
+        warnings.push(format!("write amplification drifted by {:.1} % while it was measured", 100.0 * drift));
+    }
+    match estimate.map(|estimate| (estimate.mean, estimate.ci95_half_width)) {
+        Some((_, None)) => {
+            warnings.push("measured in one piece: there is no confidence interval; measure longer".into())
+        }
+        Some((mean, Some(half_width))) if half_width > WIDE_INTERVAL * mean && !life => {
+            warnings.push(format!(
+                "the confidence interval is wide: {mean:.3} ± {half_width:.3}; measure longer"
+            ));
+        }
+        _ => {}
+    }
+    if let Some(error) = run.end_of_life.as_ref().filter(|_| !life) {
+        warnings.push(format!("the drive died before the end of the run: {error}"));
+    }
+    if course.skipped_lines > 0 {
+        warnings
+            .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
+    }
+    for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {
+        warnings.push(format!(
+            "{}: {} pages went to another stream than their own because no erased block was left; raise `free_blocks_low`",
+            layer.name, layer.spilled_pages
+        ));
+    }
+    warnings
+}

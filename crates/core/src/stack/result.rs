@@ -1,0 +1,233 @@
+//! What a run gives: everything a person or a program needs to read, trust and repeat it.
+
+use super::scenario::Scenario;
+use super::steady::Estimate;
+use crate::counters::{Cause, Counters, Operation};
+use crate::units::OverProvisioning;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The result of one run.
+///
+/// Everything but `performance` is a function of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Version of Wearwell.
+    pub version: String,
+    /// `counting`: pages are counted, time is not simulated.
+    pub mode: String,
+    /// The scenario with every default filled in; run it to repeat the result.
+    pub scenario: Scenario,
+    /// All generators' final draws in one number, hexadecimal: equal for equal runs.
+    pub final_draw: String,
+    /// Reasons to distrust the result; empty in a good run.
+    pub warnings: Vec<String>,
+    /// The drive.
+    pub device: DeviceResult,
+    /// How the run went.
+    pub course: Course,
+    /// Write amplification of the whole stack over the measured part; `None` where it would mean nothing.
+    pub write_amplification: Option<f64>,
+    /// The same by batch means over the measured windows, with its confidence interval.
+    pub write_amplification_estimate: Option<Estimate>,
+    /// The layers, from the top.
+    pub layers: Vec<LayerResult>,
+    /// The flash over the measured part.
+    pub nand: NandResult,
+    /// Wear since the drive was new.
+    pub wear: WearResult,
+    /// How long the drive would live under this load.
+    pub lifetime: Option<Lifetime>,
+    /// The measured life of a drive that was run until blocks wore out.
+    pub worn_out: Option<WornOut>,
+    /// The time series, from the fresh drive on.
+    pub windows: Vec<Window>,
+    /// How fast the simulation ran; differs from run to run.
+    pub performance: Performance,
+}
+
+/// The drive of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceResult {
+    /// Bytes of a page, the drive's mapping unit.
+    pub page_bytes: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Blocks.
+    pub blocks: u32,
+    /// Pages, bad blocks included.
+    pub physical_pages: u64,
+    /// Pages shown to the host.
+    pub logical_pages: u32,
+    /// Spare space in the four measures in use.
+    pub over_provisioning: OverProvisioning,
+}
+
+/// How a run went. Drive writes are multiples of the stack's logical capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// Drive writes of the fill and the random overwrites before the workload began.
+    pub precondition_drive_writes: f64,
+    /// Drive writes of the workload before measuring.
+    pub warm_up_drive_writes: f64,
+    /// Drive writes measured.
+    pub measured_drive_writes: f64,
+    /// Host pages measured.
+    pub measured_host_pages: u64,
+    /// Whether the warm-up ended in a steady state.
+    pub steady: bool,
+    /// Change of the fitted line of write amplification over the measured windows, as a share of the mean.
+    pub measured_drift: Option<f64>,
+    /// Passes through the trace, over the whole run.
+    pub trace_passes: Option<u64>,
+    /// Lines of the trace that were skipped, over all passes.
+    pub skipped_lines: u64,
+}
+
+/// One log layer over the measured part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerResult {
+    /// Its name.
+    pub name: String,
+    /// Whether the simulation kept pages or only blocks.
+    pub directory: String,
+    /// Outgoing over incoming writes; `None` where it would mean nothing.
+    pub write_amplification: Option<f64>,
+    /// Pages (flushes, for `flush`) that came in from above, by operation.
+    pub incoming: BTreeMap<String, u64>,
+    /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros left out.
+    pub outgoing: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Spare space in the four measures in use.
+    pub over_provisioning: OverProvisioning,
+    /// Logical pages that hold data at the end, as a share of all.
+    pub mapped_share: f64,
+    /// Victims cleaned.
+    pub victims: u64,
+    /// Mean valid pages of a victim.
+    pub victim_valid_pages_mean: Option<f64>,
+    /// `[j]`: victims that held `j` valid pages.
+    pub victim_valid_pages: Vec<u64>,
+    /// Pages that left their stream because no erased block was left.
+    pub spilled_pages: u64,
+}
+
+impl LayerResult {
+    pub(super) fn incoming_of(counters: &Counters) -> BTreeMap<String, u64> {
+        let without_erase = Operation::ALL.into_iter().filter(|&operation| operation != Operation::Erase);
+        without_erase.map(|operation| (operation.name().to_owned(), counters.incoming(operation))).collect()
+    }
+
+    pub(super) fn outgoing_of(counters: &Counters) -> BTreeMap<String, BTreeMap<String, u64>> {
+        let of_cause = |cause: Cause| -> BTreeMap<String, u64> {
+            let amounts = Operation::ALL
+                .iter()
+                .map(|&operation| (operation.name(), counters.outgoing(cause, operation)));
+            amounts
+                .filter(|(_, amount)| *amount > 0)
+                .map(|(name, amount)| (name.to_owned(), amount))
+                .collect()
+        };
+        let causes = Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), of_cause(cause)));
+        causes.filter(|(_, amounts)| !amounts.is_empty()).collect()
+    }
+}
+
+/// The flash over the measured part, by its own count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NandResult {
+    /// Pages programmed.
+    pub programs: u64,
+    /// Pages read.
+    pub reads: u64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+/// Wear since the drive was new.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WearResult {
+    /// Bad blocks, those from the factory included.
+    pub bad_blocks: u32,
+    /// Blocks that wore out.
+    pub worn_out_blocks: u32,
+    /// Mean erases of a block.
+    pub erases_mean: f64,
+    /// Standard deviation of the blocks' erases.
+    pub erases_deviation: f64,
+    /// Fewest erases of any block.
+    pub erases_min: u32,
+    /// Median.
+    pub erases_median: u32,
+    /// 99th percentile.
+    pub erases_p99: u32,
+    /// Most erases of any block.
+    pub erases_max: u32,
+}
+
+/// How long the drive would live, from its endurance and the measured amplification.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// Program/erase cycles of a block.
+    pub endurance_cycles: u32,
+    /// Bytes the host can write, `physical bytes x cycles / write amplification`, in units of 10^12 bytes, if wear is even.
+    pub tbw: f64,
+    /// The same, if the wear seen since the drive was new goes on as unevenly: until the first block is worn out.
+    pub tbw_first_block: Option<f64>,
+    /// Drive writes per day over the warranty, from `tbw`.
+    pub dwpd: f64,
+}
+
+/// The measured life of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WornOut {
+    /// Blocks that wore out.
+    pub blocks: u32,
+    /// Bytes the host had written by then, in units of 10^12 bytes.
+    pub tbw: f64,
+    /// Whether the drive could not go on at all.
+    pub end_of_life: bool,
+}
+
+/// One window of the time series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// What the run was doing.
+    pub phase: Phase,
+    /// Host pages written by the end of the window, since the drive was new.
+    pub host_pages: u64,
+    /// Host pages written in it.
+    pub window_host_pages: u64,
+    /// Pages programmed in it.
+    pub programs: u64,
+    /// Blocks erased in it.
+    pub erases: u64,
+    /// Programs over host pages.
+    pub write_amplification: f64,
+    /// Share of the logical pages that hold data at its end.
+    pub mapped_share: f64,
+}
+
+/// The parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Filling the drive.
+    Fill,
+    /// Random overwrites before the workload.
+    Overwrite,
+    /// The workload, not yet measured.
+    WarmUp,
+    /// The workload, measured.
+    Measure,
+}
+
+/// How fast the simulation ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Performance {
+    /// Seconds by the clock, without building the stack.
+    pub seconds: f64,
+    /// Page writes simulated a second, host and cleaning alike, over all layers.
+    pub page_writes_per_second: f64,
+    /// Bytes of memory that the simulated stack took.
+    pub memory_bytes: u64,
+}

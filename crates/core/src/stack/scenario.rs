@@ -1,0 +1,336 @@
+//! What a run is made of, as a person writes it: the types behind a scenario file.
+
+use super::size::ByteSize;
+use crate::log::CopyOrder;
+use crate::placement::PlacementConfig;
+use crate::victim::VictimConfig;
+use crate::workload::WorkloadConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A stack, what is done to it, and how it is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// A title for results and tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The root seed. Equal scenarios with equal seeds give equal results, bit for bit.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The drive.
+    pub device: Device,
+    /// The flash translation layer on the drive.
+    #[serde(default)]
+    pub ftl: LogConfig,
+    /// Logs stacked on the drive, the topmost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogConfig>,
+    /// A synthetic workload; either this or `trace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadConfig>,
+    /// A trace to replay; either this or `workload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceConfig>,
+    /// What is written before anything counts.
+    #[serde(default)]
+    pub precondition: Precondition,
+    /// How long to warm up and to measure.
+    #[serde(default)]
+    pub measure: Measure,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// The drive: a preset, a size, and whatever differs from the preset.
+///
+/// Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
+/// between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare space
+/// when it is not given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Device preset, see `wearwell list presets`. Without one, every field of the geometry counts as 1
+    /// unless it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Logical capacity, as the host sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<ByteSize>,
+    /// Physical capacity, all blocks counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_capacity: Option<ByteSize>,
+    /// Erase blocks of each plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_per_plane: Option<u32>,
+    /// (T - U) / T, for T physical and U logical pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_factor: Option<f64>,
+    /// (T - U) / U.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_provisioning: Option<f64>,
+    /// T / U.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// U / T.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u32>,
+    /// Chips on each channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
+    /// Dies in each chip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dies: Option<u32>,
+    /// Planes of each die.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<u32>,
+    /// Flash pages of each block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_per_block: Option<u32>,
+    /// User bytes of a flash page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<ByteSize>,
+    /// Spare bytes of a flash page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_size: Option<ByteSize>,
+    /// The unit in which the drive maps data, at most a flash page; 4 KiB unless given. What results call a page is
+    /// this unit: a 16 KiB flash page holds four.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping_unit: Option<ByteSize>,
+    /// Program/erase cycles that a block endures; from the preset unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endurance_cycles: Option<u32>,
+    /// Half-width of the spread of the blocks' endurance, as a share of `endurance_cycles`, uniform; 0 to below 1.
+    #[serde(default)]
+    pub endurance_spread: f64,
+    /// Whether blocks go bad once they reach their endurance. If not, endurance only enters the lifetime figures.
+    #[serde(default)]
+    pub wears_out: bool,
+    /// Blocks bad from the factory.
+    #[serde(default)]
+    pub factory_bad_blocks: u32,
+}
+
+/// A log-structured layer: the FTL of the drive or a log stacked on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogConfig {
+    /// The layer's name in results; `ftl` for the FTL, else `log0`, `log1`, … from the top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which block is cleaned next: a name, or a table with `policy` and its settings.
+    #[serde(default)]
+    pub victim: VictimConfig,
+    /// Which stream a page goes to: a name, or a table with `kind` and its settings.
+    #[serde(default)]
+    pub placement: PlacementConfig,
+    /// Whether erased blocks wait in a pool or victims are reused in place.
+    #[serde(default)]
+    pub reclaim: ReclaimKind,
+    /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_blocks_low: Option<u32>,
+    /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` plus one unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_blocks_high: Option<u32>,
+    /// Which live pages fill up a block that has not room for all of a victim's.
+    #[serde(default)]
+    pub copy_order: CopyOrder,
+    /// What the simulation keeps of each page.
+    #[serde(default)]
+    pub directory: DirectoryKind,
+    /// Stacked logs only: size of a segment, the log's erase block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_size: Option<ByteSize>,
+    /// Stacked logs only: share of the layer below that this log keeps in reserve, (T - U) / T; 0.1 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_factor: Option<f64>,
+    /// Stacked logs only: whether a cleaned segment is trimmed on the layer below; true unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<bool>,
+}
+
+/// How erased blocks are won.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReclaimKind {
+    /// Erased blocks wait in a pool between two watermarks.
+    #[default]
+    FreePool,
+    /// The erased victim is the new frontier (Van Houdt 2013, sec. 2.3).
+    InPlace,
+}
+
+/// What the simulation keeps of each page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectoryKind {
+    /// The block where that is exact (a single frontier reclaimed in place on flash that does not wear out), else the page.
+    #[default]
+    Auto,
+    /// The place of every page.
+    Page,
+    /// Only the block of every page: faster and smaller, with the same counts.
+    Block,
+}
+
+/// A trace to replay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// The file, plain or compressed (gzip, xz, zstd); relative to the scenario file.
+    pub path: PathBuf,
+    /// Its format, see `wearwell list formats`; may be left out where the content is unmistakable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Options of the format, see `wearwell list formats`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Count lines that cannot be read and go on, instead of stopping at the first.
+    #[serde(default)]
+    pub skip_bad: bool,
+    /// Volumes to replay; all unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes: Option<Vec<u32>>,
+    /// What to do with more than one volume.
+    #[serde(default)]
+    pub volume_rule: VolumeRule,
+    /// How the trace's addresses become pages of the device.
+    #[serde(default)]
+    pub address: AddressRule,
+    /// Whether discards in the trace are passed on as TRIM.
+    #[serde(default = "yes")]
+    pub trim: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to do with more than one volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VolumeRule {
+    /// A second volume is an error.
+    #[default]
+    Single,
+    /// Volumes lie side by side in the order of their numbers, each as large as its highest address; their
+    /// requests stay interleaved as in the trace. Reads the trace once more beforehand.
+    SideBySide,
+    /// All volumes share the same addresses.
+    Overlay,
+}
+
+/// How the trace's addresses become pages of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressRule {
+    /// As they are; an address past the end is an error.
+    #[default]
+    Direct,
+    /// Modulo the device's size.
+    Wrap,
+    /// Stretched or shrunk linearly from the trace's address span to the device. Reads the trace once more
+    /// beforehand.
+    Scale,
+    /// Pages are numbered in the order of their first appearance; more of them than the device has is an error.
+    Compact,
+}
+
+/// What is written before anything counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Precondition {
+    /// How the logical space is filled first.
+    #[serde(default)]
+    pub fill: Fill,
+    /// Uniformly random page writes after the fill, in multiples of the logical capacity.
+    #[serde(default)]
+    pub random_overwrites: f64,
+}
+
+impl Default for Precondition {
+    fn default() -> Self {
+        Precondition { fill: Fill::Sequential, random_overwrites: 0.0 }
+    }
+}
+
+/// How the logical space is filled first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Every page once, in order.
+    #[default]
+    Sequential,
+    /// Not at all: the drive is fresh, as after a secure erase or a full TRIM.
+    None,
+}
+
+/// How long to warm up and to measure. Times are in drive writes: multiples of the logical capacity, written by the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Drive writes before measuring; left out, the run warms up until it is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<f64>,
+    /// Drive writes after which an unsteady run is measured all the same, with a warning.
+    #[serde(default = "default_max_warm_up")]
+    pub max_warm_up: f64,
+    /// Steady means: over the second half of the warm-up so far, the fitted line of write amplification
+    /// changes by at most this share; for a trace, its last three passes differ by at most this share.
+    #[serde(default = "default_tolerance")]
+    pub tolerance: f64,
+    /// Drive writes to measure, at least. For a trace, rounded up to whole passes.
+    #[serde(default = "default_drive_writes")]
+    pub drive_writes: f64,
+    /// Traces only: whole passes to measure, at least; 1 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+    /// Drive writes in one window of the time series. A window ends early where a pass through a trace does.
+    #[serde(default = "default_window")]
+    pub window: f64,
+    /// Run until this many blocks have worn out, and report the life that was measured. Needs `device.wears_out`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_worn_out_blocks: Option<u32>,
+    /// Years over which drive writes per day are stated.
+    #[serde(default = "default_warranty_years")]
+    pub warranty_years: f64,
+}
+
+fn default_max_warm_up() -> f64 {
+    100.0
+}
+fn default_tolerance() -> f64 {
+    0.01
+}
+fn default_drive_writes() -> f64 {
+    4.0
+}
+fn default_window() -> f64 {
+    0.1
+}
+fn default_warranty_years() -> f64 {
+    5.0
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Measure {
+            warm_up: None,
+            max_warm_up: default_max_warm_up(),
+            tolerance: default_tolerance(),
+            drive_writes: default_drive_writes(),
+            passes: None,
+            window: default_window(),
+            until_worn_out_blocks: None,
+            warranty_years: default_warranty_years(),
+        }
+    }
+}
