@@ -96,26 +96,3 @@ impl Placement for Box<dyn Placement> {
         (**self).memory_bytes()
     }
 }
-
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum PlacementConfig {
-    Single,
-    #[default]
-    Double,
-}
-pub struct PlacementContext<'a> {
-    pub size: &'a crate::config::StoreSize,
-    pub temperature: Option<Box<dyn crate::workload::Temperature>>,
-}
-impl PlacementConfig {
-    pub fn frontiers(&self) -> Option<Frontiers> {
-        Some(match self {
-            Self::Single => Frontiers::single(),
-            _ => Frontiers::double(),
-        })
-    }
-    pub fn build(&self, _: PlacementContext) -> Result<Box<dyn Placement>, crate::config::ConfigError> {
-        unreachable!()
-    }
-}

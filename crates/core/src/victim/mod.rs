@@ -126,12 +126,6 @@ macro_rules! victim_table {
     };
 }
 
-impl Default for VictimConfig {
-    fn default() -> Self {
-        VictimConfig::Greedy(greedy::Config {})
-    }
-}
-
 macro_rules! dispatch {
     (specialised, $visitor:expr, $policy:expr) => {
         $visitor.visit($policy)
