@@ -45,6 +45,21 @@ impl Blocks {
         }
     }
 
+    /// Candidates with the given valid pages, ages and erases.
+    #[cfg(test)]
+    pub(crate) fn of_candidates(pages_per_block: u32, logical_pages: u32, rows: &[(u32, u64, u32)]) -> Self {
+        let now = rows.iter().map(|&(_, age, _)| age).max().unwrap_or(0);
+        Blocks {
+            pages_per_block,
+            logical_pages,
+            candidates: rows.len() as u32,
+            now,
+            counts: rows.iter().map(|&(valid, _, _)| valid).collect(),
+            closed_at: rows.iter().map(|&(_, age, _)| now - age).collect(),
+            erases: rows.iter().map(|&(_, _, erases)| erases).collect(),
+        }
+    }
+
     /// Number of blocks, candidates or not.
     #[inline(always)]
     pub fn len(&self) -> u32 {

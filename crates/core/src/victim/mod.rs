@@ -4,17 +4,23 @@
 //! that implements [`VictimPolicy`], and add its line to the table at the end of this file.
 
 mod blocks;
+mod cost_age_time;
+mod cost_benefit;
 mod d_choices;
 mod fifo;
 mod greedy;
 mod random;
+mod random_not_full;
+mod random_plus_plus;
+mod search;
+#[cfg(test)]
+mod tests;
+mod windowed_greedy;
 
 pub use blocks::{Blocks, Needs};
 
-use crate::config::{ConfigError, Entry, StoreSize};
+use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::units::BlockId;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Decides which closed block is cleaned next; the engine does the moving.
 ///
@@ -91,27 +97,14 @@ pub trait VictimVisitor {
 }
 
 macro_rules! victim_table {
-    ($($(#[$attribute:meta])* $Variant:ident: $Config:ty, $dispatch:ident;)*) => {
-        /// Which victim policy a layer uses, with its settings.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(tag = "policy", rename_all = "snake_case")]
-        pub enum VictimConfig {
-            $(
-                #[allow(missing_docs)]
-                $(#[$attribute])*
-                $Variant($Config),
-            )*
+    ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty, $dispatch:ident;)*) => {
+        named_config! {
+            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as `policy`.
+            enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES, of Victim, called "victim policy", tag "policy";
+            $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 
-        /// Every victim policy.
-        pub static VICTIMS: &[Entry] = &[$(<$Config as Victim>::ENTRY),*];
-
         impl VictimConfig {
-            /// The policy's entry in the listing.
-            pub fn entry(&self) -> &'static Entry {
-                match self { $(Self::$Variant(_) => &<$Config as Victim>::ENTRY,)* }
-            }
-
             /// Builds the policy and hands it to `visitor`: as its own type where the table says
             /// `specialised`, else boxed. Both ways give equal results.
             pub fn visit<X: VictimVisitor>(&self, size: &StoreSize, visitor: X) -> Result<X::Output, ConfigError> {
@@ -140,4 +133,9 @@ victim_table! {
     DChoices: d_choices::Config, specialised;
     Fifo: fifo::Config, specialised;
     Random: random::Config, boxed;
+    #[serde(alias = "random++")] RandomPlusPlus: random_plus_plus::Config, boxed;
+    RandomNotFull: random_not_full::Config, boxed;
+    #[serde(alias = "windowed")] WindowedGreedy: windowed_greedy::Config, boxed;
+    CostBenefit: cost_benefit::Config, boxed;
+    CostAgeTime: cost_age_time::Config, boxed;
 }

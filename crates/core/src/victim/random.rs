@@ -1,8 +1,9 @@
 //! Any closed block, each with the same chance.
 
+use super::search::draw_candidate;
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
-use crate::seed::{Random, below};
+use crate::seed::Random;
 use crate::units::BlockId;
 use rand::RngCore;
 use schemars::JsonSchema;
@@ -33,12 +34,7 @@ pub struct RandomBlock {
 
 impl VictimPolicy for RandomBlock {
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        loop {
-            let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
-            if blocks.is_candidate(block) {
-                return block;
-            }
-        }
+        draw_candidate(&mut self.random, blocks)
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -1,0 +1,47 @@
+//! Any closed block of which at least one page is dead.
+
+use super::search::{draw_candidate, draw_suitable};
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::seed::Random;
+use crate::units::BlockId;
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The random-not-full policy has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "random_not_full",
+        help: "any closed block with at least one dead page, each with the same chance",
+        source: "in the class of Van Houdt, SIGMETRICS 2013; under uniform writes 1/WA = S_f + rho/b",
+    };
+    type Policy = RandomNotFull;
+
+    fn build(&self, size: &StoreSize) -> Result<RandomNotFull, ConfigError> {
+        Ok(RandomNotFull { random: size.seed.of("victim").random() })
+    }
+}
+
+/// Draws blocks until one holds fewer valid pages than a block has pages.
+///
+/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, with `m_j` the share of blocks that hold `j`
+/// valid pages and `b` = [`Blocks::pages_per_block`]. Where every candidate is full of valid pages, any is taken.
+pub struct RandomNotFull {
+    random: Random,
+}
+
+impl VictimPolicy for RandomNotFull {
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        draw_suitable(&mut self.random, blocks, |valid| valid < blocks.pages_per_block())
+            .unwrap_or_else(|| draw_candidate(&mut self.random, blocks))
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}

@@ -1,0 +1,52 @@
+//! Any closed block with fewer valid pages than the average.
+
+use super::search::{draw_candidate, draw_suitable};
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::seed::Random;
+use crate::units::BlockId;
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The random++ policy has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "random_plus_plus",
+        help: "any closed block with fewer valid pages than the average, each with the same chance",
+        source: "Van Houdt, SIGMETRICS 2013 (Random++)",
+    };
+    type Policy = RandomPlusPlus;
+
+    fn build(&self, size: &StoreSize) -> Result<RandomPlusPlus, ConfigError> {
+        Ok(RandomPlusPlus { random: size.seed.of("victim").random() })
+    }
+}
+
+/// Draws blocks until one has fewer than `b * rho` valid pages.
+///
+/// `b` is [`Blocks::pages_per_block`] and `rho` the load, logical over physical pages, so that
+/// `b * rho = logical_pages / blocks`: the average once every logical page was written. In the mean field,
+/// `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, else 0, with `m_j` the share of blocks
+/// that hold `j` valid pages. The comparison is strict, which matters where `b * rho` is a whole number.
+/// Where no candidate is below the average, any is taken.
+pub struct RandomPlusPlus {
+    random: Random,
+}
+
+impl VictimPolicy for RandomPlusPlus {
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        let below_average =
+            |valid: u32| u64::from(valid) * u64::from(blocks.len()) < u64::from(blocks.logical_pages());
+        draw_suitable(&mut self.random, blocks, below_average)
+            .unwrap_or_else(|| draw_candidate(&mut self.random, blocks))
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}

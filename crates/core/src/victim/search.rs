@@ -1,0 +1,71 @@
+//! The searches that several policies share: a random block that will do, and the cheapest of all or of some.
+
+use super::Blocks;
+use crate::config::{ConfigError, StoreSize};
+use crate::seed::{Random, below};
+use crate::units::BlockId;
+
+/// Draws among all blocks until one is a candidate whose valid pages suit; `None` if there is no such block.
+///
+/// Every block that suits has the same chance. When many draws have failed, the blocks that suit are counted
+/// and one of them is drawn: the same law, at a bounded cost.
+pub(super) fn draw_suitable(
+    random: &mut Random,
+    blocks: &Blocks,
+    suits: impl Fn(u32) -> bool,
+) -> Option<BlockId> {
+    let count = u64::from(blocks.len());
+    let suitable = |&block: &BlockId| {
+        let score = blocks.score(block);
+        Blocks::is_candidate_score(score) && suits(score)
+    };
+    // A draw costs a cache miss, a scan 4 bytes a block: this many draws cost about as much as the scan.
+    for _ in 0..64 + count / 64 {
+        let block = BlockId(below(random, count) as u32);
+        if suitable(&block) {
+            return Some(block);
+        }
+    }
+    let all = || (0..blocks.len()).map(BlockId).filter(suitable);
+    match all().count() {
+        0 => None,
+        found => all().nth(below(random, found as u64) as usize),
+    }
+}
+
+/// Any candidate, each with the same chance.
+pub(super) fn draw_candidate(random: &mut Random, blocks: &Blocks) -> BlockId {
+    draw_suitable(random, blocks, |_| true).expect("select is only called while there is a candidate")
+}
+
+/// Looks for the candidate of least cost, among all of them or among some drawn at random.
+pub(super) struct CostSearch {
+    sample: Option<u32>,
+    pub(super) random: Random,
+}
+
+impl CostSearch {
+    /// Looks at `sample` candidates, drawn with replacement, or at all where it is `None`.
+    pub(super) fn new(sample: Option<u32>, size: &StoreSize) -> Result<Self, ConfigError> {
+        if sample == Some(0) {
+            return Err(ConfigError::new(
+                "sample",
+                "is 0; it must be 1 or more, or left out to look at every candidate",
+            ));
+        }
+        Ok(CostSearch { sample, random: size.seed.of("victim").random() })
+    }
+
+    /// The candidate of least cost; among equals the one of the lowest number, or the one drawn first.
+    pub(super) fn cheapest(&mut self, blocks: &Blocks, cost: impl Fn(BlockId) -> f64) -> BlockId {
+        let cheapest = |candidates: &mut dyn Iterator<Item = BlockId>| {
+            let costs = candidates.map(|block| (cost(block), block));
+            costs.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, block)| block)
+        };
+        let found = match self.sample {
+            None => cheapest(&mut blocks.iter_candidates()),
+            Some(sample) => cheapest(&mut (0..sample).map(|_| draw_candidate(&mut self.random, blocks))),
+        };
+        found.expect("select is only called while there is a candidate")
+    }
+}

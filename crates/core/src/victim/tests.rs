@@ -1,0 +1,336 @@
+//! What each policy takes from a block table made by hand, and all of them against obvious models.
+
+use super::*;
+use crate::seed::{Random, Seed, below};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn config(value: Value) -> VictimConfig {
+    serde_json::from_value(value).unwrap()
+}
+
+fn size(blocks: u32, pages_per_block: u32, logical_pages: u32) -> StoreSize {
+    StoreSize { blocks, pages_per_block, logical_pages, seed: Seed(11) }
+}
+
+/// The policy, told that the blocks closed in the order of their numbers.
+fn policy_for(value: Value, blocks: &Blocks) -> Box<dyn VictimPolicy> {
+    let size = size(blocks.len(), blocks.pages_per_block(), blocks.logical_pages());
+    let mut policy = config(value).build_boxed(&size).unwrap();
+    for block in (0..blocks.len()).map(BlockId) {
+        policy.closed(block, blocks);
+    }
+    policy
+}
+
+/// Victims, in order, of blocks that hold 10 pages each; a row is (valid pages, age, erases).
+fn victims(value: Value, rows: &[(u32, u64, u32)]) -> Vec<u32> {
+    let mut blocks = Blocks::of_candidates(10, 5 * rows.len() as u32, rows);
+    let mut policy = policy_for(value, &blocks);
+    let mut victims = Vec::new();
+    for _ in rows {
+        let victim = policy.select(&blocks);
+        assert!(blocks.is_candidate(victim));
+        blocks.take(victim);
+        victims.push(victim.0);
+    }
+    victims
+}
+
+fn of_valid(valid: &[u32]) -> Vec<(u32, u64, u32)> {
+    valid.iter().map(|&valid| (valid, 1, 1)).collect()
+}
+
+#[test]
+fn greedy_takes_the_fewest_valid_pages() {
+    assert_eq!(victims(json!("greedy"), &of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
+}
+
+#[test]
+fn fifo_takes_blocks_as_they_closed() {
+    assert_eq!(victims(json!("fifo"), &of_valid(&[7, 3, 10, 0, 5])), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn many_choices_find_the_fewest_valid_pages() {
+    let value = json!({"policy": "d_choices", "choices": 200});
+    assert_eq!(victims(value, &of_valid(&[7, 3, 10, 0, 5])), [3, 1, 4, 0, 2]);
+}
+
+#[test]
+fn windowed_greedy_looks_no_further_than_its_window() {
+    let rows = of_valid(&[7, 3, 9, 0, 3, 3]);
+    let victims = |window: u32| victims(json!({"policy": "windowed_greedy", "window": window}), &rows);
+    assert_eq!(victims(1), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(victims(2), [1, 0, 3, 4, 5, 2]);
+    assert_eq!(victims(3), [1, 3, 4, 5, 0, 2]);
+    assert_eq!(victims(100), [3, 1, 4, 5, 0, 2]);
+}
+
+#[test]
+fn cost_benefit_weighs_age_against_utilisation() {
+    // (1 - u) * (age + 1) / (1 + u): 0.9 / 1.1 * 100 = 82, 0.5 / 1.5 * 1000 = 333, 0, 0.2 / 1.8 * 400 = 44, 1.
+    let rows = [(1, 99, 0), (5, 999, 0), (10, 5000, 0), (8, 399, 0), (0, 0, 0)];
+    assert_eq!(victims(json!("cost_benefit"), &rows), [1, 0, 3, 4, 2]);
+    // (1 - u) * (age + 1) / 2u: 450, 500, 0, 50, infinite.
+    let partly = json!({"policy": "cost_benefit", "read_whole_block": false});
+    assert_eq!(victims(partly, &rows), [4, 1, 0, 3, 2]);
+}
+
+#[test]
+fn cost_age_time_weighs_wear_as_well() {
+    // u / (1 - u) * (erases + 1) / (age + 1): 1/100, 9/100, 11/1000, 0, infinite, 1/50.
+    let rows = [(5, 99, 0), (5, 99, 8), (5, 999, 10), (0, 0, 1000), (10, 5000, 0), (5, 99, 1)];
+    assert_eq!(victims(json!("cost_age_time"), &rows), [3, 0, 2, 5, 1, 4]);
+}
+
+#[test]
+fn large_samples_find_the_cheapest() {
+    let rows = [(1, 99, 3), (5, 999, 1), (10, 5000, 2), (8, 399, 9), (0, 0, 1)];
+    for policy in ["cost_benefit", "cost_age_time"] {
+        let sampled = json!({"policy": policy, "sample": 200});
+        assert_eq!(victims(sampled, &rows), victims(json!(policy), &rows));
+    }
+}
+
+/// How often each block is taken in many draws from the same table.
+fn shares(value: Value, valid: &[u32]) -> Vec<f64> {
+    const DRAWS: u32 = 20_000;
+    // Logical pages are half of the physical ones: an average of 5.
+    let blocks = Blocks::of_candidates(10, 5 * valid.len() as u32, &of_valid(valid));
+    let mut policy = policy_for(value, &blocks);
+    let mut taken = vec![0u32; valid.len()];
+    (0..DRAWS).for_each(|_| taken[policy.select(&blocks).index()] += 1);
+    taken.iter().map(|&taken| f64::from(taken) / f64::from(DRAWS)).collect()
+}
+
+fn assert_close(shares: &[f64], expected: &[f64]) {
+    let close = shares.iter().zip(expected).all(|(share, expected)| (share - expected).abs() < 0.02);
+    assert!(close, "{shares:?}, expected {expected:?}");
+}
+
+#[test]
+fn random_policies_share_evenly_among_the_blocks_that_suit() {
+    let third = 1.0 / 3.0;
+    assert_close(&shares(json!("random"), &[4, 5, 9, 10]), &[0.25; 4]);
+    // An average of exactly 5 is not below it.
+    assert_close(&shares(json!("random_plus_plus"), &[4, 5, 0, 10]), &[0.5, 0.0, 0.5, 0.0]);
+    assert_close(&shares(json!("random_not_full"), &[4, 5, 9, 10]), &[third, third, third, 0.0]);
+}
+
+#[test]
+fn random_policies_take_any_block_where_none_suits() {
+    assert_close(&shares(json!("random_plus_plus"), &[5, 10, 6, 9]), &[0.25; 4]);
+    assert_close(&shares(json!("random_not_full"), &[10, 10, 10, 10]), &[0.25; 4]);
+}
+
+#[test]
+fn a_needle_among_many_blocks_is_found_by_the_scan() {
+    let mut valid = vec![10; 5000];
+    valid[1234] = 9;
+    valid[4321] = 2;
+    let blocks = Blocks::of_candidates(10, 25_000, &of_valid(&valid));
+    let mut not_full = policy_for(json!("random_not_full"), &blocks);
+    let mut below_average = policy_for(json!("random++"), &blocks);
+    for _ in 0..50 {
+        assert!([1234, 4321].contains(&not_full.select(&blocks).0));
+        assert_eq!(below_average.select(&blocks), BlockId(4321));
+    }
+}
+
+/// One step in the life of a block table; numbers choose a block among those it can happen to.
+#[derive(Clone, Debug)]
+enum Step {
+    Open,
+    Close(u16),
+    Die(u16),
+    Clean,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => Just(Step::Open),
+        2 => any::<u16>().prop_map(Step::Close),
+        12 => any::<u16>().prop_map(Step::Die),
+        1 => Just(Step::Clean),
+    ];
+    proptest::collection::vec(step, 0..600)
+}
+
+/// A policy and the block table that it is told about.
+struct Table<V> {
+    blocks: Blocks,
+    policy: V,
+    erased: Vec<BlockId>,
+    open: Vec<BlockId>,
+}
+
+impl<V: VictimPolicy> Table<V> {
+    fn new(policy: V, size: &StoreSize) -> Self {
+        let blocks = Blocks::new(size.blocks, size.pages_per_block, size.logical_pages, policy.needs());
+        Table { blocks, policy, erased: (0..size.blocks).map(BlockId).collect(), open: Vec::new() }
+    }
+
+    /// Does the step, if it can be done; the victim, if it was a cleaning.
+    fn step(&mut self, step: &Step) -> Option<BlockId> {
+        self.blocks.advance(1);
+        match *step {
+            Step::Open => {
+                let block = self.erased.pop()?;
+                self.blocks.open(block);
+                self.open.push(block);
+            }
+            Step::Close(which) if !self.open.is_empty() => {
+                let block = self.open.remove(usize::from(which) % self.open.len());
+                self.blocks.close(block);
+                self.policy.closed(block, &self.blocks);
+            }
+            Step::Die(which) => {
+                let mut held: Vec<BlockId> = self.blocks.iter_candidates().collect();
+                held.extend(&self.open);
+                held.retain(|&block| self.blocks.valid_pages(block) > 0);
+                let &block = held.get(usize::from(which).checked_rem(held.len())?)?;
+                let score = self.blocks.invalidate(block);
+                self.policy.invalidated(block, score, &self.blocks);
+            }
+            Step::Clean if self.blocks.candidates() > 0 => {
+                let victim = self.policy.select(&self.blocks);
+                assert!(self.blocks.is_candidate(victim), "{victim:?} is no candidate");
+                self.blocks.take(victim);
+                self.blocks.erased(victim);
+                self.erased.push(victim);
+                return Some(victim);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+proptest! {
+    #[test]
+    fn greedy_agrees_with_a_search_of_all_blocks(steps in steps()) {
+        let size = size(40, 6, 150);
+        let mut table = Table::new(greedy::Config {}.build(&size).unwrap(), &size);
+        for step in &steps {
+            let scores: Vec<u32> = table.blocks.scores().to_vec();
+            if let Some(victim) = table.step(step) {
+                prop_assert_eq!(scores[victim.index()], *scores.iter().min().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn windowed_greedy_with_one_block_is_fifo(steps in steps()) {
+        let size = size(40, 6, 150);
+        let mut fifo = Table::new(fifo::Config {}.build(&size).unwrap(), &size);
+        let mut windowed = Table::new(windowed_greedy::Config { window: 1 }.build(&size).unwrap(), &size);
+        for step in &steps {
+            prop_assert_eq!(fifo.step(step), windowed.step(step));
+        }
+    }
+}
+
+/// Runs a policy through a long seeded script; all its victims and its last draw.
+struct Script(StoreSize);
+
+impl VictimVisitor for Script {
+    type Output = (Vec<BlockId>, u64);
+
+    fn visit<V: VictimPolicy + 'static>(self, policy: V) -> Self::Output {
+        let mut random: Random = Seed(3).random();
+        let mut table = Table::new(policy, &self.0);
+        let mut victims = Vec::new();
+        for _ in 0..20_000 {
+            let which = below(&mut random, 1 << 16) as u16;
+            let step = match below(&mut random, 16) {
+                0..2 => Step::Open,
+                2..4 => Step::Close(which),
+                4 => Step::Clean,
+                _ => Step::Die(which),
+            };
+            victims.extend(table.step(&step));
+        }
+        (victims, table.policy.final_draw())
+    }
+}
+
+#[test]
+fn boxed_and_specialised_policies_take_the_same_victims() {
+    let size = size(60, 8, 300);
+    for entry in VICTIMS {
+        let config = config(json!(entry.name));
+        let (victims, draw) = config.visit(&size, Script(size)).unwrap();
+        assert!(victims.len() > 500, "{}: only {} victims", entry.name, victims.len());
+        let boxed = Script(size).visit(config.build_boxed(&size).unwrap());
+        assert_eq!((victims, draw), boxed, "{}", entry.name);
+    }
+}
+
+#[test]
+fn names_in_the_table_are_those_of_serde() {
+    for entry in VICTIMS {
+        let short = config(json!(entry.name));
+        assert_eq!(short.entry().name, entry.name);
+        assert_eq!(short, config(json!({"policy": entry.name})));
+        let written = serde_json::to_value(&short).unwrap();
+        assert_eq!(written["policy"], entry.name);
+        assert_eq!(config(written), short);
+    }
+    for (alias, name) in VICTIM_ALIASES {
+        assert_eq!(config(json!(alias)), config(json!(name)));
+        assert_eq!(config(json!({"policy": alias})), config(json!(name)));
+    }
+    let aliases: Vec<&str> = VICTIM_ALIASES.iter().map(|&(alias, _)| alias).collect();
+    assert_eq!(aliases, ["random++", "windowed"]);
+}
+
+fn refusal(value: Value) -> String {
+    serde_json::from_value::<VictimConfig>(value).unwrap_err().to_string()
+}
+
+#[test]
+fn unknown_names_and_keys_are_refused_with_the_choices() {
+    for value in [json!("gredy"), json!({"policy": "gredy"})] {
+        let message = refusal(value);
+        assert!(message.contains("`gredy`"), "{message}");
+        for entry in VICTIMS {
+            assert!(message.contains(entry.name), "{} is missing in: {message}", entry.name);
+        }
+    }
+    let message = refusal(json!({"policy": "d_choices", "choises": 3}));
+    assert!(message.contains("`choises`") && message.contains("`choices`"), "{message}");
+    assert!(refusal(json!({"policy": "greedy", "choices": 3})).contains("`choices`"));
+    assert!(refusal(json!({"choices": 3})).contains("missing field `policy`"));
+    let message = refusal(json!(3));
+    assert!(message.contains("the name of a victim policy, or a table"), "{message}");
+}
+
+#[test]
+fn settings_out_of_range_are_refused_by_key() {
+    let cases = [
+        (json!({"policy": "d_choices", "choices": 0}), "choices"),
+        (json!({"policy": "windowed_greedy", "window": 0}), "window"),
+        (json!({"policy": "cost_benefit", "sample": 0}), "sample"),
+        (json!({"policy": "cost_age_time", "sample": 0}), "sample"),
+    ];
+    for (value, key) in cases {
+        let error = config(value).build_boxed(&size(8, 4, 16)).err().expect("refused");
+        assert_eq!(error.key, key);
+    }
+}
+
+#[test]
+fn the_schema_allows_both_forms() {
+    let schema = schemars::schema_for!(VictimConfig).to_value();
+    let forms = schema["oneOf"].as_array().unwrap();
+    assert_eq!(forms.len(), VICTIMS.len() + 1);
+    for (form, entry) in forms.iter().zip(VICTIMS) {
+        assert_eq!(form["description"], entry.help);
+        let policy = &form["properties"]["policy"];
+        let aliased = policy["enum"].as_array().is_some_and(|names| names.contains(&json!(entry.name)));
+        assert!(aliased || policy["const"] == entry.name, "{form}");
+    }
+    let names = forms.last().unwrap()["enum"].as_array().unwrap();
+    assert_eq!(names.len(), VICTIMS.len() + VICTIM_ALIASES.len());
+}
