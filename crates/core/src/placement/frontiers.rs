@@ -1,8 +1,47 @@
 //! The blind placements: one write frontier for everything, or one for the host and one for cleaning.
 
-use super::{PageContext, Placement};
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
 use crate::counters::Cause;
 use crate::units::StreamId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The single frontier has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Single {}
+
+impl PlacementKind for Single {
+    const ENTRY: Entry = Entry {
+        name: "single",
+        help: "one write frontier for everything",
+        source: "Van Houdt, Performance Evaluation 70 (2013), sec. 2.3 (single log-structure)",
+    };
+    type Placement = Frontiers;
+
+    fn build(&self, _context: PlacementContext<'_>) -> Result<Frontiers, ConfigError> {
+        Ok(Frontiers::single())
+    }
+}
+
+/// The double frontier has no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Double {}
+
+impl PlacementKind for Double {
+    const ENTRY: Entry = Entry {
+        name: "double",
+        help: "one write frontier for the host, one for cleaning",
+        source: "Van Houdt, Performance Evaluation 70 (2013), sec. 2.3 (double log-structure)",
+    };
+    type Placement = Frontiers;
+
+    fn build(&self, _context: PlacementContext<'_>) -> Result<Frontiers, ConfigError> {
+        Ok(Frontiers::double())
+    }
+}
 
 /// Stream 0 takes host writes; cleaned pages go to `cleaning`.
 #[derive(Clone, Copy, Debug)]

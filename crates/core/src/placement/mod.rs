@@ -3,10 +3,20 @@
 //! To add a placement: write `placement/<name>.rs` with a configuration that implements [`PlacementKind`] and a
 //! type that implements [`Placement`], and add its line to the table at the end of this file.
 
+mod age_classes;
+mod bloom;
+mod classes;
 mod frontiers;
+mod host_hint;
+mod oracle;
+mod period;
+#[cfg(test)]
+mod tests;
+mod write_count;
 
 pub use frontiers::Frontiers;
 
+use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::counters::Cause;
 use crate::units::{Lpn, StreamId};
 
@@ -94,5 +104,71 @@ impl Placement for Box<dyn Placement> {
     }
     fn memory_bytes(&self) -> usize {
         (**self).memory_bytes()
+    }
+}
+
+/// How hot each page is, as only somebody who knows the workload can say.
+pub trait Temperature: Send + Sync {
+    /// Number of classes, at least 1.
+    fn classes(&self) -> u8;
+
+    /// The class of a logical page, below [`Temperature::classes`]; class 0 is the hottest.
+    fn class_of(&self, page: Lpn) -> u8;
+}
+
+/// What a placement is built for.
+pub struct PlacementContext<'a> {
+    /// The sizes of the store.
+    pub size: &'a StoreSize,
+    /// What is known of the workload; `None` where all its pages are alike or change with time.
+    pub temperature: Option<Box<dyn Temperature>>,
+}
+
+/// The configuration of a placement.
+pub trait PlacementKind {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// What it builds.
+    type Placement: Placement + 'static;
+    /// The placement for a store, or the setting that does not fit.
+    fn build(&self, context: PlacementContext<'_>) -> Result<Self::Placement, ConfigError>;
+}
+
+macro_rules! placement_table {
+    ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty;)*) => {
+        named_config! {
+            /// Which placement a layer uses, with its settings: a name, or a table with the name as `kind`.
+            enum PlacementConfig, list PLACEMENTS, aliases PLACEMENT_ALIASES, of PlacementKind, called "placement", tag "kind";
+            $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
+        }
+
+        impl PlacementConfig {
+            /// Builds the placement behind a pointer.
+            pub fn build_boxed(&self, context: PlacementContext<'_>) -> Result<Box<dyn Placement>, ConfigError> {
+                match self { $(Self::$Variant(config) => Ok(Box::new(config.build(context)?)),)* }
+            }
+        }
+    };
+}
+
+placement_table! {
+    Single: frontiers::Single;
+    Double: frontiers::Double;
+    Oracle: oracle::Config;
+    WriteCount: write_count::Config;
+    Bloom: bloom::Config;
+    HostHint: host_hint::Config;
+    #[serde(alias = "sepbit")] AgeClasses: age_classes::Config;
+}
+
+impl PlacementConfig {
+    /// The blind placements as their own type, for stores compiled for them; `None` for all others, which are
+    /// asked page by page and lose little by being boxed.
+    pub fn frontiers(&self) -> Option<Frontiers> {
+        match self {
+            Self::Single(_) => Some(Frontiers::single()),
+            Self::Double(_) => Some(Frontiers::double()),
+            _ => None,
+        }
     }
 }

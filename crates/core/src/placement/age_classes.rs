@@ -1,0 +1,192 @@
+//! Pages by the age of what they overwrite, and cleaned pages by their own age, in the manner of SepBIT.
+
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
+use crate::counters::Cause;
+use crate::units::{Lpn, StreamId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the age classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The threshold `ell` is the mean lifespan of this many reclaimed blocks of class 1, 1 or more.
+    #[schemars(range(min = 1))]
+    pub averaged_blocks: u32,
+    /// Ages, as multiples of `ell`, at which a cleaned page goes to the next class, rising; `n` of them make
+    /// `n + 4` classes, hence streams.
+    pub age_bounds: Vec<f64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { averaged_blocks: 16, age_bounds: vec![4.0, 16.0] }
+    }
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "age_classes",
+        help: "host writes by the age of what they overwrite, cleaned pages by their own age (SepBIT)",
+        source: "Wang, Li, Lee, Ouyang, Shi and Huang, FAST 2022",
+    };
+    type Placement = AgeClasses;
+
+    fn build(&self, context: PlacementContext<'_>) -> Result<AgeClasses, ConfigError> {
+        if self.averaged_blocks == 0 {
+            return Err(ConfigError::new("averaged_blocks", "is 0; at least one block must be averaged"));
+        }
+        let rising = self.age_bounds.windows(2).all(|pair| pair[0] < pair[1]);
+        let positive = self.age_bounds.iter().all(|bound| bound.is_finite() && *bound > 0.0);
+        if !rising || !positive || self.age_bounds.len() > MOST_BOUNDS {
+            let problem = format!(
+                "are {:?}; at most {MOST_BOUNDS} rising finite numbers above 0 are allowed",
+                self.age_bounds
+            );
+            return Err(ConfigError::new("age_bounds", problem));
+        }
+        let logical_pages = context.size.logical_pages;
+        Ok(AgeClasses {
+            averaged_blocks: self.averaged_blocks,
+            age_bounds: self.age_bounds.clone(),
+            clock: Clock::new(logical_pages),
+            last_write: vec![NEVER; logical_pages as usize],
+            lifespans: 0,
+            reclaimed: 0,
+            threshold: None,
+        })
+    }
+}
+
+const SHORT_LIVED: StreamId = StreamId(0);
+const LONG_LIVED: StreamId = StreamId(1);
+const FROM_SHORT_LIVED: StreamId = StreamId(2);
+/// The stream of cleaned pages below the first age bound; the others follow.
+const YOUNGEST: u8 = 3;
+const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
+
+/// The last-write time of a page that holds nothing.
+const NEVER: u32 = u32::MAX;
+
+/// Host writes as 32-bit times that run round.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    /// Host pages to a unit of time.
+    unit: u64,
+}
+
+impl Clock {
+    /// Times run from 0 to one below [`NEVER`].
+    const ROUND: u64 = NEVER as u64;
+
+    /// 65,536 units to a drive write, or fewer on small drives: fine enough for ages that are compared with block
+    /// lifespans, and it takes 65,535 drive writes to run round.
+    fn new(logical_pages: u32) -> Self {
+        Clock { unit: u64::from(logical_pages).div_ceil(1 << 16).max(1) }
+    }
+
+    fn time(self, now: u64) -> u32 {
+        (now / self.unit % Self::ROUND) as u32
+    }
+
+    /// Host pages written since `time`, to a unit; short by a whole number of rounds if longer than one.
+    fn age(self, time: u32, now: u64) -> u64 {
+        (u64::from(self.time(now)) + Self::ROUND - u64::from(time)) % Self::ROUND * self.unit
+    }
+}
+
+/// SepBIT's classes; class `c` is stream `c - 1`.
+///
+/// Ages and lifespans are in host pages written; the lifespan of a page tells that of its next version. With `v` the age of the version that a host
+/// write overwrites and `ell` the mean lifespan (from opening to reclaiming) of the last 16 reclaimed blocks of class 1:
+///
+/// - class 1: host writes with `v < ell`; class 2: all others, first writes among them;
+/// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, of an age since their
+///   last host write below `4 ell`, below `16 ell`, or beyond.
+///
+/// `ell` is infinite until 16 blocks of class 1 were reclaimed, and set anew at every 16th, as in the authors' prototype.
+///
+/// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a queue
+/// of recently written addresses; here every page has its time in a table of 4 bytes. Times are in units of the
+/// logical pages over 65,536, so that 32 bits last 65,535 drive writes; a page that stays longer is
+/// taken to be younger by that much. A trimmed page is new when it is written again. Pages that spill into another class's
+/// block for want of an erased one count as that class's. Which blocks are reclaimed is the victim policy's
+/// matter; the paper uses greedy and cost-benefit.
+pub struct AgeClasses {
+    averaged_blocks: u32,
+    age_bounds: Vec<f64>,
+    clock: Clock,
+    last_write: Vec<u32>,
+    /// Lifespans of the blocks of class 1 reclaimed since the threshold was set, and how many there were.
+    lifespans: u64,
+    reclaimed: u32,
+    /// `ell`, in host pages; `None` stands for infinity.
+    threshold: Option<f64>,
+}
+
+impl AgeClasses {
+    /// Host pages written since the page was; `None` if it holds nothing.
+    fn age(&self, page: Lpn, now: u64) -> Option<f64> {
+        let time = self.last_write[page.index()];
+        (time != NEVER).then(|| self.clock.age(time, now) as f64)
+    }
+
+    fn place_host(&mut self, page: Lpn, now: u64) -> StreamId {
+        let overwritten = self.age(page, now);
+        self.last_write[page.index()] = self.clock.time(now);
+        match (overwritten, self.threshold) {
+            (None, _) => LONG_LIVED,
+            (Some(age), Some(threshold)) if age >= threshold => LONG_LIVED,
+            _ => SHORT_LIVED,
+        }
+    }
+
+    fn place_cleaned(&self, page: Lpn, now: u64, from: Option<StreamId>) -> StreamId {
+        if from == Some(SHORT_LIVED) {
+            return FROM_SHORT_LIVED;
+        }
+        let (Some(age), Some(threshold)) = (self.age(page, now), self.threshold) else {
+            return StreamId(YOUNGEST);
+        };
+        let passed = self.age_bounds.iter().filter(|&&bound| age >= bound * threshold).count();
+        StreamId(YOUNGEST + passed as u8)
+    }
+}
+
+impl Placement for AgeClasses {
+    fn streams(&self) -> u8 {
+        YOUNGEST + self.age_bounds.len() as u8 + 1
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        match context.cause {
+            Cause::Host => self.place_host(context.page, context.now),
+            _ => self.place_cleaned(context.page, context.now, context.from),
+        }
+    }
+
+    fn reclaimed(&mut self, stream: StreamId, opened_at: u64, now: u64, _valid_pages: u32) {
+        if stream != SHORT_LIVED {
+            return;
+        }
+        self.lifespans += now - opened_at;
+        self.reclaimed += 1;
+        if self.reclaimed == self.averaged_blocks {
+            self.threshold = Some(self.lifespans as f64 / f64::from(self.reclaimed));
+            (self.lifespans, self.reclaimed) = (0, 0);
+        }
+    }
+
+    fn wants_block_history(&self) -> bool {
+        true
+    }
+
+    fn trimmed(&mut self, page: Lpn) {
+        self.last_write[page.index()] = NEVER;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.last_write)
+    }
+}

@@ -1,0 +1,100 @@
+//! The streams that the host names.
+
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
+use crate::counters::Cause;
+use crate::units::StreamId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where host writes go whose hint is not below the number of streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// To the stream of the hint modulo the number of streams.
+    #[default]
+    Wrap,
+    /// All to the last stream.
+    Last,
+}
+
+/// Where cleaned pages go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cleaned {
+    /// Back to the stream of the block they are moved from.
+    #[default]
+    Keep,
+    /// All to one stream of their own.
+    Apart,
+}
+
+/// Settings of the host's streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Streams for host writes, 1 or more.
+    #[schemars(range(min = 1))]
+    pub streams: u8,
+    /// What happens to hints that are not below `streams`.
+    pub beyond: Beyond,
+    /// Where cleaned pages go.
+    pub cleaned: Cleaned,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { streams: 4, beyond: Beyond::default(), cleaned: Cleaned::default() }
+    }
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "host_hint",
+        help: "the stream that the host's hint names (multi-stream)",
+        source: "Kang, Hyun, Maeng and Cho, HotStorage 2014; NVMe streams directive",
+    };
+    type Placement = HostHint;
+
+    fn build(&self, _context: PlacementContext<'_>) -> Result<HostHint, ConfigError> {
+        let highest = if self.cleaned == Cleaned::Apart { u8::MAX - 1 } else { u8::MAX };
+        if !(1..=highest).contains(&self.streams) {
+            let problem = format!("is {}; 1 to {highest} are allowed", self.streams);
+            return Err(ConfigError::new("streams", problem));
+        }
+        Ok(HostHint { config: self.clone() })
+    }
+}
+
+/// Hint `h` is stream `h`; writes without a hint (0) are stream 0, together with those of hint 0.
+///
+/// Keeps no table: the engine knows each block's stream.
+pub struct HostHint {
+    config: Config,
+}
+
+impl Placement for HostHint {
+    fn streams(&self) -> u8 {
+        self.config.streams + u8::from(self.config.cleaned == Cleaned::Apart)
+    }
+
+    fn cleaning_stream(&self) -> Option<StreamId> {
+        (self.config.cleaned == Cleaned::Apart).then_some(StreamId(self.config.streams))
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        if context.cause != Cause::Host {
+            return self.cleaning_stream().or(context.from).unwrap_or_default();
+        }
+        let streams = u16::from(self.config.streams);
+        let stream = match self.config.beyond {
+            Beyond::Wrap => context.hint % streams,
+            Beyond::Last => context.hint.min(streams - 1),
+        };
+        StreamId(stream as u8)
+    }
+
+    fn wants_block_history(&self) -> bool {
+        self.config.cleaned == Cleaned::Keep
+    }
+}

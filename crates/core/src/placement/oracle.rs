@@ -1,0 +1,58 @@
+//! Pages by their true temperature: what any detector of hot data can at best do.
+
+use super::classes::ClassStreams;
+use super::{PageContext, Placement, PlacementContext, PlacementKind, Temperature};
+use crate::config::{ConfigError, Entry};
+use crate::units::StreamId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the oracle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Whether cleaned pages have streams of their own, one a class.
+    #[serde(default)]
+    pub separate_cleaning: bool,
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "oracle",
+        help: "one stream for each class of pages that the workload itself knows to be equally hot",
+        source: "Desnoyers, ACM TOS 10(2), 2014 (separation of hot and cold data known beforehand)",
+    };
+    type Placement = Oracle;
+
+    fn build(&self, context: PlacementContext<'_>) -> Result<Oracle, ConfigError> {
+        let Some(temperature) = context.temperature else {
+            return Err(ConfigError::new(
+                "kind",
+                "oracle needs a workload that knows how hot its pages are; in this one they are all alike, \
+                 change with time, or are read from a trace",
+            ));
+        };
+        let classes = usize::from(temperature.classes());
+        let streams = ClassStreams::new(classes, self.separate_cleaning, "separate_cleaning")?;
+        Ok(Oracle { streams, temperature })
+    }
+}
+
+/// Asks the workload's [`Temperature`].
+///
+/// A page's class never changes, so there is nothing to forget when it is trimmed, and nothing to keep: no device
+/// can have this knowledge at any size of table, and the memory reported is 0.
+pub struct Oracle {
+    streams: ClassStreams,
+    temperature: Box<dyn Temperature>,
+}
+
+impl Placement for Oracle {
+    fn streams(&self) -> u8 {
+        self.streams.streams()
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        self.streams.stream(self.temperature.class_of(context.page), context.cause)
+    }
+}

@@ -1,0 +1,286 @@
+//! Each placement on sequences made by hand, and all of them on whatever can come.
+
+use super::*;
+use crate::config::checks::NamedConfig;
+use crate::seed::{Random, Seed, below};
+use serde_json::{Value, json};
+
+const PAGES: u32 = 4096;
+
+/// Every fifth page is hot.
+struct EveryFifth;
+
+impl Temperature for EveryFifth {
+    fn classes(&self) -> u8 {
+        2
+    }
+    fn class_of(&self, page: Lpn) -> u8 {
+        u8::from(page.0 % 5 != 0)
+    }
+}
+
+fn try_build(value: Value, logical_pages: u32) -> Result<Box<dyn Placement>, ConfigError> {
+    let config: PlacementConfig = serde_json::from_value(value).unwrap();
+    let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages, seed: Seed(5) };
+    config.build_boxed(PlacementContext { size: &size, temperature: Some(Box::new(EveryFifth)) })
+}
+
+fn build(value: Value) -> Box<dyn Placement> {
+    try_build(value, PAGES).unwrap()
+}
+
+fn host(page: u32, now: u64) -> PageContext {
+    PageContext { page: Lpn(page), cause: Cause::Host, now, from: None, hint: 0 }
+}
+
+fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
+    PageContext { cause: Cause::Cleaning, from: Some(StreamId(from)), ..host(page, now) }
+}
+
+/// A page of the hot/cold workload: 80 % of the writes go to the hot fifth of the pages.
+fn draw(random: &mut Random) -> u32 {
+    let fifth = below(random, u64::from(PAGES / 5)) as u32;
+    if below(random, 10) < 8 { 5 * fifth } else { 5 * fifth + 1 + below(random, 4) as u32 }
+}
+
+#[test]
+fn the_configuration_follows_its_table() {
+    let entry_of = PlacementConfig::entry;
+    NamedConfig { tag: "kind", entries: PLACEMENTS, aliases: PLACEMENT_ALIASES, entry_of }.check();
+    assert_eq!(PLACEMENT_ALIASES, [("sepbit", "age_classes")]);
+}
+
+#[test]
+fn only_the_blind_placements_are_frontiers() {
+    for entry in PLACEMENTS {
+        let config: PlacementConfig = serde_json::from_value(json!(entry.name)).unwrap();
+        let blind = ["single", "double"].contains(&entry.name);
+        assert_eq!(config.frontiers().is_some(), blind, "{}", entry.name);
+        let fixed = build(json!(entry.name)).host_stream().is_some();
+        assert_eq!(fixed, blind, "{}", entry.name);
+    }
+}
+
+/// The defaults of every placement, and settings that change the number of streams.
+fn variants() -> Vec<Value> {
+    let defaults = PLACEMENTS.iter().map(|entry| json!(entry.name));
+    let others = [
+        json!({"kind": "oracle", "separate_cleaning": true}),
+        json!({"kind": "write_count", "thresholds": [1, 2, 3, 9, 255], "counter_bits": 8, "separate_cleaning": true}),
+        json!({"kind": "bloom", "filters": 1, "bits_per_page": 0.001, "hashes": 8, "threshold": 2.0}),
+        json!({"kind": "host_hint", "streams": 1}),
+        json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "beyond": "last"}),
+        json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
+        json!({"kind": "age_classes", "averaged_blocks": 2, "age_bounds": [0.1, 1.0, 2.0, 5.0]}),
+    ];
+    defaults.chain(others).collect()
+}
+
+/// Streams given to a long random life of a placement.
+fn life(placement: &mut dyn Placement, steps: u32) -> Vec<StreamId> {
+    let mut random = Seed(9).random();
+    let (streams, mut now, mut given) = (placement.streams(), 0, Vec::new());
+    for _ in 0..steps {
+        let page = below(&mut random, u64::from(PAGES)) as u32;
+        let from = StreamId(below(&mut random, u64::from(streams)) as u8);
+        let hint = below(&mut random, 1 << 16) as u16;
+        let kind = below(&mut random, 20);
+        match kind {
+            0 => placement.trimmed(Lpn(page)),
+            1 => placement.reclaimed(from, now - now.min(3000), now, 7),
+            2..8 => given.push(placement.place(&PageContext { hint, ..cleaned(page, now, from.0) })),
+            8 => given.push(placement.place(&PageContext { cause: Cause::WearLevelling, ..host(page, now) })),
+            _ => {
+                given.push(placement.place(&PageContext { hint, ..host(page, now) }));
+                now += 1;
+            }
+        }
+        if kind == 9 && below(&mut random, 1000) == 0 {
+            now += 1 << 33; // far beyond any table of 32-bit times
+        }
+    }
+    given
+}
+
+#[test]
+fn streams_are_in_range_whatever_comes_and_the_same_each_time() {
+    for value in variants() {
+        let mut placement = build(value.clone());
+        let given = life(&mut *placement, 60_000);
+        assert!(given.iter().all(|stream| stream.0 < placement.streams()), "{value}");
+        assert_eq!(given, life(&mut *build(value.clone()), 60_000), "{value}");
+        if let Some(cleaning) = placement.cleaning_stream() {
+            assert!(cleaning.0 < placement.streams(), "{value}");
+        }
+    }
+}
+
+#[test]
+fn the_oracle_gives_each_class_its_stream() {
+    let mut shared = build(json!("oracle"));
+    let mut separate = build(json!({"kind": "oracle", "separate_cleaning": true}));
+    assert_eq!((shared.streams(), separate.streams()), (2, 4));
+    for (page, class) in [(0, 0), (1, 1), (5, 0), (4094, 1)] {
+        assert_eq!(shared.place(&host(page, 0)), StreamId(class));
+        assert_eq!(shared.place(&cleaned(page, 0, 1)), StreamId(class));
+        assert_eq!(separate.place(&host(page, 0)), StreamId(class));
+        assert_eq!(separate.place(&cleaned(page, 0, 1)), StreamId(class + 2));
+    }
+    assert_eq!(shared.memory_bytes(), 0);
+}
+
+#[test]
+fn the_oracle_refuses_a_workload_that_knows_nothing() {
+    let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 30, seed: Seed(1) };
+    let config: PlacementConfig = serde_json::from_value(json!("oracle")).unwrap();
+    let error = config.build_boxed(PlacementContext { size: &size, temperature: None }).err().unwrap();
+    assert!(error.to_string().starts_with("kind: oracle needs a workload"), "{error}");
+}
+
+#[test]
+fn write_counts_rise_saturate_and_are_halved() {
+    let value =
+        json!({"kind": "write_count", "thresholds": [2, 3], "counter_bits": 2, "decay_drive_writes": 10.0});
+    let mut placement = try_build(value, 1).unwrap();
+    let mut classes =
+        |writes: usize| -> Vec<u8> { (0..writes).map(|at| placement.place(&host(0, at as u64)).0).collect() };
+    // Counts 1, 2, 3 and then 3 for good; classes from coldest to hottest are 2, 1, 0.
+    assert_eq!(classes(10), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    // Halved to 1, then counted.
+    assert_eq!(classes(2), [1, 0]);
+    placement.trimmed(Lpn(0));
+    assert_eq!(placement.place(&cleaned(0, 12, 0)), StreamId(2));
+    assert_eq!(placement.place(&host(0, 12)), StreamId(2));
+    assert_eq!(build(json!("write_count")).memory_bytes(), PAGES as usize / 2);
+}
+
+#[test]
+fn bloom_filters_weigh_recent_writes_more_and_forget() {
+    // Weights 2, 1.5, 1 and 0.5; filter 0 is the newest at first, and a period is 100 writes.
+    let mut placement =
+        try_build(json!({"kind": "bloom", "decay_drive_writes": 1.0, "bits_per_page": 64.0}), 100).unwrap();
+    let classes: Vec<u8> = (0..5).map(|at| placement.place(&host(7, at)).0).collect();
+    // Filters 0, 1, 2, 3 in turn: weights 2, 2.5, 3.5, 5 (filter 1 was, so to speak, cleared longest ago).
+    assert_eq!(classes, [1, 1, 1, 0, 0]);
+    assert_eq!(placement.place(&cleaned(7, 5, 0)), StreamId(0));
+    assert_eq!(placement.place(&cleaned(8, 5, 0)), StreamId(1));
+    // Of page 7's four entries one is cleared each period; the rest weigh less than 4 at once.
+    for at in 5..101 {
+        placement.place(&host(8, at));
+    }
+    assert_eq!(placement.place(&cleaned(7, 101, 0)), StreamId(1));
+    assert_eq!(build(json!("bloom")).memory_bytes(), PAGES as usize);
+}
+
+/// Mean of the shares of hot and of cold host writes that go to their stream, over the last of three drive writes
+/// on top of a warm-up; 0.5 is chance.
+fn separation(value: Value) -> f64 {
+    let mut placement = build(value);
+    let mut random = Seed(21).random();
+    let (mut right, mut total) = ([0.0; 2], [0.0; 2]);
+    for now in 0..u64::from(9 * PAGES) {
+        let page = draw(&mut random);
+        let class = EveryFifth.class_of(Lpn(page));
+        let stream = placement.place(&host(page, now));
+        if now >= u64::from(6 * PAGES) {
+            total[usize::from(class)] += 1.0;
+            right[usize::from(class)] += f64::from(u8::from(stream.0 == class));
+        }
+    }
+    (right[0] / total[0] + right[1] / total[1]) / 2.0
+}
+
+#[test]
+fn detectors_tell_hot_from_cold_well_above_chance() {
+    for kind in ["write_count", "bloom"] {
+        let separation = separation(json!(kind));
+        println!("{kind}: {separation:.3}");
+        assert!(separation > 0.85, "{kind}: {separation}");
+    }
+}
+
+#[test]
+fn hints_name_streams_and_are_folded_by_rule() {
+    let streams = |value: Value, hints: &[u16]| -> Vec<u8> {
+        let mut placement = build(value);
+        hints.iter().map(|&hint| placement.place(&PageContext { hint, ..host(0, 0) }).0).collect()
+    };
+    let hints = [0, 1, 3, 4, 5, 65535];
+    assert_eq!(streams(json!("host_hint"), &hints), [0, 1, 3, 0, 1, 3]);
+    assert_eq!(streams(json!({"kind": "host_hint", "beyond": "last"}), &hints), [0, 1, 3, 3, 3, 3]);
+}
+
+#[test]
+fn pages_cleaned_from_hinted_streams_stay_or_go_apart() {
+    let mut keep = build(json!("host_hint"));
+    assert!(keep.wants_block_history() && keep.cleaning_stream().is_none());
+    assert_eq!(keep.place(&cleaned(0, 0, 3)), StreamId(3));
+    let mut apart = build(json!({"kind": "host_hint", "cleaned": "apart"}));
+    assert!(!apart.wants_block_history());
+    assert_eq!((apart.streams(), apart.cleaning_stream()), (5, Some(StreamId(4))));
+    assert_eq!(apart.place(&cleaned(0, 0, 3)), StreamId(4));
+}
+
+#[test]
+fn age_classes_follow_the_paper_on_a_made_up_history() {
+    let mut placement = build(json!("sepbit"));
+    assert_eq!(placement.streams(), 6);
+    // New pages are of class 2 (stream 1); with an infinite threshold every overwrite is of class 1.
+    assert_eq!(placement.place(&host(1, 0)), StreamId(1));
+    assert_eq!(placement.place(&host(2, 1)), StreamId(1));
+    assert_eq!(placement.place(&host(1, 1000)), StreamId(0));
+    assert_eq!(placement.place(&cleaned(2, 1000, 1)), StreamId(3));
+    // 16 blocks of class 1 that lived 50 to 200 pages: a threshold of 125. Other classes do not count.
+    for block in 0..16 {
+        placement.reclaimed(StreamId(0), 2000 - 50 - 10 * block, 2000, 0);
+        placement.reclaimed(StreamId(1), 0, 2000, 0);
+    }
+    for (page, age, class) in [(10, 124, 1), (11, 125, 2), (12, 0, 1)] {
+        placement.place(&host(page, 3000));
+        assert_eq!(placement.place(&host(page, 3000 + age)), StreamId(class - 1), "age {age}");
+    }
+    placement.place(&host(20, 5000));
+    for (age, class) in [(0, 4), (499, 4), (500, 5), (1999, 5), (2000, 6), (100_000, 6)] {
+        assert_eq!(placement.place(&cleaned(20, 5000 + age, 1)), StreamId(class - 1), "age {age}");
+        assert_eq!(placement.place(&cleaned(20, 5000 + age, 5)), StreamId(class - 1), "age {age}");
+        assert_eq!(placement.place(&cleaned(20, 5000 + age, 0)), StreamId(2), "cleaned from class 1");
+    }
+    // Trimmed, page 20 is new again.
+    placement.trimmed(Lpn(20));
+    assert_eq!(placement.place(&host(20, 5001)), StreamId(1));
+    assert_eq!(placement.memory_bytes(), 4 * PAGES as usize);
+}
+
+#[test]
+fn ages_survive_the_end_of_32_bit_times() {
+    let mut placement = build(json!("age_classes"));
+    (0..16).for_each(|_| placement.reclaimed(StreamId(0), 0, 100, 0));
+    for round in [u64::from(u32::MAX) - 60, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40] {
+        placement.place(&host(3, round));
+        assert_eq!(placement.place(&host(3, round + 99)), StreamId(0), "at {round}");
+        assert_eq!(placement.place(&host(3, round + 99 + 100)), StreamId(1), "at {round}");
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_are_refused_by_key() {
+    let cases = [
+        (json!({"kind": "write_count", "counter_bits": 9}), "counter_bits"),
+        (json!({"kind": "write_count", "thresholds": []}), "thresholds"),
+        (json!({"kind": "write_count", "thresholds": [3, 3]}), "thresholds"),
+        (json!({"kind": "write_count", "thresholds": [16]}), "thresholds"),
+        (json!({"kind": "write_count", "decay_drive_writes": 0.0}), "decay_drive_writes"),
+        (json!({"kind": "bloom", "filters": 0}), "filters"),
+        (json!({"kind": "bloom", "hashes": 9}), "hashes"),
+        (json!({"kind": "bloom", "bits_per_page": 0.0}), "bits_per_page"),
+        (json!({"kind": "bloom", "threshold": 5.5}), "threshold"),
+        (json!({"kind": "host_hint", "streams": 0}), "streams"),
+        (json!({"kind": "host_hint", "streams": 255, "cleaned": "apart"}), "streams"),
+        (json!({"kind": "age_classes", "averaged_blocks": 0}), "averaged_blocks"),
+        (json!({"kind": "age_classes", "age_bounds": [4.0, 1.0]}), "age_bounds"),
+    ];
+    for (value, key) in cases {
+        let error = try_build(value.clone(), PAGES).err().unwrap_or_else(|| panic!("{value} is not refused"));
+        assert_eq!(error.key, key, "{value}");
+    }
+}
