@@ -6,8 +6,9 @@ use wearwell_core::counters::Counters;
 use wearwell_core::layer::{Layer, LayerReport, Reports, no_data};
 use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::placement::{PLACEMENTS, Placement, PlacementConfig, PlacementContext, Temperature};
+use wearwell_core::placement::{PLACEMENTS, Placement, PlacementConfig, PlacementContext};
 use wearwell_core::seed::{Random, Seed, below};
+use wearwell_core::temperature::Temperature;
 use wearwell_core::units::Lpn;
 use wearwell_core::victim::{VictimConfig, VictimPolicy};
 

@@ -18,6 +18,7 @@ pub use frontiers::Frontiers;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::counters::Cause;
+use crate::temperature::Temperature;
 use crate::units::{Lpn, StreamId};
 
 /// What a placement is told about a page that is about to be appended.
@@ -107,15 +108,6 @@ impl Placement for Box<dyn Placement> {
     }
 }
 
-/// How hot each page is, as only somebody who knows the workload can say.
-pub trait Temperature: Send + Sync {
-    /// Number of classes, at least 1.
-    fn classes(&self) -> u8;
-
-    /// The class of a logical page, below [`Temperature::classes`]; class 0 is the hottest.
-    fn class_of(&self, page: Lpn) -> u8;
-}
-
 /// What a placement is built for.
 pub struct PlacementContext<'a> {
     /// The sizes of the store.
@@ -159,6 +151,13 @@ placement_table! {
     Bloom: bloom::Config;
     HostHint: host_hint::Config;
     #[serde(alias = "sepbit")] AgeClasses: age_classes::Config;
+}
+
+impl Default for PlacementConfig {
+    /// The double frontier, which separates data without knowing anything about it.
+    fn default() -> Self {
+        PlacementConfig::Double(frontiers::Double::default())
+    }
 }
 
 impl PlacementConfig {

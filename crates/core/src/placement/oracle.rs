@@ -1,8 +1,9 @@
 //! Pages by their true temperature: what any detector of hot data can at best do.
 
 use super::classes::ClassStreams;
-use super::{PageContext, Placement, PlacementContext, PlacementKind, Temperature};
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
+use crate::temperature::Temperature;
 use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -116,7 +116,7 @@ fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
 /// What a store is built from besides its configuration and its medium.
 struct Spec {
     seed: Seed,
-    temperature: Option<Box<dyn crate::workload::Temperature>>,
+    temperature: Option<Box<dyn crate::temperature::Temperature>>,
     wears_out: bool,
 }
 
@@ -142,7 +142,8 @@ impl Spec {
                 log.victim.visit(&size, Builder { config, medium, placement: frontiers, size, whole_blocks })
             }
             None => {
-                let placement = log.placement.build(context).map_err(|error| error.within("placement"))?;
+                let placement =
+                    log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
                 if directory == DirectoryKind::Block {
                     return Err(only_page("placement"));
                 }

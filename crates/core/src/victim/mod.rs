@@ -139,3 +139,10 @@ victim_table! {
     CostBenefit: cost_benefit::Config, boxed;
     CostAgeTime: cost_age_time::Config, boxed;
 }
+
+impl Default for VictimConfig {
+    /// Greedy, which most drives approximate.
+    fn default() -> Self {
+        VictimConfig::Greedy(greedy::Config::default())
+    }
+}

@@ -2,10 +2,10 @@
 
 use super::error::require;
 use super::place::Space;
-use super::temperature::Temperature;
 use super::{HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
 use crate::config::ConfigError;
 use crate::seed::Seed;
+use crate::temperature::Temperature;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -39,7 +39,6 @@ pub use mixed::{Mixed, Part};
 pub use phases::{Phase, Phases};
 pub use requests::{HintRule, RequestConfig, RequestPages, WeightedPages};
 pub use sequential::Sequential;
-pub use temperature::Temperature;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 

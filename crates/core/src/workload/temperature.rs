@@ -1,16 +1,8 @@
-//! What an oracle knows: how hot each page of a workload is.
+//! How hot each page of a workload is.
 
 use super::place::Places;
+use crate::temperature::Temperature;
 use crate::units::Lpn;
-
-/// Pages in classes by how often the workload writes them.
-pub trait Temperature: Send + Sync {
-    /// Number of classes, at least 1.
-    fn classes(&self) -> u8;
-
-    /// The class of a page of the workload's space; class 0 is the hottest.
-    fn class_of(&self, page: Lpn) -> u8;
-}
 
 /// Classes that are ranges of rank or, where nothing is shifted or scattered, of the space itself.
 pub(super) struct RankClasses {
