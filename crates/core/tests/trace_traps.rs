@@ -87,13 +87,22 @@ fn hosts_of_msr_traces_have_volumes_of_their_own() {
 
 #[test]
 fn seconds_of_tencent_traces_are_filled_evenly() {
-    // Seconds 10 and 11 are mixed, as in the files; 13 ends 11, and the late 10 stands alone.
+    // Seconds are mixed, as in the files. All of this is parsed at once, so that even the last 10 is in time.
     let seconds = [10, 11, 10, 10, 11, 13, 10, 13];
     let text: String = seconds.iter().map(|second| format!("{second},0,8,1,0\n")).collect();
     let found: Vec<_> =
         read("tencent", &text).unwrap().iter().map(|request| request.time_ns / 1_000_000).collect();
-    // All of this fits into one step, so the last 10 is still in time.
     assert_eq!(found, [10_000, 11_000, 10_250, 10_500, 11_500, 13_000, 10_750, 13_500]);
+}
+
+#[test]
+fn a_second_of_tencent_traces_ends_two_seconds_later() {
+    // More than is parsed at a time, so that second 10 is given out before its straggler is seen.
+    let text = "10,0,8,1,0\n".repeat(5000) + &"12,0,8,1,0\n".repeat(5000) + "10,0,8,1,0\n";
+    let found = read("tencent", &text).unwrap();
+    let at = |index: usize| found[index].time_ns / 1000;
+    assert_eq!((at(1), at(4999), at(5000)), (10_000_200, 10_999_800, 12_000_000));
+    assert_eq!((at(10_000), found.len()), (10_000_000, 10_001));
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Footprint {
     }
 
     fn trim(&mut self, volume: usize, request: &Request) {
-        let end = (request.offset_bytes + request.length_bytes) / self.page_bytes;
+        let end = request.offset_bytes.saturating_add(request.length_bytes) / self.page_bytes;
         let whole = request.offset_bytes.div_ceil(self.page_bytes)..end;
         let pages = &mut self.volumes[volume].pages;
         self.discards.pages = self.discards.pages.saturating_add(whole.end.saturating_sub(whole.start));

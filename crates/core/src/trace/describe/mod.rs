@@ -135,7 +135,7 @@ impl Describer {
         });
         let mut tally = Tally { requests: 1, bytes: request.length_bytes, pages: 0, sequential: 0 };
         if request.op != Op::Flush {
-            let end = request.offset_bytes + request.length_bytes;
+            let end = request.offset_bytes.saturating_add(request.length_bytes);
             let previous_end = volume.previous_end[kind].replace(end);
             tally.sequential = u64::from(previous_end == Some(request.offset_bytes));
             volume.end_bytes = volume.end_bytes.max(end);
