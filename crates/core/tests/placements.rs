@@ -118,6 +118,33 @@ fn informed_placements_beat_the_single_frontier() {
     }
 }
 
+/// Write amplification of greedy cleaning under uniform writes, for blocks of `b` pages at load `rho` and
+/// many blocks.
+///
+/// With `x` valid pages in a victim on average, `j = ceil(x)` and `H_n` the harmonic numbers, `x` solves
+/// `b - x = b rho (H_b - H_j + (j - x) / j)`, which is linear in `x` for each `j`.
+fn uniform_greedy(b: u32, rho: f64) -> f64 {
+    let harmonic = |n: u32| (1..=n).map(|k| 1.0 / f64::from(k)).sum::<f64>();
+    let whole = f64::from(b);
+    let solutions = (1..b).map(|j| {
+        let rest = whole * rho * (harmonic(b) - harmonic(j) + 1.0);
+        (j, (whole - rest) / (1.0 - whole * rho / f64::from(j)))
+    });
+    let mut fitting = solutions.filter(|&(j, x)| x.ceil() == f64::from(j));
+    whole / (whole - fitting.next_back().expect("some j fits its own solution").1)
+}
+
+/// Greedy brings the victims of all classes down to the same number of valid pages. Where every block is of one
+/// class, each class therefore has the same load, and hot and cold data cost what uniform writes do.
+#[test]
+fn greedy_with_the_oracle_costs_what_uniform_writes_do() {
+    // Erased and half written blocks hold no dead pages: some three in the pool, half of each of two streams.
+    let in_use = f64::from(SIZE.blocks - 4) * f64::from(SIZE.pages_per_block);
+    let expected = uniform_greedy(SIZE.pages_per_block, f64::from(SIZE.logical_pages) / in_use);
+    let simulated = write_amplification("greedy", &json!("oracle"));
+    assert!((simulated / expected - 1.0).abs() < 0.01, "{simulated} simulated, {expected} expected");
+}
+
 #[test]
 fn cleaned_pages_kept_apart_run_as_well() {
     for value in [

@@ -99,8 +99,10 @@ pub trait VictimVisitor {
 macro_rules! victim_table {
     ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty, $dispatch:ident;)*) => {
         named_config! {
-            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as `policy`.
-            enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES, of Victim, called "victim policy", tag "policy";
+            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as
+            /// `policy`.
+            enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES,
+            of Victim, called "victim policy", tag "policy";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 
