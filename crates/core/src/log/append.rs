@@ -41,7 +41,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.program(stream, frontier, owners, &data[..length], Cause::Host)?;
-            let ahead = if self.config.prefetch { pages } else { &[] };
+            let ahead = if self.prefetch { pages } else { &[] };
             let victim = &mut self.victim;
             self.directory.place(
                 frontier.block,

@@ -53,11 +53,16 @@ pub struct StoreConfig {
     pub reclaim: Reclaim,
     /// Which live pages fill up a frontier.
     pub copy_order: CopyOrder,
-    /// Looks ahead in the batch of writes and prefetches. Changes no result; pays where the tables exceed the cache.
-    pub prefetch: bool,
+    /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
+    /// the caches; `None` lets the size of the tables decide.
+    pub prefetch: Option<bool>,
     /// The store's seed.
     pub seed: Seed,
 }
+
+/// From this size of its tables on a store prefetches: about where it breaks even. In smaller tables, most accesses
+/// hit the cache anyway and the look-ahead is work for nothing.
+const PREFETCH_FROM_BYTES: usize = 12 << 20;
 
 /// An open block and the page it takes next.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +74,8 @@ pub(super) struct Frontier {
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
+    /// Whether writes look ahead and prefetch.
+    pub(super) prefetch: bool,
     pub(super) medium: M,
     pub(super) directory: D,
     pub(super) victim: V,
@@ -105,7 +112,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let free: VecDeque<BlockId> =
             (0..medium.blocks()).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
         let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
+        let tables = directory.memory_bytes() + blocks.memory_bytes();
         let store = LogStore {
+            prefetch: config.prefetch.unwrap_or(tables > PREFETCH_FROM_BYTES),
             usable_blocks: free.len() as u32,
             frontiers: vec![None; usize::from(placement.streams())],
             history: vec![(StreamId(0), 0); history],
