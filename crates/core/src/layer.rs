@@ -168,6 +168,10 @@ pub trait Medium: Send {
     /// What a page holds.
     type Payload: Payload;
 
+    /// Whether it matters which pages are read, or only how many: a medium without content that says no is spared
+    /// the lists of pages in cleaning.
+    const READS_BY_PAGE: bool = true;
+
     /// Number of erase blocks, bad ones included.
     fn blocks(&self) -> u32;
 

@@ -36,6 +36,19 @@ fn ask_for_huge_pages<T>(table: &mut Vec<T>) {
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages<T>(_table: &mut Vec<T>) {}
 
+/// Brings the line at `address` into the cache for writing; any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

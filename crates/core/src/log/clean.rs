@@ -1,6 +1,6 @@
 //! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
 
-use super::directory::{Directory, LivePages};
+use super::directory::Directory;
 use super::store::{CopyOrder, Frontier, LogStore};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
@@ -12,36 +12,52 @@ use crate::victim::VictimPolicy;
 /// Live pages on their way from a victim to a frontier. Kept between cleanings to keep its memory.
 #[derive(Debug)]
 pub(super) struct Staged<P> {
-    live: LivePages,
+    /// Their owners, if the directory knows; beyond them, room for a victim's.
+    owners: Vec<Lpn>,
+    /// Their content.
     data: Vec<P>,
+    /// How many of the first ones are back on flash.
+    written: usize,
     /// The stream of the block they come from, where the placement wants to know.
     from: Option<StreamId>,
+    /// Indices of the pages just read, where the medium wants to know.
+    pages: Vec<u32>,
 }
 
 impl<P> Default for Staged<P> {
     fn default() -> Self {
-        Staged { live: LivePages::default(), data: Vec::new(), from: None }
+        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, pages: Vec::new() }
     }
 }
 
 impl<P: Copy> Staged<P> {
+    /// Pages not yet back on flash.
     fn len(&self) -> usize {
-        self.data.len()
+        self.data.len() - self.written
     }
 
-    /// Forgets the first `pages` pages, which are back on flash.
+    /// Room for the owners of `pages` pages more.
+    fn owners_room(&mut self, pages: u32) -> &mut [Lpn] {
+        let (end, wanted) = (self.data.len(), self.data.len() + pages as usize);
+        if self.owners.len() < wanted {
+            self.owners.resize(wanted, Lpn(0));
+        }
+        &mut self.owners[end..wanted]
+    }
+
+    /// The first `pages` pages are back on flash.
     fn drop_front(&mut self, pages: usize) {
-        self.data.drain(..pages);
-        if !self.live.owners.is_empty() {
-            self.live.owners.drain(..pages);
-            self.live.pages.drain(..pages);
+        self.written += pages;
+        if self.len() == 0 {
+            self.data.clear();
+            self.written = 0;
         }
     }
 
     fn swap(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.written + a, self.written + b);
         self.data.swap(a, b);
-        self.live.owners.swap(a, b);
-        self.live.pages.swap(a, b);
+        self.owners.swap(a, b);
     }
 }
 
@@ -100,6 +116,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Err(LayerError::NoSpace);
         }
         let victim = self.victim.select(&self.blocks);
+        if let Some(next) = self.victim.upcoming(&self.blocks) {
+            self.directory.prefetch_block(next);
+        }
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
         *fruitless = if valid == self.medium.pages_per_block() { *fruitless + 1 } else { 0 };
@@ -113,17 +132,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Reads the live pages of `victim` into RAM, behind any that are there already.
     fn stage(&mut self, victim: BlockId) -> Result<(), LayerError> {
-        let valid = self.blocks.valid_pages(victim);
+        let (valid, written) = (self.blocks.valid_pages(victim), self.medium.pages_per_block());
         let staged = &mut self.staged;
-        let waiting = staged.len();
-        let pages = if D::PAGE_EXACT {
-            self.directory.gather(victim, self.medium.pages_per_block(), &mut staged.live);
-            Pages::Listed(&staged.live.pages[waiting..])
+        if D::PAGE_EXACT {
+            self.directory.gather(victim, written, staged.owners_room(written));
+        }
+        let pages = if D::PAGE_EXACT && M::READS_BY_PAGE {
+            self.directory.list_valid(victim, written, &mut staged.pages);
+            Pages::Listed(&staged.pages)
         } else {
             Pages::Counted(valid)
         };
         self.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
-        debug_assert_eq!(staged.len() - waiting, valid as usize);
         self.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
         Ok(())
     }
@@ -147,8 +167,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(());
         }
         let mut staged = std::mem::take(&mut self.staged);
-        let owners = D::PAGE_EXACT.then(|| &staged.live.owners[..length]);
-        let result = self.program(stream, frontier, owners, &staged.data[..length], Cause::Cleaning);
+        let range = staged.written..staged.written + length;
+        let owners = D::PAGE_EXACT.then(|| &staged.owners[range.clone()]);
+        let result = self.program(stream, frontier, owners, &staged.data[range], Cause::Cleaning);
         if result.is_ok() {
             if let Some(owners) = owners {
                 self.directory.relocate(frontier.block, frontier.page, owners);
@@ -171,11 +192,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(());
         }
         let mut staged = std::mem::take(&mut self.staged);
-        for (&page, data) in staged.live.owners.iter().zip(&staged.data) {
+        for (&page, data) in staged.owners.iter().zip(&staged.data).skip(staged.written) {
             self.append_cleaned(page, data, staged.from)?;
         }
-        staged.live.clear();
-        staged.data.clear();
+        staged.drop_front(staged.len());
         self.staged = staged;
         Ok(())
     }

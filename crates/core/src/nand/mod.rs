@@ -134,6 +134,8 @@ impl<P: Payload> Nand<P> {
 impl<P: Payload> Medium for Nand<P> {
     type Payload = P;
 
+    const READS_BY_PAGE: bool = size_of::<P>() > 0;
+
     fn blocks(&self) -> u32 {
         self.geometry.blocks()
     }

@@ -1,5 +1,6 @@
 //! One bit a page, in RAM.
 
+use crate::table::filled;
 use crate::units::BlockId;
 
 /// A bit for every page, each block's bits beginning on a word of its own.
@@ -13,7 +14,7 @@ impl RamBitmap {
     /// All pages valid; a block's bits mean something only from the time it is opened.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let words_per_block = pages_per_block.div_ceil(64) as usize;
-        RamBitmap { words_per_block, words: vec![u64::MAX; words_per_block * blocks as usize] }
+        RamBitmap { words_per_block, words: filled(words_per_block * blocks as usize, u64::MAX) }
     }
 
     #[inline(always)]

@@ -46,6 +46,14 @@ pub trait VictimPolicy: Send {
     /// The victim, a candidate; only called while there is one.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
+    /// The block that the coming `select` will probably name, so that the engine can bring its tables into the cache.
+    ///
+    /// A hint that must not change what any `select` names; most policies know it in passing.
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        let _ = blocks;
+        None
+    }
+
     /// A number drawn from the policy's generator; ends its use.
     fn final_draw(&mut self) -> u64 {
         0
@@ -69,6 +77,9 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         (**self).select(blocks)
+    }
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        (**self).upcoming(blocks)
     }
     fn final_draw(&mut self) -> u64 {
         (**self).final_draw()

@@ -1,6 +1,7 @@
 //! The block of every logical page and no more.
 
-use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use super::{Directory, MAP_DISTANCE, PLACE_DISTANCE};
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
@@ -22,7 +23,7 @@ pub struct BlockTable {
 impl BlockTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32) -> Self {
-        BlockTable { blocks: vec![NOWHERE; logical_pages as usize], mapped: 0 }
+        BlockTable { blocks: filled(logical_pages as usize, NOWHERE), mapped: 0 }
     }
 
     #[inline(always)]
@@ -40,7 +41,7 @@ impl BlockTable {
                     prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
                 }
                 if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
-                    prefetch(blocks.count_address(self.blocks[page.index()]));
+                    blocks.prefetch_score(self.blocks[page.index()]);
                 }
             }
             let old = std::mem::replace(&mut self.blocks[page.index()], block);
@@ -98,7 +99,13 @@ impl Directory for BlockTable {
         None
     }
 
-    fn gather(&self, _block: BlockId, _written: u32, _live: &mut LivePages) {
+    fn prefetch_block(&self, _block: BlockId) {}
+
+    fn gather(&self, _block: BlockId, _written: u32, _owners: &mut [Lpn]) {
+        unreachable!("a directory without page identities cannot list a block's pages");
+    }
+
+    fn list_valid(&self, _block: BlockId, _written: u32, _pages: &mut Vec<u32>) {
         unreachable!("a directory without page identities cannot list a block's pages");
     }
 

@@ -9,22 +9,6 @@ pub use page_table::PageTable;
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-/// The pages of a victim that have to survive its erase.
-#[derive(Debug, Default)]
-pub struct LivePages {
-    /// Their owners, in the order in which they were written.
-    pub owners: Vec<Lpn>,
-    /// Their page indices in the victim.
-    pub pages: Vec<u32>,
-}
-
-impl LivePages {
-    pub(super) fn clear(&mut self) {
-        self.owners.clear();
-        self.pages.clear();
-    }
-}
-
 /// The store's tables from logical pages to places and back.
 pub trait Directory: Send {
     /// Whether pages have identities: whether the directory knows a page's place in its block, and who owns the
@@ -64,8 +48,15 @@ pub trait Directory: Send {
     /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
-    /// Appends the valid ones of the first `written` pages of `block` to `live`, in the order in which they were written.
-    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages);
+    /// Brings what [`Directory::gather`] reads of `block` into the cache. A hint: no effect on any result.
+    fn prefetch_block(&self, block: BlockId);
+
+    /// Writes the owners of the valid ones of the first `written` pages of `block` to the beginning of `owners`, in
+    /// the order in which the pages were written; `owners` has room for `written`.
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]);
+
+    /// Sets `pages` to the indices of the pages that [`Directory::gather`] names.
+    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>);
 
     /// Logical pages stored somewhere.
     fn mapped_pages(&self) -> u32;
@@ -75,19 +66,6 @@ pub trait Directory: Send {
 
     /// Recounts the valid pages of every block and compares; `written(block)` is its write pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
-}
-
-/// Brings the line at `address` into the cache for writing; any address is allowed.
-#[inline(always)]
-pub(crate) fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// Writes looked ahead to bring in the line of the map.

@@ -1,9 +1,13 @@
 //! A place for every logical page and an owner for every physical one.
 
-use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use super::{Directory, MAP_DISTANCE, PLACE_DISTANCE};
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
+
+/// Owners in a cache line.
+const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
 /// Logical to physical, physical to logical, and a bit a page.
 ///
@@ -20,8 +24,8 @@ impl PageTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
         PageTable {
-            slots: vec![Slot::NONE; logical_pages as usize],
-            owners: vec![Lpn(0); blocks as usize * pages_per_block as usize],
+            slots: filled(logical_pages as usize, Slot::NONE),
+            owners: filled(blocks as usize * pages_per_block as usize, Lpn(0)),
             validity: RamBitmap::new(blocks, pages_per_block),
             divider: Divider::new(pages_per_block),
             mapped: 0,
@@ -49,7 +53,7 @@ impl PageTable {
             if slot != Slot::NONE {
                 let (block, page) = self.split(slot);
                 prefetch(self.validity.address(block, page));
-                prefetch(blocks.count_address(block));
+                blocks.prefetch_score(block);
             }
         }
     }
@@ -67,7 +71,9 @@ impl PageTable {
             if PREFETCH {
                 self.prefetch(ahead, at, blocks);
             }
-            let old = std::mem::replace(&mut self.slots[page.index()], Slot(first + at as u32));
+            let slot = first + at as u32;
+            self.owners[slot as usize] = page;
+            let old = std::mem::replace(&mut self.slots[page.index()], Slot(slot));
             if old == Slot::NONE {
                 self.mapped += 1;
                 continue;
@@ -100,7 +106,6 @@ impl Directory for PageTable {
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
-        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
         if ahead.is_empty() {
             self.place_run::<false>(first, run, ahead, blocks, died);
         } else {
@@ -111,8 +116,9 @@ impl Directory for PageTable {
     #[inline]
     fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]) {
         let first = self.first_slot(block) + page;
-        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
-        for (slot, &page) in (first..).zip(run) {
+        let owners = &mut self.owners[first as usize..first as usize + run.len()];
+        for ((slot, owner), &page) in (first..).zip(owners).zip(run) {
+            *owner = page;
             self.slots[page.index()] = Slot(slot);
         }
     }
@@ -138,15 +144,31 @@ impl Directory for PageTable {
     }
 
     #[inline]
-    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages) {
+    fn prefetch_block(&self, block: BlockId) {
+        prefetch(self.validity.address(block, 0));
+        let first = self.owners.as_ptr().wrapping_add(self.first_slot(block) as usize);
+        for page in (0..self.divider.divisor() as usize).step_by(OWNERS_PER_LINE) {
+            prefetch(first.wrapping_add(page));
+        }
+    }
+
+    #[inline]
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]) {
         let first = self.first_slot(block) as usize;
-        let owners = &self.owners[first..first + written as usize];
+        let all = &self.owners[first..first + written as usize];
+        let mut found = 0;
         self.validity.for_each_valid(block, written, |page| {
-            let owner = owners[page as usize];
+            let owner = all[page as usize];
+            // Where the page goes is written to the map as soon as all are gathered.
             prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
-            live.owners.push(owner);
-            live.pages.push(page);
+            owners[found] = owner;
+            found += 1;
         });
+    }
+
+    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
+        pages.clear();
+        self.validity.for_each_valid(block, written, |page| pages.push(page));
     }
 
     fn mapped_pages(&self) -> u32 {
