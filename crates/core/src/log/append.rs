@@ -1,6 +1,6 @@
 //! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
 
-use super::directory::Directory;
+use super::directory::{Directory, Writes};
 use super::store::{Frontier, LogStore, Reclaim};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, Run};
@@ -41,13 +41,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.program(stream, frontier, owners, &data[..length], Cause::Host)?;
-            let ahead = if self.prefetch { pages } else { &[] };
+            let writes = Writes { pages, length, prefetch: self.prefetch };
             let victim = &mut self.victim;
             self.directory.place(
                 frontier.block,
                 frontier.page,
-                &pages[..length],
-                ahead,
+                writes,
                 &mut self.blocks,
                 |block, score, blocks| {
                     victim.invalidated(block, score, blocks);

@@ -72,11 +72,10 @@ impl VictimPolicy for DChoices {
         loop {
             let drawn = &mut self.drawn[self.next];
             let fewest = Self::fewest(drawn, blocks);
-            drawn.clear();
-            for _ in 0..self.choices {
-                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
-                blocks.prefetch_score(block);
-                drawn.push(block);
+            drawn.resize(self.choices as usize, BlockId(0));
+            for block in drawn {
+                *block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                blocks.prefetch_score(*block);
             }
             self.next ^= 1;
             if let Some(block) = fewest {

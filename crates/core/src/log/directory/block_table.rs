@@ -1,6 +1,7 @@
 //! The block of every logical page and no more.
 
-use super::{Directory, MAP_DISTANCE, PLACE_DISTANCE};
+use super::Directory;
+use super::place::{PlaceEach, Writes, place_each};
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
@@ -25,33 +26,29 @@ impl BlockTable {
     pub fn new(logical_pages: u32) -> Self {
         BlockTable { blocks: filled(logical_pages as usize, NOWHERE), mapped: 0 }
     }
+}
+
+impl PlaceEach for BlockTable {
+    type At = BlockId;
 
     #[inline(always)]
-    fn place_run<const PREFETCH: bool>(
-        &mut self,
-        block: BlockId,
-        run: &[Lpn],
-        ahead: &[Lpn],
-        blocks: &mut Blocks,
-        mut died: impl FnMut(BlockId, u32, &Blocks),
-    ) {
-        for (at, &page) in run.iter().enumerate() {
-            if PREFETCH {
-                if let Some(page) = ahead.get(at + MAP_DISTANCE) {
-                    prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
-                }
-                if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
-                    blocks.prefetch_score(self.blocks[page.index()]);
-                }
-            }
-            let old = std::mem::replace(&mut self.blocks[page.index()], block);
-            if old == NOWHERE {
-                self.mapped += 1;
-                continue;
-            }
-            let score = blocks.invalidate(old);
-            died(old, score, blocks);
+    fn prefetch_entry(&self, page: Lpn) {
+        prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
+    }
+
+    #[inline(always)]
+    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+        blocks.prefetch_score(self.blocks[page.index()]);
+    }
+
+    #[inline(always)]
+    fn place_one(&mut self, page: Lpn, at: BlockId) -> Option<BlockId> {
+        let old = std::mem::replace(&mut self.blocks[page.index()], at);
+        if old == NOWHERE {
+            self.mapped += 1;
+            return None;
         }
+        Some(old)
     }
 }
 
@@ -66,16 +63,11 @@ impl Directory for BlockTable {
         &mut self,
         block: BlockId,
         _page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
-        if ahead.is_empty() {
-            self.place_run::<false>(block, run, ahead, blocks, died);
-        } else {
-            self.place_run::<true>(block, run, ahead, blocks, died);
-        }
+        place_each(self, writes, |_| block, blocks, died);
     }
 
     fn relocate(&mut self, _block: BlockId, _page: u32, _run: &[Lpn]) {

@@ -2,9 +2,11 @@
 
 mod block_table;
 mod page_table;
+mod place;
 
 pub use block_table::BlockTable;
 pub use page_table::PageTable;
+pub use place::Writes;
 
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
@@ -21,17 +23,14 @@ pub trait Directory: Send {
     /// All pages of `block` are about to be written.
     fn open(&mut self, block: BlockId);
 
-    /// The pages of `run` are now stored in `block` from `page` on.
+    /// The pages of the run are now stored in `block` from `page` on.
     ///
     /// Their former places die: each is counted in `blocks` and then reported to `died` as block and new score.
-    /// `ahead` starts with `run` and goes on with the writes that will follow, a hint of what to bring into the
-    /// cache that never changes a result; empty where prefetching does not pay.
     fn place(
         &mut self,
         block: BlockId,
         page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     );
@@ -67,11 +66,6 @@ pub trait Directory: Send {
     /// Recounts the valid pages of every block and compares; `written(block)` is its write pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
 }
-
-/// Writes looked ahead to bring in the line of the map.
-const MAP_DISTANCE: usize = 64;
-/// Writes looked ahead to read the map and bring in what its entry points to.
-const PLACE_DISTANCE: usize = 32;
 
 /// Compares each block's recounted valid pages with the block table.
 ///

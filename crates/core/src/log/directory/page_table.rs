@@ -1,6 +1,7 @@
 //! A place for every logical page and an owner for every physical one.
 
-use super::{Directory, MAP_DISTANCE, PLACE_DISTANCE};
+use super::Directory;
+use super::place::{PlaceEach, Writes, place_each};
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
 use crate::validity::RamBitmap;
@@ -44,45 +45,38 @@ impl PageTable {
     }
 
     #[inline(always)]
-    fn prefetch(&self, ahead: &[Lpn], at: usize, blocks: &Blocks) {
-        if let Some(page) = ahead.get(at + MAP_DISTANCE) {
-            prefetch(self.slots.as_ptr().wrapping_add(page.index()));
-        }
-        if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
-            let slot = self.slots[page.index()];
-            if slot != Slot::NONE {
-                let (block, page) = self.split(slot);
-                prefetch(self.validity.address(block, page));
-                blocks.prefetch_score(block);
-            }
+    fn block_of_slot(&self, slot: Slot) -> BlockId {
+        BlockId(self.divider.quotient(slot.0))
+    }
+}
+
+impl PlaceEach for PageTable {
+    type At = Slot;
+
+    #[inline(always)]
+    fn prefetch_entry(&self, page: Lpn) {
+        prefetch(self.slots.as_ptr().wrapping_add(page.index()));
+    }
+
+    #[inline(always)]
+    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+        let slot = self.slots[page.index()];
+        if slot != Slot::NONE {
+            prefetch(self.validity.address(slot));
+            blocks.prefetch_score(self.block_of_slot(slot));
         }
     }
 
     #[inline(always)]
-    fn place_run<const PREFETCH: bool>(
-        &mut self,
-        first: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
-        blocks: &mut Blocks,
-        mut died: impl FnMut(BlockId, u32, &Blocks),
-    ) {
-        for (at, &page) in run.iter().enumerate() {
-            if PREFETCH {
-                self.prefetch(ahead, at, blocks);
-            }
-            let slot = first + at as u32;
-            self.owners[slot as usize] = page;
-            let old = std::mem::replace(&mut self.slots[page.index()], Slot(slot));
-            if old == Slot::NONE {
-                self.mapped += 1;
-                continue;
-            }
-            let (block, page) = self.split(old);
-            self.validity.clear(block, page);
-            let score = blocks.invalidate(block);
-            died(block, score, blocks);
+    fn place_one(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
+        self.owners[at.0 as usize] = page;
+        let old = std::mem::replace(&mut self.slots[page.index()], at);
+        if old == Slot::NONE {
+            self.mapped += 1;
+            return None;
         }
+        self.validity.clear(old);
+        Some(self.block_of_slot(old))
     }
 }
 
@@ -100,17 +94,12 @@ impl Directory for PageTable {
         &mut self,
         block: BlockId,
         page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
-        if ahead.is_empty() {
-            self.place_run::<false>(first, run, ahead, blocks, died);
-        } else {
-            self.place_run::<true>(first, run, ahead, blocks, died);
-        }
+        place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
     }
 
     #[inline]
@@ -127,15 +116,14 @@ impl Directory for PageTable {
         let old = std::mem::replace(&mut self.slots[page.index()], Slot::NONE);
         (old != Slot::NONE).then(|| {
             self.mapped -= 1;
-            let (block, page) = self.split(old);
-            self.validity.clear(block, page);
-            block
+            self.validity.clear(old);
+            self.block_of_slot(old)
         })
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
         let slot = self.slots[page.index()];
-        (slot != Slot::NONE).then(|| self.split(slot).0)
+        (slot != Slot::NONE).then(|| self.block_of_slot(slot))
     }
 
     fn page_in_block(&self, page: Lpn) -> Option<u32> {
@@ -145,8 +133,9 @@ impl Directory for PageTable {
 
     #[inline]
     fn prefetch_block(&self, block: BlockId) {
-        prefetch(self.validity.address(block, 0));
-        let first = self.owners.as_ptr().wrapping_add(self.first_slot(block) as usize);
+        let first = self.first_slot(block);
+        prefetch(self.validity.address(Slot(first)));
+        let first = self.owners.as_ptr().wrapping_add(first as usize);
         for page in (0..self.divider.divisor() as usize).step_by(OWNERS_PER_LINE) {
             prefetch(first.wrapping_add(page));
         }
@@ -189,7 +178,7 @@ impl Directory for PageTable {
             if in_block >= written(block) {
                 return Err(format!("page {page} is mapped to {slot:?}, which is not written"));
             }
-            if self.owners[slot.0 as usize].index() != page || !self.validity.is_set(block, in_block) {
+            if self.owners[slot.0 as usize].index() != page || !self.validity.is_set(slot) {
                 return Err(format!("page {page} is mapped to {slot:?}, which is invalid or another page's"));
             }
         }
