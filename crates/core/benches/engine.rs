@@ -82,8 +82,9 @@ struct Case {
 }
 
 /// Name, blocks, pages per block, load, overwrites before the measurement.
-fn devices() -> [(&'static str, u32, u32, f64, f64); 6] {
+fn devices() -> [(&'static str, u32, u32, f64, f64); 7] {
     [
+        ("small", 500, 32, 0.9, 50.0),
         ("paper", 10_000, 32, 0.9, 8.0),
         ("8GiB", 1 << 14, 128, 0.7, 3.0),
         ("8GiB-b32", 1 << 16, 32, 0.7, 3.0),

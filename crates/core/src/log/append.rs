@@ -2,8 +2,8 @@
 
 use super::directory::{Directory, Writes};
 use super::store::{Frontier, LogStore, Reclaim};
-use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, Medium, Run};
+use crate::counters::Cause;
+use crate::layer::{LayerError, Medium};
 use crate::placement::{PageContext, Placement};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -37,10 +37,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ) -> Result<(), LayerError> {
         while !pages.is_empty() {
             let frontier = self.frontier_for_host(stream)?;
-            let room = (self.medium.pages_per_block() - frontier.page) as usize;
+            let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
-            self.program(stream, frontier, owners, &data[..length], Cause::Host)?;
+            self.below.program(stream, frontier, owners, &data[..length], Cause::Host)?;
             let writes = Writes { pages, length, prefetch: self.prefetch };
             let victim = &mut self.victim;
             self.directory.place(
@@ -59,28 +59,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Programs a run at `frontier` and counts it.
-    #[inline]
-    pub(super) fn program(
-        &mut self,
-        stream: StreamId,
-        frontier: Frontier,
-        owners: Option<&[Lpn]>,
-        data: &[M::Payload],
-        cause: Cause,
-    ) -> Result<(), LayerError> {
-        let run = Run { owners, data, sequence: self.sequence, cause, stream };
-        self.medium.program(frontier.block, frontier.page, run)?;
-        self.sequence += data.len() as u64;
-        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
-        Ok(())
-    }
-
     /// Moves the stream's write pointer on by `pages`; closes the block when it is full.
     #[inline]
     pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
         let page = frontier.page + pages;
-        if page < self.medium.pages_per_block() {
+        if page < self.below.medium.pages_per_block() {
             self.frontiers[stream.index()] = Some(Frontier { page, ..frontier });
         } else {
             self.frontiers[stream.index()] = None;

@@ -82,7 +82,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if cleaning != host
                 && let Some(frontier) = self.frontiers[cleaning.index()]
             {
-                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
@@ -121,7 +121,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
-        *fruitless = if valid == self.medium.pages_per_block() { *fruitless + 1 } else { 0 };
+        *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
         self.victim_valid_pages[valid as usize] += 1;
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
             self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
@@ -132,7 +132,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Reads the live pages of `victim` into RAM, behind any that are there already.
     fn stage(&mut self, victim: BlockId) -> Result<(), LayerError> {
-        let (valid, written) = (self.blocks.valid_pages(victim), self.medium.pages_per_block());
+        let (valid, written) = (self.blocks.valid_pages(victim), self.below.medium.pages_per_block());
         let staged = &mut self.staged;
         if D::PAGE_EXACT {
             self.directory.gather(victim, written, staged.owners_room(written));
@@ -143,8 +143,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         } else {
             Pages::Counted(valid)
         };
-        self.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
-        self.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
+        self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
         Ok(())
     }
 
@@ -161,24 +161,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Appends staged pages at `frontier`, as many as it has room for.
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
-        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
         let length = room.min(self.staged.len());
         if length == 0 {
             return Ok(());
         }
-        let mut staged = std::mem::take(&mut self.staged);
-        let range = staged.written..staged.written + length;
-        let owners = D::PAGE_EXACT.then(|| &staged.owners[range.clone()]);
-        let result = self.program(stream, frontier, owners, &staged.data[range], Cause::Cleaning);
-        if result.is_ok() {
-            if let Some(owners) = owners {
-                self.directory.relocate(frontier.block, frontier.page, owners);
-            }
-            self.advance(stream, frontier, length as u32);
-            staged.drop_front(length);
+        let range = self.staged.written..self.staged.written + length;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
+        self.below.program(stream, frontier, owners, &self.staged.data[range], Cause::Cleaning)?;
+        if let Some(owners) = owners {
+            self.directory.relocate(frontier.block, frontier.page, owners);
         }
-        self.staged = staged;
-        result
+        self.staged.drop_front(length);
+        self.advance(stream, frontier, length as u32);
+        Ok(())
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -186,7 +182,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(stream) = self.placement.cleaning_stream() {
             while self.staged.len() > 0 {
                 let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
-                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
                 self.append_staged(stream, frontier)?;
             }
             return Ok(());
@@ -209,7 +205,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let now = self.blocks.now();
         let stream = self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 });
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
-        self.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
+        self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
         self.advance(stream, frontier, 1);
         Ok(())
@@ -232,16 +228,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let open = self.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
         let frontier = self.frontiers[open].expect("found open");
-        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
         self.spilled_pages += room.min(pages) as u64;
         Ok((StreamId(open as u8), frontier))
     }
 
     /// Erases the block; false if that wore it out.
     fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
-        match self.medium.erase(block, Cause::Cleaning) {
+        match self.below.medium.erase(block, Cause::Cleaning) {
             Ok(()) => {
-                self.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
+                self.below.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
                 self.blocks.erased(block);
                 Ok(true)
             }

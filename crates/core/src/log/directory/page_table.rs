@@ -106,9 +106,10 @@ impl Directory for PageTable {
     fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]) {
         let first = self.first_slot(block) + page;
         let owners = &mut self.owners[first as usize..first as usize + run.len()];
-        for ((slot, owner), &page) in (first..).zip(owners).zip(run) {
+        let slots = &mut self.slots[..];
+        for (at, (owner, &page)) in owners.iter_mut().zip(run).enumerate() {
             *owner = page;
-            self.slots[page.index()] = Slot(slot);
+            slots[page.index()] = Slot(first + at as u32);
         }
     }
 
