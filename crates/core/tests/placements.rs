@@ -47,7 +47,7 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
         logical_pages: SIZE.logical_pages,
         reclaim: Reclaim::FreePool { low: 2, high: 4 },
         copy_order: CopyOrder::Oldest,
-        prefetch: false,
+        prefetch: None,
         seed: SIZE.seed,
     };
     let directory = PageTable::new(SIZE.logical_pages, SIZE.blocks, SIZE.pages_per_block);

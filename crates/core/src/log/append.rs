@@ -84,7 +84,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
         match self.config.reclaim {
             Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
-            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => self.refill_pool(high)?,
+            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => {
+                self.refill_pool(stream, low, high)?;
+            }
             _ => {}
         }
         // Cleaning may have opened a block for this very stream.

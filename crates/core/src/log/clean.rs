@@ -96,10 +96,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans until `high` erased blocks are in the pool.
-    pub(super) fn refill_pool(&mut self, high: u32) -> Result<(), LayerError> {
+    /// Cleans until `high` erased blocks are in the pool or, if that is no more than `low`, until the host has room
+    /// in `stream`: in its frontier, should cleaning have opened one, or in a block that the pool can spare.
+    pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
-        while self.free.len() < high as usize {
+        let enough = high.max(low + 1) as usize;
+        while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
             let victim = self.take_victim(&mut fruitless)?;
             self.stage(victim)?;
             self.redistribute()?;

@@ -23,12 +23,16 @@ pub enum Reclaim {
     /// Exactly the operation of Van Houdt (2013), sec. 2.3, with one or two frontiers; every block but the
     /// frontiers holds data, none waits erased.
     InPlace,
-    /// Erased blocks wait in a pool. When `low` or fewer are left as a block is needed, victims are cleaned
-    /// until there are `high`.
+    /// Erased blocks wait in a pool. When `low` or fewer are left as the host needs a block, victims are cleaned:
+    ///
+    /// * `high > low`: until there are `high`. Cleaning then fills whole blocks with moved pages, so that even a
+    ///   single frontier keeps them apart from the host's.
+    /// * `high = low`: one after the other, until the host has room again. A single frontier then mixes moved and
+    ///   new pages in each block, as one that is reclaimed in place does.
     FreePool {
-        /// Cleaning starts at this many erased blocks.
+        /// Cleaning starts at this many erased blocks; at least 1.
         low: u32,
-        /// Cleaning stops at this many erased blocks.
+        /// Cleaning stops at this many erased blocks; at least `low`.
         high: u32,
     },
 }
@@ -168,10 +172,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                     "in_place is defined for the single and the double frontier only; use free_pool",
                 ));
             }
-            Reclaim::FreePool { low, high } if low == 0 || high <= low => {
+            Reclaim::FreePool { low, high } if low == 0 || high < low => {
                 return Err(ConfigError::new(
                     "reclaim",
-                    format!("free_pool needs 0 < low < high, not low = {low}, high = {high}"),
+                    format!("free_pool needs 0 < low <= high, not low = {low}, high = {high}"),
                 ));
             }
             _ => {}
@@ -208,7 +212,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let streams = u32::from(self.placement.streams());
         match self.config.reclaim {
             Reclaim::InPlace => full + streams,
-            Reclaim::FreePool { high, .. } => full.saturating_add(streams).saturating_add(high),
+            Reclaim::FreePool { low, high } => {
+                full.saturating_add(streams).saturating_add(high.max(low.saturating_add(1)))
+            }
         }
     }
 
