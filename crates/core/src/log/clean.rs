@@ -62,8 +62,9 @@ impl<P: Copy> Staged<P> {
 }
 
 /// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning
-/// is given up. A policy that draws at random may well meet many, a deterministic one none.
-const FRUITLESS_ROUNDS: u64 = 8;
+/// is given up. A deterministic policy meets none or goes round once. One that draws at random finds the only block
+/// among `n` that has a dead page in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+const FRUITLESS_ROUNDS: u64 = 64;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
