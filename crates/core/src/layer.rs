@@ -152,8 +152,7 @@ impl Pages<'_> {
             Pages::Counted(count) => count.checked_sub(1),
         };
         let end = last.map_or(0, |last| last.saturating_add(1));
-        let programmed =
-            programmed.ok_or(MediumError::OutsideGeometry { block: block.0, page: 0, end })?;
+        let programmed = programmed.ok_or(MediumError::OutsideGeometry { block: block.0, page: 0, end })?;
         match last {
             Some(page) if page >= programmed => Err(MediumError::NotProgrammed { block: block.0, page }),
             _ => Ok(()),

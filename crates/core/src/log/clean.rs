@@ -104,6 +104,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let enough = high.max(low + 1) as usize;
         while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
             let victim = self.take_victim(&mut fruitless)?;
+            if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
+                // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
+                // is, so that its pages can still be read.
+                self.blocks.close(victim);
+                self.victim.closed(victim, &self.blocks);
+                return Err(self.end_of_life());
+            }
             self.stage(victim)?;
             self.redistribute()?;
             if self.erase(victim)? {
@@ -111,6 +118,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
         }
         Ok(())
+    }
+
+    /// Pages that the open blocks still take.
+    fn open_room(&self) -> u32 {
+        let room = |frontier: &Frontier| self.medium.pages_per_block() - frontier.page;
+        self.frontiers.iter().flatten().map(room).sum()
     }
 
     /// The next victim, no candidate any more.
@@ -244,16 +257,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.blocks.erased(block);
                 Ok(true)
             }
-            Err(MediumError::WornOut { .. }) => {
+            // Without page identities the block's pages could not be told to live elsewhere now.
+            Err(MediumError::WornOut { .. }) if D::PAGE_EXACT => {
                 self.blocks.erased(block);
                 self.usable_blocks -= 1;
-                let needed_blocks = self.needed_blocks();
-                if self.usable_blocks < needed_blocks {
-                    return Err(LayerError::EndOfLife { usable_blocks: self.usable_blocks, needed_blocks });
-                }
-                Ok(false)
+                if self.usable_blocks < self.needed_blocks() { Err(self.end_of_life()) } else { Ok(false) }
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The error that ends a store's life. Where the erased blocks ran out before the usable ones fell below what
+    /// cleaning needs, one block more is what it would have taken.
+    fn end_of_life(&self) -> LayerError {
+        let usable_blocks = self.usable_blocks;
+        LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
     }
 }
