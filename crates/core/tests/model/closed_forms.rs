@@ -29,8 +29,9 @@ pub fn fifo(load: f64) -> f64 {
 pub fn greedy(load: f64, pages: u32) -> f64 {
     let b = f64::from(pages);
     let valid = b * load;
-    let mut above = 0.0;
-    for j in (1..=pages).rev().map(f64::from) {
+    // At j = b the balance has the solution x = b whatever the load: nothing written, nothing gained.
+    let mut above = 1.0 / b;
+    for j in (1..pages).rev().map(f64::from) {
         let x = (b - valid * (above + 1.0)) / (1.0 - valid / j);
         if j - 1.0 < x && x <= j {
             return b / (b - x);

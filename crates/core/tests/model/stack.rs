@@ -126,9 +126,9 @@ fn fixed_setups() -> (Setup, Setup) {
     let upper = Setup {
         blocks: 12,
         pages_per_block: 20,
-        logical_pages: 160,
+        logical_pages: 140,
+        streams: Streams::Double,
         reclaim: Reclaim::FreePool { low: 1, high: 3 },
-        victim: "fifo",
         ..Setup::default()
     };
     let lower = Setup { blocks: 45, pages_per_block: 6, logical_pages: 240, ..Setup::default() };
@@ -138,7 +138,7 @@ fn fixed_setups() -> (Setup, Setup) {
 #[test]
 fn trim_spares_the_lower_layer_work() {
     let (upper, lower) = fixed_setups();
-    let ops = [Op::Sequence(0, 1000), Op::Burst(3, 20_000, false)];
+    let ops = [Op::Sequence(0, 1000), Op::Burst(3, 30_000, true)];
     let programs = [true, false].map(|trim| {
         let mut stack = stack::<()>(&upper, &lower, trim);
         drive(&mut stack, &ops, 20, trim).unwrap();

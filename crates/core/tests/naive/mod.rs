@@ -224,6 +224,7 @@ impl Model {
         while self.open[external.index()].is_none() {
             let victim = self.take_victim();
             if internal != external {
+                self.choose_copied(internal);
                 self.copy_to_open(internal);
             }
             if !self.erase(victim)? {
@@ -249,6 +250,7 @@ impl Model {
                     while !self.ram.is_empty() {
                         let taken = self.open_for_cleaning(stream);
                         let before = self.ram.len();
+                        self.choose_copied(taken);
                         self.copy_to_open(taken);
                         self.spilled += if taken == stream { 0 } else { (before - self.ram.len()) as u64 };
                     }
@@ -284,8 +286,8 @@ impl Model {
         StreamId(self.open.iter().position(Option::is_some).expect("some open block has room") as u8)
     }
 
-    /// Copies pages from RAM to the stream's open block, if it has one, until either has no more.
-    fn copy_to_open(&mut self, stream: StreamId) {
+    /// Draws the pages that fill up the stream's open block, if it has not room for all.
+    fn choose_copied(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
         let room = self.room(block);
         if self.config.copy_order == CopyOrder::Random && room < self.ram.len() {
@@ -294,6 +296,12 @@ impl Model {
                 self.ram.swap(at, other);
             }
         }
+    }
+
+    /// Copies pages from RAM to the stream's open block, if it has one, until either has no more.
+    fn copy_to_open(&mut self, stream: StreamId) {
+        let Some(block) = self.open[stream.index()] else { return };
+        let room = self.room(block);
         for page in self.ram.drain(..room.min(self.ram.len())).collect::<Vec<_>>() {
             self.append(stream, page, Cause::Cleaning);
         }

@@ -44,6 +44,20 @@ impl Observation {
         self
     }
 
+    /// Panics with the first part in which the two differ; the whole of both would fill many screens.
+    #[track_caller]
+    pub fn assert_equals(&self, other: &Observation) {
+        assert_eq!(self.counters, other.counters);
+        assert_eq!(self.victim_valid_pages, other.victim_valid_pages, "victims by valid pages");
+        for (block, pair) in self.blocks.iter().zip(&other.blocks).enumerate() {
+            assert_eq!(pair.0, pair.1, "block {block}");
+        }
+        for (page, pair) in self.places.iter().zip(&other.places).enumerate() {
+            assert_eq!(pair.0, pair.1, "place of page {page}");
+        }
+        assert!(self == other, "{self:?}\n{other:?}");
+    }
+
     /// One number for all of it.
     pub fn hash(&self) -> u64 {
         // FNV-1a over the text: no hash function of the standard library is promised to stay as it is.

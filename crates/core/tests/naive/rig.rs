@@ -301,7 +301,7 @@ impl<P: Stamp> Rig<P> {
         assert!(self.model.picks.is_empty(), "the engine cleaned more than the model");
         let all: Vec<Lpn> = (0..self.model.config.logical_pages).map(Lpn).collect();
         self.read(&all);
-        assert_eq!(observe(&self.engine), self.model.observe());
+        observe(&self.engine).assert_equals(&self.model.observe());
         let nand = reports(&self.engine).nand.expect("there is flash at the bottom");
         assert_eq!((nand.programs, nand.reads, nand.erases), self.model.flash_totals());
         for (block, view) in (0..).map(BlockId).zip(self.model.observe().blocks) {
