@@ -19,7 +19,7 @@ fn agree<P: Stamp>(setup: &Setup, ops: &[Op]) -> Rig<P> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1200))]
 
     #[test]
     fn agrees_with_page_contents(setup in setup(), ops in ops(14)) {

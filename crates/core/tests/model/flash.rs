@@ -168,7 +168,7 @@ fn shape_and_ops() -> impl Strategy<Value = ((u32, u32), Vec<Op>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1600))]
 
     #[test]
     fn nand_refuses_what_flash_cannot_do(

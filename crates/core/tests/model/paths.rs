@@ -102,7 +102,7 @@ impl VictimVisitor for Specialised<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn every_path_gives_the_same_result(setup in setup(), ops in ops(12)) {

@@ -25,7 +25,7 @@ fn rebuilt(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// Holds for every page that is mapped. A trimmed page may have copies left on flash, from which it would rise
     /// again: trims need a record of their own, which the spare areas of data pages cannot be.

@@ -112,7 +112,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(240))]
 
     #[test]
     fn nothing_is_lost_or_gained_between_layers((upper, lower) in setups(), ops in ops(9), trim: bool) {

@@ -49,7 +49,7 @@ fn content(model: &Model, page: Lpn) -> Option<Bytes<8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn ages_like_the_model(setup in wearing_setup(), ops in ops(25)) {
