@@ -1,174 +1,424 @@
-//! Cost of a simulated page write beside G, the cost of a prefetched random read-modify-write on a table of the
-//! same footprint, measured in the same minute.
+//! What a simulated page write costs, beside what the machine's memory allows.
 //!
-//!     cargo bench --bench engine -- [CASE-SUBSTRING] [--seconds S]
+//!     cargo bench --bench engine -- [SUBSTRING] [--quick] [--check] [--prefetch on|off]
+//!
+//! Runs the cases whose name contains SUBSTRING (all by default, about ten minutes and 8 GB of memory); `--quick`
+//! runs the small devices only, with fewer chunks. `2TiB-full` is a whole experiment: fresh, precondition, steady
+//! state, three more drive writes.
+//!
+//! How to read a line:
+//!
+//! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (page number drawn
+//!   included) and of a page write (host and cleaning together); `M page/s` the latter's inverse.
+//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched 64
+//!   ahead. About 110 M random lines a second is all that one core gets from memory, so `page/G` and `host/G` say how
+//!   far the engine is from what is possible.
+//! - `B/page` bytes of memory for each physical page, the flash's bookkeeping included.
+//! - `goal` and whether it is met.
+//! - `state` a hash of every counter, every block's valid pages and erases, and every logical page's place. An
+//!   optimisation that changes it is a defect: the hash depends on neither machine, prefetching nor time, only on
+//!   the case and the mode (`--quick` does fewer writes).
+//!
+//! All times are CPU time of the thread, so that neighbours only disturb through the caches and the memory. Chunks of
+//! the case and of `G` alternate and each figure is the median over the chunks; the ratios are medians of each
+//! chunk's own ratio. On a shared machine ns wander by half, the ratios by a tenth.
+//!
+//! To compare with another simulator, give it a case's work (`d_choices` with d = 10, uniform random page writes, the
+//! blocks, pages and load named in [`devices`]), start from a sequential fill, let write amplification settle to the
+//! same digits, and divide CPU time by *page* writes, cleaning included: time by host write compares amplifications.
+//! SDCSIM, the fastest other simulator known to us, takes about 65 ns a page write on the work of `paper`.
 
-use std::time::Instant;
+use cpu_time::ThreadTime;
+use std::time::{Duration, Instant};
 use wearwell_core::config::StoreSize;
+use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::layer::{Layer, Reports, no_data};
-use wearwell_core::log::{BlockTable, CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{BlockTable, CopyOrder, Directory, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::placement::Frontiers;
+use wearwell_core::placement::{Frontiers, Placement};
 use wearwell_core::seed::{Random, Seed, below};
+use wearwell_core::table;
 use wearwell_core::units::Lpn;
 use wearwell_core::victim::{VictimConfig, VictimPolicy, VictimVisitor};
 
+/// Pages in each call of the store.
 const BATCH: usize = 4096;
+/// Host writes and table updates in each measured chunk.
+const CHUNK: u64 = 1 << 20;
 
+/// What a case is expected to reach.
+#[derive(Clone, Copy)]
+enum Goal {
+    None,
+    PagePerG(f64),
+    HostPerG(f64),
+    PageNs(f64),
+    HostNs(f64),
+}
+
+/// How a store writes and what it knows about pages.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// Host and cleaning each have a frontier; page table.
+    Double,
+    /// One frontier; page table.
+    Single,
+    /// One frontier; block table.
+    SingleBlock,
+}
+
+#[derive(Clone)]
 struct Case {
-    name: &'static str,
+    name: String,
     blocks: u32,
     pages_per_block: u32,
     load: f64,
-    frontiers: u8,
+    /// Overwrites of the logical space before the measurement.
+    warm_up: f64,
     victim: &'static str,
-    block_table: bool,
-    fill: f64,
+    form: Form,
+    goal: Goal,
+    large: bool,
 }
 
-fn gups(entries: usize, updates: u64) -> f64 {
-    const DISTANCE: usize = 64;
-    let mut table = vec![0u32; entries];
-    let mut random = Seed(7).random();
-    let mut ring = [0usize; DISTANCE];
-    let draw = |random: &mut Random| below(random, entries as u64) as usize;
-    ring.fill_with(|| draw(&mut random));
-    table.fill(1);
-    let start = Instant::now();
-    for at in 0..updates as usize {
-        let index = std::mem::replace(&mut ring[at % DISTANCE], draw(&mut random));
-        #[cfg(target_arch = "x86_64")]
-        unsafe {
-            use std::arch::x86_64::*;
-            _mm_prefetch::<_MM_HINT_ET0>(table.as_ptr().add(ring[at % DISTANCE]).cast());
+/// Name, blocks, pages per block, load, overwrites before the measurement.
+fn devices() -> [(&'static str, u32, u32, f64, f64); 7] {
+    [
+        ("small", 500, 32, 0.9, 50.0),
+        ("paper", 10_000, 32, 0.9, 8.0),
+        ("8GiB", 1 << 14, 128, 0.7, 3.0),
+        ("8GiB-b32", 1 << 16, 32, 0.7, 3.0),
+        ("8GiB-full", 1 << 14, 128, 0.9, 6.0),
+        ("256GiB", 1 << 19, 128, 0.7, 1.0),
+        ("2TiB", 1 << 22, 128, 0.7, 0.5),
+    ]
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (device, blocks, pages_per_block, load, warm_up) in devices() {
+        for victim in ["d_choices", "greedy", "fifo"] {
+            for (form, label) in
+                [(Form::Double, "double"), (Form::Single, "single"), (Form::SingleBlock, "single-block")]
+            {
+                let goal = match (device, victim, form) {
+                    ("paper", "d_choices", Form::Double) => Goal::PageNs(10.0),
+                    ("paper", "d_choices", Form::SingleBlock) => Goal::HostNs(20.0),
+                    ("256GiB", "d_choices", Form::SingleBlock) => Goal::HostPerG(1.7),
+                    ("8GiB" | "256GiB" | "2TiB", "d_choices", Form::Double) => Goal::PagePerG(2.5),
+                    _ => Goal::None,
+                };
+                let (name, large) = (format!("{device} {victim} {label}"), blocks > 1 << 17);
+                cases.push(Case { name, blocks, pages_per_block, load, warm_up, victim, form, goal, large });
+            }
         }
-        table[index] = table[index].wrapping_add(at as u32);
     }
-    let time = start.elapsed();
-    std::hint::black_box(&table);
-    time.as_nanos() as f64 / updates as f64
+    cases
+}
+
+/// A store whose whole state can be hashed.
+trait Subject: Layer<()> {
+    fn state_hash(&self) -> u64;
+
+    fn reports(&self) -> Reports {
+        let mut reports = Reports::default();
+        self.describe(&mut reports);
+        reports
+    }
+}
+
+impl<D: Directory, V: VictimPolicy, P: Placement> Subject for LogStore<Nand<()>, D, V, P> {
+    fn state_hash(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+        let reports = self.reports();
+        let layer = &reports.layers[0];
+        for operation in Operation::ALL {
+            add(layer.counters.incoming(operation));
+            Cause::ALL.iter().for_each(|&cause| add(layer.counters.outgoing(cause, operation)));
+        }
+        layer.victim_valid_pages.iter().for_each(|&victims| add(victims));
+        (0..self.blocks().len()).for_each(|block| {
+            let block = wearwell_core::units::BlockId(block);
+            add(u64::from(self.blocks().valid_pages(block)));
+            add(u64::from(self.written(block)));
+        });
+        reports.nand.unwrap().erase_counts.iter().for_each(|&count| add(u64::from(count)));
+        for page in (0..self.logical_pages()).map(Lpn) {
+            let block = self.directory().block_of(page).map_or(u64::MAX, |block| u64::from(block.0));
+            add(block << 20 | self.directory().page_in_block(page).map_or(0, u64::from));
+        }
+        hash
+    }
 }
 
 struct Build<'a> {
     case: &'a Case,
-    size: StoreSize,
+    logical_pages: u32,
+    prefetch: Option<bool>,
 }
 
 impl VictimVisitor for Build<'_> {
-    type Output = Box<dyn Layer<()>>;
-    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Box<dyn Layer<()>> {
-        let Case { blocks, pages_per_block, frontiers, block_table, .. } = *self.case;
-        let logical_pages = self.size.logical_pages;
+    type Output = Box<dyn Subject>;
+
+    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Box<dyn Subject> {
+        let Case { blocks, pages_per_block, form, .. } = *self.case;
+        let logical_pages = self.logical_pages;
         let nand = Nand::<()>::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), Seed(1));
-        let prefetch = 4 * logical_pages as usize
-            + if block_table { 0 } else { 4 * blocks as usize * pages_per_block as usize }
-            > 12 << 20;
         let config = StoreConfig {
             logical_pages,
             reclaim: Reclaim::InPlace,
             copy_order: CopyOrder::Oldest,
-            prefetch,
+            prefetch: self.prefetch,
             seed: Seed(1),
         };
-        let placement = if frontiers == 1 { Frontiers::single() } else { Frontiers::double() };
-        if block_table {
-            Box::new(LogStore::new(config, nand, BlockTable::new(logical_pages), victim, placement).unwrap())
+        let placement = if form == Form::Double { Frontiers::double() } else { Frontiers::single() };
+        if form == Form::SingleBlock {
+            let directory = BlockTable::new(logical_pages);
+            Box::new(LogStore::new(config, nand, directory, victim, placement).unwrap())
         } else {
-            Box::new(
-                LogStore::new(
-                    config,
-                    nand,
-                    PageTable::new(logical_pages, blocks, pages_per_block),
-                    victim,
-                    placement,
-                )
-                .unwrap(),
-            )
+            let directory = PageTable::new(logical_pages, blocks, pages_per_block);
+            Box::new(LogStore::new(config, nand, directory, victim, placement).unwrap())
         }
     }
 }
 
-fn run(case: &Case, seconds: f64) {
-    let pages = u64::from(case.blocks) * u64::from(case.pages_per_block);
-    let logical_pages = (pages as f64 * case.load).round() as u32;
-    let size = StoreSize {
-        blocks: case.blocks,
-        pages_per_block: case.pages_per_block,
-        logical_pages,
-        seed: Seed(1),
-    };
-    let victim: VictimConfig = serde_json::from_value(serde_json::json!({"policy": case.victim})).unwrap();
-    let mut store = victim.visit(&size, Build { case, size }).unwrap();
-    let mut batch = Vec::with_capacity(BATCH);
-    for first in (0..logical_pages).step_by(BATCH) {
-        batch.clear();
-        batch.extend((first..logical_pages.min(first + BATCH as u32)).map(Lpn));
-        store.write(&batch, no_data(batch.len()), 0).unwrap();
-    }
-    let mut random = Seed(2).random();
-    let mut drive = |store: &mut Box<dyn Layer<()>>, pages: u64| {
-        let mut left = pages;
-        while left > 0 {
-            batch.clear();
-            batch.extend((0..BATCH).map(|_| Lpn(below(&mut random, u64::from(logical_pages)) as u32)));
-            store.write(&batch, no_data(BATCH), 0).unwrap();
-            left = left.saturating_sub(BATCH as u64);
+/// A store with its stream of uniform random writes.
+struct Run {
+    store: Box<dyn Subject>,
+    batch: Vec<Lpn>,
+    random: Random,
+}
+
+impl Run {
+    /// A store of the case, filled once from the first page to the last.
+    fn new(case: &Case, prefetch: Option<bool>) -> Self {
+        let pages = f64::from(case.blocks) * f64::from(case.pages_per_block);
+        let logical_pages = (pages * case.load).round() as u32;
+        let Case { blocks, pages_per_block, .. } = *case;
+        let size = StoreSize { blocks, pages_per_block, logical_pages, seed: Seed(1) };
+        let victim: VictimConfig =
+            serde_json::from_value(serde_json::json!({"policy": case.victim})).unwrap();
+        let store = victim.visit(&size, Build { case, logical_pages, prefetch }).unwrap();
+        let mut run = Run { store, batch: Vec::with_capacity(BATCH), random: Seed(2).random() };
+        for first in (0..logical_pages).step_by(BATCH) {
+            run.batch.clear();
+            run.batch.extend((first..logical_pages.min(first + BATCH as u32)).map(Lpn));
+            run.store.write(&run.batch, no_data(run.batch.len()), 0).unwrap();
         }
-    };
-    drive(&mut store, (f64::from(logical_pages) * case.fill) as u64);
-    let reports = |store: &dyn Layer<()>| {
-        let mut reports = Reports::default();
-        store.describe(&mut reports);
-        reports
-    };
-    let before = reports(&*store);
-    let start = Instant::now();
-    let mut host = 0u64;
-    while start.elapsed().as_secs_f64() < seconds {
-        drive(&mut store, 1 << 18);
-        host += 1 << 18;
+        run
     }
-    let elapsed = start.elapsed().as_nanos() as f64;
-    let after = reports(&*store);
-    let wa = after.layers[0].counters.since(&before.layers[0].counters).write_amplification().unwrap();
-    let g = gups(logical_pages as usize, 20_000_000);
-    let per_host = elapsed / host as f64;
-    let per_page = per_host / wa;
-    let memory = (after.layers[0].memory_bytes + after.nand.unwrap().memory_bytes) as f64 / pages as f64;
+
+    /// Writes `pages` random pages, rounded up to whole batches; returns how many.
+    fn write(&mut self, pages: u64) -> u64 {
+        let logical_pages = u64::from(self.store.logical_pages());
+        let batches = pages.div_ceil(BATCH as u64);
+        for _ in 0..batches {
+            let draw = || Lpn(below(&mut self.random, logical_pages) as u32);
+            self.batch.clear();
+            self.batch.extend(std::iter::repeat_with(draw).take(BATCH));
+            self.store.write(&self.batch, no_data(BATCH), 0).unwrap();
+        }
+        batches * BATCH as u64
+    }
+}
+
+/// The yardstick: prefetched random updates of a table.
+struct Gups {
+    table: Vec<u32>,
+    ring: [usize; Gups::DISTANCE],
+    random: Random,
+}
+
+impl Gups {
+    const DISTANCE: usize = 64;
+
+    fn new(entries: usize) -> Self {
+        Gups { table: table::filled(entries, 1), ring: [0; Self::DISTANCE], random: Seed(7).random() }
+    }
+
+    /// ns of CPU time for each of `updates` updates.
+    fn measure(&mut self, updates: u64) -> f64 {
+        let entries = self.table.len() as u64;
+        let start = ThreadTime::now();
+        for at in 0..updates as usize {
+            let next = below(&mut self.random, entries) as usize;
+            prefetch(&self.table[next]);
+            let index = std::mem::replace(&mut self.ring[at % Self::DISTANCE], next);
+            self.table[index] = self.table[index].wrapping_add(at as u32);
+        }
+        start.elapsed().as_nanos() as f64 / updates as f64
+    }
+}
+
+#[inline(always)]
+fn prefetch(entry: &u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(entry).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = entry;
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[derive(Default)]
+struct Chunks {
+    host: Vec<f64>,
+    page: Vec<f64>,
+    yardstick: Vec<f64>,
+    host_per_g: Vec<f64>,
+    page_per_g: Vec<f64>,
+}
+
+/// Measures `chunks` chunks of the run, each between two of the yardstick.
+fn measure(run: &mut Run, chunks: u32) -> (Chunks, f64) {
+    let mut gups = Gups::new(run.store.logical_pages() as usize);
+    let mut result = Chunks::default();
+    let first = run.store.reports().layers[0].counters;
+    let mut before = first;
+    let mut g_before = gups.measure(CHUNK);
+    for _ in 0..chunks {
+        let start = ThreadTime::now();
+        let host = run.write(CHUNK) as f64;
+        let time = start.elapsed().as_nanos() as f64;
+        let after = run.store.reports().layers[0].counters;
+        let pages = after.since(&before).outgoing_total(Operation::Write) as f64;
+        let g_after = gups.measure(CHUNK);
+        let g = (g_before + g_after) / 2.0;
+        result.host.push(time / host);
+        result.page.push(time / pages);
+        result.yardstick.push(g);
+        result.host_per_g.push(time / host / g);
+        result.page_per_g.push(time / pages / g);
+        (before, g_before) = (after, g_after);
+    }
+    (result, before.since(&first).write_amplification().expect("pages were written"))
+}
+
+fn verdict(goal: Goal, page: f64, host: f64, page_per_g: f64, host_per_g: f64) -> String {
+    let (label, reached, wanted) = match goal {
+        Goal::None => return String::from("-"),
+        Goal::PagePerG(wanted) => ("page/G", page_per_g, wanted),
+        Goal::HostPerG(wanted) => ("host/G", host_per_g, wanted),
+        Goal::PageNs(wanted) => ("ns/page", page, wanted),
+        Goal::HostNs(wanted) => ("ns/host", host, wanted),
+    };
+    format!("{label}<={wanted} {}", if reached <= wanted { "met" } else { "missed" })
+}
+
+fn benchmark(case: &Case, options: &Options) {
+    let mut run = Run::new(case, options.prefetch);
+    let warm_up = case.warm_up * if options.quick { 0.5 } else { 1.0 };
+    run.write((f64::from(run.store.logical_pages()) * warm_up) as u64);
+    let (chunks, wa) = measure(&mut run, if options.quick { 5 } else { 15 });
+    let reports = run.store.reports();
+    let memory = reports.layers[0].memory_bytes + reports.nand.as_ref().map_or(0, |nand| nand.memory_bytes);
+    let per_page = memory as f64 / reports.layers[0].physical_pages as f64;
+    let [host, page, g, host_per_g, page_per_g] =
+        [chunks.host, chunks.page, chunks.yardstick, chunks.host_per_g, chunks.page_per_g].map(median);
     println!(
-        "{:<28} WA {wa:7.4}  host {per_host:6.1} ns ({:5.1} M/s)  page {per_page:5.2} ns ({:5.1} M/s)  G {g:5.2} ns  page/G {:4.2}  host/G {:4.2}  {memory:.2} B/page",
+        "{:<32} {wa:7.4} {host:8.1} {page:8.2} {:9.1} {g:6.2} {page_per_g:7.2} {host_per_g:7.2} {per_page:7.2} {:<20} {:016x}",
         case.name,
-        1e3 / per_host,
-        1e3 / per_page,
-        per_page / g,
-        per_host / g
+        1e3 / page,
+        verdict(case.goal, page, host, page_per_g, host_per_g),
+        run.store.state_hash(),
     );
-    if std::env::args().any(|arg| arg == "--check") {
-        store.check().unwrap();
+    if options.check {
+        run.store.check().unwrap();
+    }
+}
+
+/// A whole experiment on 2 TiB: what a user waits for.
+fn full_experiment(options: &Options) {
+    let name = "2TiB d_choices double";
+    let case = cases().into_iter().find(|case| case.name == name).expect("in the list");
+    let (cpu, wall) = (ThreadTime::now(), Instant::now());
+    let report = |phase: &str, wa: Option<f64>| {
+        let wa = wa.map_or(String::new(), |wa| format!("WA {wa:.4}"));
+        let seconds = |time: Duration| time.as_secs_f64();
+        println!(
+            "  {phase:<24} {wa:<12} CPU {:6.1} s  wall {:6.1} s",
+            seconds(cpu.elapsed()),
+            seconds(wall.elapsed())
+        );
+    };
+    println!("2TiB-full: {name}, goal: 300 s");
+    let mut run = Run::new(&case, options.prefetch);
+    report("sequential fill", None);
+    let mut before = run.store.reports().layers[0].counters;
+    let mut drive_write = |phase: String| {
+        run.write(u64::from(run.store.logical_pages()));
+        let counters = run.store.reports().layers[0].counters;
+        let wa = counters.since(&before).write_amplification().expect("pages were written");
+        before = counters;
+        report(&phase, Some(wa));
+        wa
+    };
+    // Steady: amplification moves by less than a hundredth from one drive write to the next.
+    let (mut last, mut writes) = (0.0, 0);
+    loop {
+        let wa = drive_write(format!("warm-up {}", writes + 1));
+        writes += 1;
+        if (wa - last).abs() < 0.01 * wa {
+            break;
+        }
+        last = wa;
+    }
+    for write in 1..=3 {
+        drive_write(format!("drive write {write}"));
+    }
+}
+
+struct Options {
+    filter: String,
+    quick: bool,
+    check: bool,
+    prefetch: Option<bool>,
+}
+
+impl Options {
+    fn parse() -> Self {
+        let mut options = Options { filter: String::new(), quick: false, check: false, prefetch: None };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--bench" => {}
+                "--quick" => options.quick = true,
+                "--check" => options.check = true,
+                "--prefetch" => match arguments.next().as_deref() {
+                    Some("on") => options.prefetch = Some(true),
+                    Some("off") => options.prefetch = Some(false),
+                    other => panic!("--prefetch takes on or off, not {other:?}"),
+                },
+                option if option.starts_with("--") => {
+                    panic!("{option} is none of --quick, --check, --prefetch")
+                }
+                filter => options.filter = filter.into(),
+            }
+        }
+        options
     }
 }
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    let filter = args.iter().find(|arg| !arg.starts_with("--")).cloned().unwrap_or_default();
-    let cases = [
-        ("paper", 10_000, 32, 0.9, 6.0),
-        ("8GiB-b128-l70", 1 << 14, 128, 0.7, 3.0),
-        ("8GiB-b128-l90", 1 << 14, 128, 0.9, 5.0),
-        ("256GiB-b128-l70", 1 << 19, 128, 0.7, 1.0),
-        ("2TiB-b128-l70", 1 << 22, 128, 0.7, 0.5),
-    ];
-    for (size, blocks, pages_per_block, load, fill) in cases {
-        for victim in ["d_choices", "greedy", "fifo"] {
-            for (frontiers, block_table, form) in
-                [(2, false, "double"), (1, false, "single"), (1, true, "single/block")]
-            {
-                let name: &'static str = format!("{size} {victim} {form}").leak();
-                let case = Case { name, blocks, pages_per_block, load, frontiers, victim, block_table, fill };
-                if name.contains(&filter) {
-                    run(&case, 2.0);
-                }
-            }
+    let options = Options::parse();
+    println!(
+        "{:<32} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>7} {:>7} {:<20} state",
+        "case", "WA", "ns/host", "ns/page", "M page/s", "G", "page/G", "host/G", "B/page", "goal"
+    );
+    for case in cases() {
+        if case.name.contains(&options.filter) && !(options.quick && case.large) {
+            benchmark(&case, &options);
         }
+    }
+    if "2TiB-full".contains(&options.filter) && !options.quick {
+        full_experiment(&options);
     }
 }

@@ -125,7 +125,8 @@ pub(crate) fn complete_schema(schema: &mut Schema, tag: &str, entries: &[Entry],
 macro_rules! named_config {
     (
         $(#[$attribute:meta])*
-        enum $Config:ident, list $ENTRIES:ident, aliases $ALIASES:ident, of $Part:ident, called $what:literal, tag $tag:literal;
+        enum $Config:ident, list $ENTRIES:ident, aliases $ALIASES:ident,
+        of $Part:ident, called $what:literal, tag $tag:literal;
         $($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty;)*
     ) => {
         $(#[$attribute])*

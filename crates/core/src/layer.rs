@@ -144,6 +144,20 @@ impl Pages<'_> {
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
+
+    /// Refuses pages beyond the `programmed` ones of `block`; `None` if there is no such block.
+    pub fn check_programmed(self, block: BlockId, programmed: Option<u32>) -> Result<(), MediumError> {
+        let last = match self {
+            Pages::Listed(pages) => pages.iter().max().copied(),
+            Pages::Counted(count) => count.checked_sub(1),
+        };
+        let end = last.map_or(0, |last| last.saturating_add(1));
+        let programmed = programmed.ok_or(MediumError::OutsideGeometry { block: block.0, page: 0, end })?;
+        match last {
+            Some(page) if page >= programmed => Err(MediumError::NotProgrammed { block: block.0, page }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Consecutive pages to be programmed into one block.
@@ -167,6 +181,10 @@ pub struct Run<'a, P> {
 pub trait Medium: Send {
     /// What a page holds.
     type Payload: Payload;
+
+    /// Whether it matters which pages are read, or only how many: a medium without content that says no is spared
+    /// the lists of pages in cleaning.
+    const READS_BY_PAGE: bool = true;
 
     /// Number of erase blocks, bad ones included.
     fn blocks(&self) -> u32;

@@ -8,6 +8,7 @@ pub mod nand;
 pub mod placement;
 pub mod seed;
 pub mod stack;
+pub mod table;
 pub mod temperature;
 pub mod trace;
 pub mod units;

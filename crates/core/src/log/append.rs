@@ -1,9 +1,9 @@
 //! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
 
-use super::directory::Directory;
+use super::directory::{Directory, Writes};
 use super::store::{Frontier, LogStore, Reclaim};
-use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, Medium, Run};
+use crate::counters::Cause;
+use crate::layer::{LayerError, Medium};
 use crate::placement::{PageContext, Placement};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -37,17 +37,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ) -> Result<(), LayerError> {
         while !pages.is_empty() {
             let frontier = self.frontier_for_host(stream)?;
-            let room = (self.medium.pages_per_block() - frontier.page) as usize;
+            let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
-            self.program(stream, frontier, owners, &data[..length], Cause::Host)?;
-            let ahead = if self.config.prefetch { pages } else { &[] };
+            self.below.program(stream, frontier, owners, &data[..length], Cause::Host)?;
+            let writes = Writes { pages, length, prefetch: self.prefetch };
             let victim = &mut self.victim;
             self.directory.place(
                 frontier.block,
                 frontier.page,
-                &pages[..length],
-                ahead,
+                writes,
                 &mut self.blocks,
                 |block, score, blocks| {
                     victim.invalidated(block, score, blocks);
@@ -60,28 +59,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Programs a run at `frontier` and counts it.
-    #[inline]
-    pub(super) fn program(
-        &mut self,
-        stream: StreamId,
-        frontier: Frontier,
-        owners: Option<&[Lpn]>,
-        data: &[M::Payload],
-        cause: Cause,
-    ) -> Result<(), LayerError> {
-        let run = Run { owners, data, sequence: self.sequence, cause, stream };
-        self.medium.program(frontier.block, frontier.page, run)?;
-        self.sequence += data.len() as u64;
-        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
-        Ok(())
-    }
-
     /// Moves the stream's write pointer on by `pages`; closes the block when it is full.
     #[inline]
     pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
         let page = frontier.page + pages;
-        if page < self.medium.pages_per_block() {
+        if page < self.below.medium.pages_per_block() {
             self.frontiers[stream.index()] = Some(Frontier { page, ..frontier });
         } else {
             self.frontiers[stream.index()] = None;
@@ -102,7 +84,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
         match self.config.reclaim {
             Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
-            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => self.refill_pool(high)?,
+            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => {
+                self.refill_pool(stream, low, high)?;
+            }
             _ => {}
         }
         // Cleaning may have opened a block for this very stream.

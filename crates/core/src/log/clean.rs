@@ -1,6 +1,6 @@
 //! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
 
-use super::directory::{Directory, LivePages};
+use super::directory::Directory;
 use super::store::{CopyOrder, Frontier, LogStore};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
@@ -12,42 +12,59 @@ use crate::victim::VictimPolicy;
 /// Live pages on their way from a victim to a frontier. Kept between cleanings to keep its memory.
 #[derive(Debug)]
 pub(super) struct Staged<P> {
-    live: LivePages,
+    /// Their owners, if the directory knows; beyond them, room for a victim's.
+    owners: Vec<Lpn>,
+    /// Their content.
     data: Vec<P>,
+    /// How many of the first ones are back on flash.
+    written: usize,
     /// The stream of the block they come from, where the placement wants to know.
     from: Option<StreamId>,
+    /// Indices of the pages just read, where the medium wants to know.
+    pages: Vec<u32>,
 }
 
 impl<P> Default for Staged<P> {
     fn default() -> Self {
-        Staged { live: LivePages::default(), data: Vec::new(), from: None }
+        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, pages: Vec::new() }
     }
 }
 
 impl<P: Copy> Staged<P> {
+    /// Pages not yet back on flash.
     fn len(&self) -> usize {
-        self.data.len()
+        self.data.len() - self.written
     }
 
-    /// Forgets the first `pages` pages, which are back on flash.
+    /// Room for the owners of `pages` pages more.
+    fn owners_room(&mut self, pages: u32) -> &mut [Lpn] {
+        let (end, wanted) = (self.data.len(), self.data.len() + pages as usize);
+        if self.owners.len() < wanted {
+            self.owners.resize(wanted, Lpn(0));
+        }
+        &mut self.owners[end..wanted]
+    }
+
+    /// The first `pages` pages are back on flash.
     fn drop_front(&mut self, pages: usize) {
-        self.data.drain(..pages);
-        if !self.live.owners.is_empty() {
-            self.live.owners.drain(..pages);
-            self.live.pages.drain(..pages);
+        self.written += pages;
+        if self.len() == 0 {
+            self.data.clear();
+            self.written = 0;
         }
     }
 
     fn swap(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.written + a, self.written + b);
         self.data.swap(a, b);
-        self.live.owners.swap(a, b);
-        self.live.pages.swap(a, b);
+        self.owners.swap(a, b);
     }
 }
 
 /// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning
-/// is given up. A policy that draws at random may well meet many, a deterministic one none.
-const FRUITLESS_ROUNDS: u64 = 8;
+/// is given up. A deterministic policy meets none or goes round once. One that draws at random finds the only block
+/// among `n` that has a dead page in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+const FRUITLESS_ROUNDS: u64 = 64;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
@@ -66,7 +83,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if cleaning != host
                 && let Some(frontier) = self.frontiers[cleaning.index()]
             {
-                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
@@ -80,11 +97,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans until `high` erased blocks are in the pool.
-    pub(super) fn refill_pool(&mut self, high: u32) -> Result<(), LayerError> {
+    /// Cleans until `high` erased blocks are in the pool or, if that is no more than `low`, until the host has room
+    /// in `stream`: in its frontier, should cleaning have opened one, or in a block that the pool can spare.
+    pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
-        while self.free.len() < high as usize {
+        let enough = high.max(low + 1) as usize;
+        while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
             let victim = self.take_victim(&mut fruitless)?;
+            if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
+                // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
+                // is, so that its pages can still be read.
+                self.blocks.close(victim);
+                self.victim.closed(victim, &self.blocks);
+                return Err(self.end_of_life());
+            }
             self.stage(victim)?;
             self.redistribute()?;
             if self.erase(victim)? {
@@ -94,15 +120,24 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
+    /// Pages that the open blocks still take.
+    fn open_room(&self) -> u32 {
+        let room = |frontier: &Frontier| self.medium.pages_per_block() - frontier.page;
+        self.frontiers.iter().flatten().map(room).sum()
+    }
+
     /// The next victim, no candidate any more.
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
             return Err(LayerError::NoSpace);
         }
         let victim = self.victim.select(&self.blocks);
+        if let Some(next) = self.victim.upcoming(&self.blocks) {
+            self.directory.prefetch_block(next);
+        }
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
-        *fruitless = if valid == self.medium.pages_per_block() { *fruitless + 1 } else { 0 };
+        *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
         self.victim_valid_pages[valid as usize] += 1;
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
             self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
@@ -113,18 +148,19 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Reads the live pages of `victim` into RAM, behind any that are there already.
     fn stage(&mut self, victim: BlockId) -> Result<(), LayerError> {
-        let valid = self.blocks.valid_pages(victim);
+        let (valid, written) = (self.blocks.valid_pages(victim), self.below.medium.pages_per_block());
         let staged = &mut self.staged;
-        let waiting = staged.len();
-        let pages = if D::PAGE_EXACT {
-            self.directory.gather(victim, self.medium.pages_per_block(), &mut staged.live);
-            Pages::Listed(&staged.live.pages[waiting..])
+        if D::PAGE_EXACT {
+            self.directory.gather(victim, written, staged.owners_room(written));
+        }
+        let pages = if D::PAGE_EXACT && M::READS_BY_PAGE {
+            self.directory.list_valid(victim, written, &mut staged.pages);
+            Pages::Listed(&staged.pages)
         } else {
             Pages::Counted(valid)
         };
-        self.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
-        debug_assert_eq!(staged.len() - waiting, valid as usize);
-        self.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
+        self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
         Ok(())
     }
 
@@ -141,23 +177,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Appends staged pages at `frontier`, as many as it has room for.
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
-        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
         let length = room.min(self.staged.len());
         if length == 0 {
             return Ok(());
         }
-        let mut staged = std::mem::take(&mut self.staged);
-        let owners = D::PAGE_EXACT.then(|| &staged.live.owners[..length]);
-        let result = self.program(stream, frontier, owners, &staged.data[..length], Cause::Cleaning);
-        if result.is_ok() {
-            if let Some(owners) = owners {
-                self.directory.relocate(frontier.block, frontier.page, owners);
-            }
-            self.advance(stream, frontier, length as u32);
-            staged.drop_front(length);
+        let range = self.staged.written..self.staged.written + length;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
+        self.below.program(stream, frontier, owners, &self.staged.data[range], Cause::Cleaning)?;
+        if let Some(owners) = owners {
+            self.directory.relocate(frontier.block, frontier.page, owners);
         }
-        self.staged = staged;
-        result
+        self.staged.drop_front(length);
+        self.advance(stream, frontier, length as u32);
+        Ok(())
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -165,17 +198,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(stream) = self.placement.cleaning_stream() {
             while self.staged.len() > 0 {
                 let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
-                self.choose_copied((self.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
                 self.append_staged(stream, frontier)?;
             }
             return Ok(());
         }
         let mut staged = std::mem::take(&mut self.staged);
-        for (&page, data) in staged.live.owners.iter().zip(&staged.data) {
+        for (&page, data) in staged.owners.iter().zip(&staged.data).skip(staged.written) {
             self.append_cleaned(page, data, staged.from)?;
         }
-        staged.live.clear();
-        staged.data.clear();
+        staged.drop_front(staged.len());
         self.staged = staged;
         Ok(())
     }
@@ -189,7 +221,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let now = self.blocks.now();
         let stream = self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 });
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
-        self.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
+        self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
         self.advance(stream, frontier, 1);
         Ok(())
@@ -212,29 +244,33 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let open = self.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
         let frontier = self.frontiers[open].expect("found open");
-        let room = (self.medium.pages_per_block() - frontier.page) as usize;
+        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
         self.spilled_pages += room.min(pages) as u64;
         Ok((StreamId(open as u8), frontier))
     }
 
     /// Erases the block; false if that wore it out.
     fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
-        match self.medium.erase(block, Cause::Cleaning) {
+        match self.below.medium.erase(block, Cause::Cleaning) {
             Ok(()) => {
-                self.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
+                self.below.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
                 self.blocks.erased(block);
                 Ok(true)
             }
-            Err(MediumError::WornOut { .. }) => {
+            // Without page identities the block's pages could not be told to live elsewhere now.
+            Err(MediumError::WornOut { .. }) if D::PAGE_EXACT => {
                 self.blocks.erased(block);
                 self.usable_blocks -= 1;
-                let needed_blocks = self.needed_blocks();
-                if self.usable_blocks < needed_blocks {
-                    return Err(LayerError::EndOfLife { usable_blocks: self.usable_blocks, needed_blocks });
-                }
-                Ok(false)
+                if self.usable_blocks < self.needed_blocks() { Err(self.end_of_life()) } else { Ok(false) }
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The error that ends a store's life. Where the erased blocks ran out before the usable ones fell below what
+    /// cleaning needs, one block more is what it would have taken.
+    fn end_of_life(&self) -> LayerError {
+        let usable_blocks = self.usable_blocks;
+        LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
     }
 }

@@ -10,6 +10,6 @@ mod directory;
 mod segments;
 mod store;
 
-pub use directory::{BlockTable, Directory, LivePages, PageTable};
+pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};

@@ -4,7 +4,7 @@ use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports};
+use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run};
 use crate::placement::Placement;
 use crate::seed::{Random, Seed};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -23,12 +23,16 @@ pub enum Reclaim {
     /// Exactly the operation of Van Houdt (2013), sec. 2.3, with one or two frontiers; every block but the
     /// frontiers holds data, none waits erased.
     InPlace,
-    /// Erased blocks wait in a pool. When `low` or fewer are left as a block is needed, victims are cleaned
-    /// until there are `high`.
+    /// Erased blocks wait in a pool. When `low` or fewer are left as the host needs a block, victims are cleaned:
+    ///
+    /// * `high > low`: until there are `high`. Cleaning then fills whole blocks with moved pages, so that even a
+    ///   single frontier keeps them apart from the host's.
+    /// * `high = low`: one after the other, until the host has room again. A single frontier then mixes moved and
+    ///   new pages in each block, as one that is reclaimed in place does.
     FreePool {
-        /// Cleaning starts at this many erased blocks.
+        /// Cleaning starts at this many erased blocks; at least 1.
         low: u32,
-        /// Cleaning stops at this many erased blocks.
+        /// Cleaning stops at this many erased blocks; at least `low`.
         high: u32,
     },
 }
@@ -53,11 +57,16 @@ pub struct StoreConfig {
     pub reclaim: Reclaim,
     /// Which live pages fill up a frontier.
     pub copy_order: CopyOrder,
-    /// Looks ahead in the batch of writes and prefetches. Changes no result; pays where the tables exceed the cache.
-    pub prefetch: bool,
+    /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
+    /// the caches; `None` lets the size of the tables decide.
+    pub prefetch: Option<bool>,
     /// The store's seed.
     pub seed: Seed,
 }
+
+/// From this size of its tables on a store prefetches: a core's own cache. In smaller tables the look-ahead is work for
+/// nothing (5 to 10 % of the time); in tables of 2 MB it gains as much, in larger ones more and more.
+const PREFETCH_FROM_BYTES: usize = 512 << 10;
 
 /// An open block and the page it takes next.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +75,39 @@ pub(super) struct Frontier {
     pub page: u32,
 }
 
+/// What lies below the store, and what was sent there.
+pub(super) struct Below<M> {
+    pub medium: M,
+    /// Pages appended so far, cleaned ones included.
+    pub sequence: u64,
+    pub counters: Counters,
+}
+
+impl<M: Medium> Below<M> {
+    /// Programs a run at `frontier` and counts it.
+    #[inline]
+    pub fn program(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        data: &[M::Payload],
+        cause: Cause,
+    ) -> Result<(), LayerError> {
+        let run = Run { owners, data, sequence: self.sequence, cause, stream };
+        self.medium.program(frontier.block, frontier.page, run)?;
+        self.sequence += data.len() as u64;
+        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        Ok(())
+    }
+}
+
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
-    pub(super) medium: M,
+    /// Whether writes look ahead and prefetch.
+    pub(super) prefetch: bool,
+    pub(super) below: Below<M>,
     pub(super) directory: D,
     pub(super) victim: V,
     pub(super) placement: P,
@@ -83,9 +121,6 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Stream and opening time of each block, where the placement wants them.
     pub(super) history: Vec<(StreamId, u64)>,
     pub(super) staged: Staged<M::Payload>,
-    /// Pages appended so far, cleaned ones included.
-    pub(super) sequence: u64,
-    pub(super) counters: Counters,
     pub(super) victim_valid_pages: Vec<u64>,
     pub(super) spilled_pages: u64,
     pub(super) random: Random,
@@ -105,18 +140,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let free: VecDeque<BlockId> =
             (0..medium.blocks()).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
         let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
+        let tables = directory.memory_bytes() + blocks.memory_bytes();
         let store = LogStore {
+            prefetch: config.prefetch.unwrap_or(tables > PREFETCH_FROM_BYTES),
             usable_blocks: free.len() as u32,
             frontiers: vec![None; usize::from(placement.streams())],
             history: vec![(StreamId(0), 0); history],
             staged: Staged::default(),
-            sequence: 0,
-            counters: Counters::default(),
             victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
             spilled_pages: 0,
             random: config.seed.of("copy order").random(),
             config,
-            medium,
+            below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
             victim,
             placement,
@@ -137,10 +172,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                     "in_place is defined for the single and the double frontier only; use free_pool",
                 ));
             }
-            Reclaim::FreePool { low, high } if low == 0 || high <= low => {
+            Reclaim::FreePool { low, high } if low == 0 || high < low => {
                 return Err(ConfigError::new(
                     "reclaim",
-                    format!("free_pool needs 0 < low < high, not low = {low}, high = {high}"),
+                    format!("free_pool needs 0 < low <= high, not low = {low}, high = {high}"),
                 ));
             }
             _ => {}
@@ -162,7 +197,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                      lower the logical capacity, the streams or the watermarks",
                     self.config.logical_pages,
                     self.needed_blocks(),
-                    self.medium.pages_per_block(),
+                    self.below.medium.pages_per_block(),
                     self.usable_blocks
                 ),
             ));
@@ -173,17 +208,19 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Blocks without which cleaning cannot go on: those that the logical pages fill, those that are open,
     /// those that must wait erased, and one whose dead pages are the gain.
     pub(super) fn needed_blocks(&self) -> u32 {
-        let full = self.config.logical_pages.div_ceil(self.medium.pages_per_block());
+        let full = self.config.logical_pages.div_ceil(self.below.medium.pages_per_block());
         let streams = u32::from(self.placement.streams());
         match self.config.reclaim {
             Reclaim::InPlace => full + streams,
-            Reclaim::FreePool { high, .. } => full.saturating_add(streams).saturating_add(high),
+            Reclaim::FreePool { low, high } => {
+                full.saturating_add(streams).saturating_add(high.max(low.saturating_add(1)))
+            }
         }
     }
 
     /// The medium below.
     pub fn medium(&self) -> &M {
-        &self.medium
+        &self.below.medium
     }
 
     /// The block table.
@@ -201,7 +238,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let open = self.frontiers.iter().flatten().find(|frontier| frontier.block == block);
         match open {
             Some(frontier) => frontier.page,
-            None if self.blocks.is_candidate(block) => self.medium.pages_per_block(),
+            None if self.blocks.is_candidate(block) => self.below.medium.pages_per_block(),
             None => 0,
         }
     }
@@ -224,22 +261,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         self.check_range(pages)?;
-        self.counters.add_incoming(Operation::Write, pages.len() as u64);
+        self.below.counters.add_incoming(Operation::Write, pages.len() as u64);
         self.append_host(pages, data, hint)
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
         self.check_range(pages)?;
-        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        self.below.counters.add_incoming(Operation::Read, pages.len() as u64);
         for &page in pages {
             let Some(block) = self.directory.block_of(page) else {
                 out.push(M::Payload::default());
                 continue;
             };
-            self.counters.add_outgoing(Cause::Host, Operation::Read, 1);
+            self.below.counters.add_outgoing(Cause::Host, Operation::Read, 1);
             match self.directory.page_in_block(page) {
-                Some(index) => self.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?,
-                None => self.medium.read(block, Pages::Counted(1), Cause::Host, out)?,
+                Some(index) => self.below.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?,
+                None => self.below.medium.read(block, Pages::Counted(1), Cause::Host, out)?,
             }
         }
         Ok(())
@@ -247,7 +284,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.check_range(pages)?;
-        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.below.counters.add_incoming(Operation::Trim, pages.len() as u64);
         for &page in pages {
             if let Some(block) = self.directory.remove(page) {
                 let score = self.blocks.invalidate(block);
@@ -259,17 +296,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.counters.add_incoming(Operation::Flush, 1);
-        Ok(self.medium.flush()?)
+        self.below.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.below.medium.flush()?)
     }
 
     fn describe(&self, reports: &mut Reports) {
         let tables = self.directory.memory_bytes() + self.blocks.memory_bytes() + self.victim.memory_bytes();
         let history = self.history.len() * size_of::<(StreamId, u64)>();
         reports.layers.push(LayerReport {
-            counters: self.counters,
+            counters: self.below.counters,
             logical_pages: self.config.logical_pages,
-            physical_pages: u64::from(self.medium.blocks()) * u64::from(self.medium.pages_per_block()),
+            physical_pages: u64::from(self.below.medium.blocks())
+                * u64::from(self.below.medium.pages_per_block()),
             mapped_pages: self.directory.mapped_pages(),
             victim_valid_pages: self.victim_valid_pages.clone(),
             spilled_pages: self.spilled_pages,
@@ -277,7 +315,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
                 as u64,
             directory: D::NAME,
         });
-        self.medium.describe(reports);
+        self.below.medium.describe(reports);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -298,6 +336,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
                 self.usable_blocks
             ));
         }
-        self.medium.check()
+        self.below.medium.check()
     }
 }

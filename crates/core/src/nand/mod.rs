@@ -7,6 +7,7 @@ mod spare;
 use crate::counters::Cause;
 use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
+use crate::table::filled;
 use crate::units::BlockId;
 pub use geometry::{Geometry, GeometryError};
 pub use presets::{PRESETS, Preset};
@@ -26,6 +27,14 @@ pub struct Wear {
     pub factory_bad_blocks: u32,
 }
 
+/// What every block keeps, together because it is needed together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// The page it takes next, or [`BAD`].
+    next_page: u32,
+    erases: u32,
+}
+
 /// An array of flash chips seen as erase blocks.
 ///
 /// Refuses what flash cannot do: programming out of order or twice, reading what was not programmed, touching
@@ -35,8 +44,7 @@ pub struct Wear {
 /// allocated when it is first programmed.
 pub struct Nand<P> {
     geometry: Geometry,
-    next_page: Vec<u32>,
-    erase_counts: Vec<u32>,
+    blocks: Vec<Block>,
     endurance: Option<Vec<u32>>,
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
@@ -49,29 +57,28 @@ pub struct Nand<P> {
 impl<P: Payload> Nand<P> {
     /// Erased flash of the given geometry.
     pub fn new(geometry: Geometry, wear: Wear, seed: Seed) -> Self {
-        let blocks = geometry.blocks();
+        let count = geometry.blocks();
         let mut random = seed.of("nand").random();
-        let mut next_page = vec![0; blocks as usize];
-        let mut left = wear.factory_bad_blocks.min(blocks);
+        let mut blocks = filled(count as usize, Block::default());
+        let mut left = wear.factory_bad_blocks.min(count);
         while left > 0 {
-            let block = below(&mut random, u64::from(blocks)) as usize;
-            if next_page[block] != BAD {
-                next_page[block] = BAD;
+            let block = &mut blocks[below(&mut random, u64::from(count)) as usize];
+            if block.next_page != BAD {
+                block.next_page = BAD;
                 left -= 1;
             }
         }
         let endurance = wear.endurance_cycles.map(|cycles| {
             let half_width = (f64::from(cycles) * wear.endurance_spread) as u64;
             let draw = |_| cycles - half_width as u32 + below(&mut random, 2 * half_width + 1) as u32;
-            (0..blocks).map(draw).collect()
+            (0..count).map(draw).collect()
         });
         let holds_data = size_of::<P>() > 0;
         Nand {
             geometry,
-            next_page,
-            erase_counts: vec![0; blocks as usize],
+            blocks,
             endurance,
-            contents: if holds_data { vec![None; blocks as usize] } else { Vec::new() },
+            contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
             spare: None,
             programs: 0,
             reads: 0,
@@ -98,7 +105,7 @@ impl<P: Payload> Nand<P> {
 
     /// The page that `block` takes next; `None` for a bad block.
     pub fn next_page(&self, block: BlockId) -> Option<u32> {
-        let page = self.next_page[block.index()];
+        let page = self.blocks[block.index()].next_page;
         (page != BAD).then_some(page)
     }
 
@@ -106,9 +113,9 @@ impl<P: Payload> Nand<P> {
     #[cold]
     fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
         let end = page.saturating_add(pages);
-        match self.next_page.get(block.index()) {
-            Some(&BAD) => MediumError::BadBlock { block: block.0 },
-            Some(&expected) if end <= self.geometry.pages_per_block => {
+        match self.blocks.get(block.index()).map(|block| block.next_page) {
+            Some(BAD) => MediumError::BadBlock { block: block.0 },
+            Some(expected) if end <= self.geometry.pages_per_block => {
                 MediumError::OutOfOrder { block: block.0, page, expected }
             }
             _ => MediumError::OutsideGeometry { block: block.0, page, end },
@@ -116,23 +123,17 @@ impl<P: Payload> Nand<P> {
     }
 
     fn check_readable(&self, block: BlockId, pages: Pages<'_>) -> Result<(), MediumError> {
-        let programmed = match self.next_page(block) {
-            Some(programmed) => programmed,
-            None => return Err(MediumError::BadBlock { block: block.0 }),
-        };
-        let highest = match pages {
-            Pages::Listed(list) => list.iter().max().map_or(0, |&page| page + 1),
-            Pages::Counted(count) => count,
-        };
-        if highest > programmed {
-            return Err(MediumError::NotProgrammed { block: block.0, page: highest - 1 });
+        match self.blocks.get(block.index()).map(|block| block.next_page) {
+            Some(BAD) => Err(MediumError::BadBlock { block: block.0 }),
+            programmed => pages.check_programmed(block, programmed),
         }
-        Ok(())
     }
 }
 
 impl<P: Payload> Medium for Nand<P> {
     type Payload = P;
+
+    const READS_BY_PAGE: bool = size_of::<P>() > 0;
 
     fn blocks(&self) -> u32 {
         self.geometry.blocks()
@@ -145,8 +146,10 @@ impl<P: Payload> Medium for Nand<P> {
     #[inline]
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
-        let in_order = self.next_page.get(block.index()) == Some(&page);
-        if !in_order || pages > self.geometry.pages_per_block - page {
+        let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
+        // No room at all: the page number is the mark of a bad block.
+        let room = self.geometry.pages_per_block.checked_sub(page);
+        if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));
         }
         if let Some(spare) = &mut self.spare {
@@ -157,25 +160,25 @@ impl<P: Payload> Medium for Nand<P> {
             let contents = self.contents[block.index()].get_or_insert_with(empty);
             contents[page as usize..(page + pages) as usize].copy_from_slice(run.data);
         }
-        self.next_page[block.index()] = page + pages;
+        self.blocks[block.index()].next_page = page + pages;
         self.programs += u64::from(pages);
         Ok(())
     }
 
+    #[inline]
     fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
-        match self.next_page.get(block.index()) {
-            None => return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 }),
-            Some(&BAD) => return Err(MediumError::BadBlock { block: block.0 }),
-            Some(_) => {}
+        let Some(state) = self.blocks.get_mut(block.index()) else {
+            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        };
+        if state.next_page == BAD {
+            return Err(MediumError::BadBlock { block: block.0 });
         }
-        let erases = self.erase_counts[block.index()];
-        if self.endurance.as_ref().is_some_and(|limits| erases >= limits[block.index()]) {
-            self.next_page[block.index()] = BAD;
+        if self.endurance.as_ref().is_some_and(|limits| state.erases >= limits[block.index()]) {
+            state.next_page = BAD;
             self.worn_out_blocks += 1;
-            return Err(MediumError::WornOut { block: block.0, erases });
+            return Err(MediumError::WornOut { block: block.0, erases: state.erases });
         }
-        self.next_page[block.index()] = 0;
-        self.erase_counts[block.index()] += 1;
+        *state = Block { next_page: 0, erases: state.erases + 1 };
         self.erases += 1;
         if let Some(spare) = &mut self.spare {
             spare.erase(block);
@@ -186,6 +189,7 @@ impl<P: Payload> Medium for Nand<P> {
         Ok(())
     }
 
+    #[inline]
     fn read(
         &mut self,
         block: BlockId,
@@ -209,35 +213,39 @@ impl<P: Payload> Medium for Nand<P> {
     }
 
     fn is_bad(&self, block: BlockId) -> bool {
-        self.next_page[block.index()] == BAD
+        self.blocks[block.index()].next_page == BAD
     }
 
     fn erases(&self, block: BlockId) -> u32 {
-        self.erase_counts[block.index()]
+        self.blocks[block.index()].erases
     }
 
     fn describe(&self, reports: &mut Reports) {
         let pages: usize = self.contents.iter().flatten().map(|contents| size_of_val(&**contents)).sum();
-        let words =
-            self.next_page.len() + self.erase_counts.len() + self.endurance.as_ref().map_or(0, Vec::len);
+        let words = 2 * self.blocks.len() + self.endurance.as_ref().map_or(0, Vec::len);
         reports.nand = Some(NandReport {
             programs: self.programs,
             reads: self.reads,
             erases: self.erases,
-            bad_blocks: self.next_page.iter().filter(|&&page| page == BAD).count() as u32,
+            bad_blocks: self.blocks.iter().filter(|block| block.next_page == BAD).count() as u32,
             worn_out_blocks: self.worn_out_blocks,
-            erase_counts: self.erase_counts.clone(),
+            erase_counts: self.blocks.iter().map(|block| block.erases).collect(),
             memory_bytes: (pages + 4 * words + self.spare.as_ref().map_or(0, SpareArea::memory_bytes)) as u64,
         });
     }
 
     fn check(&self) -> Result<(), String> {
-        let erased: u64 = self.erase_counts.iter().map(|&count| u64::from(count)).sum();
+        let erased: u64 = self.blocks.iter().map(|block| u64::from(block.erases)).sum();
         if erased != self.erases {
             return Err(format!("nand: {} erases counted, the blocks add up to {erased}", self.erases));
         }
         let pages_per_block = self.geometry.pages_per_block;
-        match self.next_page.iter().position(|&page| page != BAD && page > pages_per_block) {
+        match self
+            .blocks
+            .iter()
+            .map(|block| block.next_page)
+            .position(|page| page != BAD && page > pages_per_block)
+        {
             Some(block) => Err(format!("nand: the write pointer of block {block} is past its end")),
             None => Ok(()),
         }

@@ -80,8 +80,8 @@ impl Clock {
     /// Times run from 0 to one below [`NEVER`].
     const ROUND: u64 = NEVER as u64;
 
-    /// 65,536 units to a drive write, or fewer on small drives: fine enough for ages that are compared with block
-    /// lifespans, and it takes 65,535 drive writes to run round.
+    /// 65,536 units to a drive write, or fewer on small drives: fine enough for ages that are compared with
+    /// block lifespans, and it takes 65,535 drive writes to run round.
     fn new(logical_pages: u32) -> Self {
         Clock { unit: u64::from(logical_pages).div_ceil(1 << 16).max(1) }
     }
@@ -98,21 +98,23 @@ impl Clock {
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
-/// Ages and lifespans are in host pages written; the lifespan of a page tells that of its next version. With `v` the age of the version that a host
-/// write overwrites and `ell` the mean lifespan (from opening to reclaiming) of the last 16 reclaimed blocks of class 1:
+/// Ages and lifespans are in host pages written; the lifespan of a page tells that of its next version. With
+/// `v` the age of the version that a host write overwrites and `ell` the mean lifespan (from opening to
+/// reclaiming) of the last 16 reclaimed blocks of class 1:
 ///
 /// - class 1: host writes with `v < ell`; class 2: all others, first writes among them;
 /// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, of an age since their
 ///   last host write below `4 ell`, below `16 ell`, or beyond.
 ///
-/// `ell` is infinite until 16 blocks of class 1 were reclaimed, and set anew at every 16th, as in the authors' prototype.
+/// `ell` is infinite until 16 blocks of class 1 were reclaimed, and set anew at every 16th, as in the
+/// authors' prototype.
 ///
-/// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a queue
-/// of recently written addresses; here every page has its time in a table of 4 bytes. Times are in units of the
-/// logical pages over 65,536, so that 32 bits last 65,535 drive writes; a page that stays longer is
-/// taken to be younger by that much. A trimmed page is new when it is written again. Pages that spill into another class's
-/// block for want of an erased one count as that class's. Which blocks are reclaimed is the victim policy's
-/// matter; the paper uses greedy and cost-benefit.
+/// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a
+/// queue of recently written addresses; here every page has its time in a table of 4 bytes. Times are in
+/// units of the logical pages over 65,536, so that 32 bits last 65,535 drive writes; a page that stays longer
+/// is taken to be younger by that much. A trimmed page is new when it is written again. Pages that spill into
+/// another class's block for want of an erased one count as that class's. Which blocks are reclaimed is the
+/// victim policy's matter; the paper uses greedy and cost-benefit.
 pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,

@@ -87,12 +87,14 @@ impl PlacementKind for Config {
 /// Each host write enters its page into the next filter, in turn, that does not hold it yet; a page in many
 /// filters, and in young ones, is hot.
 ///
-/// At the end of each decay period the filter cleared longest ago is cleared, so that one forgets the page's writes
-/// bit by bit. A filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters
-/// 2, 1.5, 1 and 0.5. The page is hot when the filters that hold it, this write included, weigh `threshold` or more.
+/// At the end of each decay period the filter cleared longest ago is cleared, so that one forgets the page's
+/// writes bit by bit. A filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four
+/// filters 2, 1.5, 1 and 0.5. The page is hot when the filters that hold it, this write included, weigh
+/// `threshold` or more.
 ///
-/// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the drive. A Bloom filter
-/// cannot forget a single page, so a trimmed page stays hot until its entries are cleared.
+/// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the
+/// drive. A Bloom filter cannot forget a single page, so a trimmed page stays hot until its entries are
+/// cleared.
 pub struct Bloom {
     streams: ClassStreams,
     seed: u64,
@@ -107,7 +109,8 @@ pub struct Bloom {
     threshold: f64,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every bit given.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result depends on every
+/// bit given.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -8,6 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The single frontier has no settings.
+///
+/// Host and cleaned pages share a block only where it is reclaimed in place. With a free pool, cleaning writes
+/// several blocks in a row until the pool is full, so most blocks hold the one kind or the other all the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Single {}

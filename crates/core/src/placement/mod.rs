@@ -130,7 +130,8 @@ macro_rules! placement_table {
     ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty;)*) => {
         named_config! {
             /// Which placement a layer uses, with its settings: a name, or a table with the name as `kind`.
-            enum PlacementConfig, list PLACEMENTS, aliases PLACEMENT_ALIASES, of PlacementKind, called "placement", tag "kind";
+            enum PlacementConfig, list PLACEMENTS, aliases PLACEMENT_ALIASES,
+            of PlacementKind, called "placement", tag "kind";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 

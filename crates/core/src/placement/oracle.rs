@@ -41,8 +41,8 @@ impl PlacementKind for Config {
 
 /// Asks the workload's [`Temperature`].
 ///
-/// A page's class never changes, so there is nothing to forget when it is trimmed, and nothing to keep: no device
-/// can have this knowledge at any size of table, and the memory reported is 0.
+/// A page's class never changes, so there is nothing to forget when it is trimmed, and nothing to keep: no
+/// device can have this knowledge at any size of table, and the memory reported is 0.
 pub struct Oracle {
     streams: ClassStreams,
     temperature: Box<dyn Temperature>,

@@ -15,7 +15,7 @@ impl Temperature for EveryFifth {
         2
     }
     fn class_of(&self, page: Lpn) -> u8 {
-        u8::from(page.0 % 5 != 0)
+        u8::from(!page.0.is_multiple_of(5))
     }
 }
 
@@ -172,8 +172,8 @@ fn bloom_filters_weigh_recent_writes_more_and_forget() {
     assert_eq!(build(json!("bloom")).memory_bytes(), PAGES as usize);
 }
 
-/// Mean of the shares of hot and of cold host writes that go to their stream, over the last of three drive writes
-/// on top of a warm-up; 0.5 is chance.
+/// Mean of the shares of hot and of cold host writes that go to their stream, over the last of three drive
+/// writes on top of a warm-up; 0.5 is chance.
 fn separation(value: Value) -> f64 {
     let mut placement = build(value);
     let mut random = Seed(21).random();

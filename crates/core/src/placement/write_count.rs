@@ -72,9 +72,9 @@ impl PlacementKind for Config {
 
 /// Counts the host writes of each page; the hottest class has reached the highest threshold.
 ///
-/// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them a page; here each page has
-/// its own counter, so that no page is taken for another. Theirs, like the defaults, calls a page hot from a count of 4 on.
-/// A trimmed page starts again from 0.
+/// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them a page; here
+/// each page has its own counter, so that no page is taken for another. Theirs, like the defaults, calls a
+/// page hot from a count of 4 on. A trimmed page starts again from 0.
 pub struct WriteCount {
     streams: ClassStreams,
     thresholds: Vec<u8>,

@@ -205,7 +205,7 @@ fn store_config(
         }
         ReclaimKind::FreePool => {
             let low = *log.free_blocks_low.get_or_insert(u32::from(placement.streams()) + 1);
-            let high = *log.free_blocks_high.get_or_insert(low + 1);
+            let high = *log.free_blocks_high.get_or_insert(low);
             Reclaim::FreePool { low, high }
         }
     };
@@ -213,13 +213,9 @@ fn store_config(
         logical_pages: size.logical_pages,
         reclaim,
         copy_order: log.copy_order,
-        prefetch: prefetch_pays(size),
+        prefetch: None,
         seed: size.seed,
     })
-}
-
-fn prefetch_pays(size: &StoreSize) -> bool {
-    u64::from(size.blocks) * u64::from(size.pages_per_block) * 8 > 12 << 20
 }
 
 /// Builds a store around a policy of whatever type the table of policies hands over.

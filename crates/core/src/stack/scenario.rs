@@ -137,7 +137,8 @@ pub struct LogConfig {
     /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
-    /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` plus one unless given.
+    /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` unless given, and then goes victim by
+    /// victim, only until the host has room again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_blocks_high: Option<u32>,
     /// Which live pages fill up a block that has not room for all of a victim's.

@@ -1,24 +1,25 @@
 //! One bit a page, in RAM.
 
-use crate::units::BlockId;
+use crate::table::filled;
+use crate::units::{BlockId, Slot};
 
-/// A bit for every page, each block's bits beginning on a word of its own.
+/// A bit for every page, block after block without gaps: a page's bit is found from its slot alone.
 #[derive(Clone, Debug)]
 pub struct RamBitmap {
-    words_per_block: usize,
+    pages_per_block: usize,
     words: Vec<u64>,
+}
+
+/// The bits of a word from `from` on.
+fn upper(from: usize) -> u64 {
+    u64::MAX << (from % 64)
 }
 
 impl RamBitmap {
     /// All pages valid; a block's bits mean something only from the time it is opened.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
-        let words_per_block = pages_per_block.div_ceil(64) as usize;
-        RamBitmap { words_per_block, words: vec![u64::MAX; words_per_block * blocks as usize] }
-    }
-
-    #[inline(always)]
-    fn word(&self, block: BlockId, page: u32) -> usize {
-        block.index() * self.words_per_block + (page / 64) as usize
+        let words = (u64::from(blocks) * u64::from(pages_per_block)).div_ceil(64);
+        RamBitmap { pages_per_block: pages_per_block as usize, words: filled(words as usize, u64::MAX) }
     }
 
     /// Marks every page of `block` valid, as it opens.
@@ -27,49 +28,103 @@ impl RamBitmap {
     /// of a bit; whoever reads the bits of an open block stops at its write pointer.
     #[inline]
     pub fn set_block(&mut self, block: BlockId) {
-        let first = block.index() * self.words_per_block;
-        self.words[first..first + self.words_per_block].fill(u64::MAX);
+        let first = block.index() * self.pages_per_block;
+        let last = first + self.pages_per_block - 1;
+        let (head, tail) = (upper(first), !(upper(last) << 1));
+        match &mut self.words[first / 64..=last / 64] {
+            [only] => *only |= head & tail,
+            [begin, middle @ .., end] => {
+                *begin |= head;
+                middle.fill(u64::MAX);
+                *end |= tail;
+            }
+            [] => {}
+        }
     }
 
     /// Marks one page invalid.
     #[inline(always)]
-    pub fn clear(&mut self, block: BlockId, page: u32) {
-        let word = self.word(block, page);
-        self.words[word] &= !(1 << (page % 64));
+    pub fn clear(&mut self, slot: Slot) {
+        self.words[slot.0 as usize / 64] &= !(1 << (slot.0 % 64));
     }
 
     /// Whether the page is marked valid.
-    pub fn is_set(&self, block: BlockId, page: u32) -> bool {
-        self.words[self.word(block, page)] >> (page % 64) & 1 == 1
+    pub fn is_set(&self, slot: Slot) -> bool {
+        self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
     }
 
     /// Calls `visit` with the valid ones of the first `pages` pages of `block`, in order.
     #[inline(always)]
     pub fn for_each_valid(&self, block: BlockId, pages: u32, mut visit: impl FnMut(u32)) {
-        let first = block.index() * self.words_per_block;
-        let mut base = 0;
-        for &word in &self.words[first..first + self.words_per_block] {
-            let left = pages - base;
-            let mut bits = if left >= 64 { word } else { word & ((1 << left) - 1) };
+        let first = block.index() * self.pages_per_block;
+        let end = first + pages as usize;
+        let mut at = first;
+        while at < end {
+            let next = (at | 63) + 1;
+            let mut bits = self.words[at / 64] & upper(at);
+            if next > end {
+                bits &= !upper(end);
+            }
+            let base = (at & !63) as u32;
             while bits != 0 {
-                visit(base + bits.trailing_zeros());
+                visit((base + bits.trailing_zeros()).wrapping_sub(first as u32));
                 bits &= bits - 1;
             }
-            base += 64;
-            if base >= pages {
-                break;
-            }
+            at = next;
         }
     }
 
     /// Where the page's bit lives, for prefetching.
     #[inline(always)]
-    pub(crate) fn address(&self, block: BlockId, page: u32) -> *const u64 {
-        self.words.as_ptr().wrapping_add(self.word(block, page))
+    pub(crate) fn address(&self, slot: Slot) -> *const u64 {
+        self.words.as_ptr().wrapping_add(slot.0 as usize / 64)
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
         8 * self.words.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any block size, blocks sharing words or not: the bitmap behaves as a table of booleans.
+        #[test]
+        fn agrees_with_a_table_of_booleans(
+            pages_per_block in 1u32..=200,
+            steps in prop::collection::vec((0u32..5, prop::option::of(0u32..200)), 1..100),
+        ) {
+            let mut bitmap = RamBitmap::new(5, pages_per_block);
+            let mut model = vec![true; 5 * pages_per_block as usize];
+            for (block, page) in steps {
+                let first = block * pages_per_block;
+                match page {
+                    None => {
+                        bitmap.set_block(BlockId(block));
+                        model[first as usize..(first + pages_per_block) as usize].fill(true);
+                    }
+                    Some(page) => {
+                        let slot = first + page % pages_per_block;
+                        bitmap.clear(Slot(slot));
+                        model[slot as usize] = false;
+                    }
+                }
+            }
+            for (slot, &valid) in model.iter().enumerate() {
+                prop_assert_eq!(bitmap.is_set(Slot(slot as u32)), valid);
+            }
+            for (block, written) in (0..5).zip([0, 1, pages_per_block / 2, pages_per_block - 1, pages_per_block]) {
+                let first = block * pages_per_block;
+                let mut found = Vec::new();
+                bitmap.for_each_valid(BlockId(block), written, |page| found.push(page));
+                let wanted: Vec<u32> =
+                    (0..written).filter(|&page| model[(first + page) as usize]).collect();
+                prop_assert_eq!(found, wanted);
+            }
+        }
     }
 }

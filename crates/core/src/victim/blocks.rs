@@ -1,5 +1,6 @@
 //! The block table that policies look at and only the engine changes.
 
+use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 
 /// Added to the count of a block that is no candidate, so that it loses every comparison
@@ -39,7 +40,7 @@ impl Blocks {
             logical_pages,
             candidates: 0,
             now: 0,
-            counts: vec![NOT_CANDIDATE; blocks as usize],
+            counts: filled(blocks as usize, NOT_CANDIDATE),
             closed_at: vec![0; kept(needs.age)],
             erases: vec![0; kept(needs.erases)],
         }
@@ -96,6 +97,12 @@ impl Blocks {
     #[inline(always)]
     pub fn score(&self, block: BlockId) -> u32 {
         self.counts[block.index()]
+    }
+
+    /// Brings the block's score into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    pub fn prefetch_score(&self, block: BlockId) {
+        prefetch(self.counts.as_ptr().wrapping_add(block.index()));
     }
 
     /// The scores of all blocks.
@@ -185,11 +192,5 @@ impl Blocks {
         let count = &mut self.counts[block.index()];
         *count -= 1;
         *count
-    }
-
-    /// Where the block's count lives, for prefetching.
-    #[inline(always)]
-    pub(crate) fn count_address(&self, block: BlockId) -> *const u32 {
-        self.counts.as_ptr().wrapping_add(block.index())
     }
 }

@@ -16,8 +16,8 @@ pub struct Config {
     /// and costs `2u`.
     #[serde(default = "yes")]
     pub read_whole_block: bool,
-    /// Candidates drawn, with replacement, for each victim, 1 or more; all are looked at where it is left out, which
-    /// takes time in proportion to the blocks.
+    /// Candidates drawn, with replacement, for each victim, 1 or more; all are looked at where it is left
+    /// out, which takes time in proportion to the blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub sample: Option<u32>,

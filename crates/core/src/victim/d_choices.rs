@@ -34,7 +34,8 @@ impl Victim for Config {
         if self.choices == 0 {
             return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
         }
-        Ok(DChoices { choices: self.choices, random: size.seed.of("victim").random() })
+        let drawn = [Vec::new(), Vec::new()];
+        Ok(DChoices { choices: self.choices, random: size.seed.of("victim").random(), drawn, next: 0 })
     }
 }
 
@@ -42,29 +43,50 @@ impl Victim for Config {
 ///
 /// Drawing from *all* blocks is the paper's convention (eq. 3); the few that are open lose against
 /// any candidate, and when only such were drawn the draw is repeated.
+///
+/// The draws for two selections are made beforehand. Their order is that of the selections, so that nothing
+/// changes but the time there is to bring the scores into the cache and to foresee the next victim.
 pub struct DChoices {
     choices: u32,
     random: Random,
+    /// The draws for the next selection and the one after it; empty before the first.
+    drawn: [Vec<BlockId>; 2],
+    /// Which of them is for the next selection.
+    next: usize,
+}
+
+impl DChoices {
+    /// The first of `drawn` with the fewest valid pages, if there is a candidate among them.
+    #[inline]
+    fn fewest(drawn: &[BlockId], blocks: &Blocks) -> Option<BlockId> {
+        // The lowest of score and position at once: no branch that depends on a score, which nobody could foresee.
+        let key = |(at, &block): (usize, &BlockId)| u64::from(blocks.score(block)) << 32 | at as u64;
+        let lowest = drawn.iter().enumerate().map(key).fold(u64::MAX, u64::min);
+        Blocks::is_candidate_score((lowest >> 32) as u32).then(|| drawn[lowest as u32 as usize])
+    }
 }
 
 impl VictimPolicy for DChoices {
     #[inline]
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        let count = u64::from(blocks.len());
         loop {
-            let mut best = BlockId(0);
-            let mut best_score = u32::MAX;
-            for _ in 0..self.choices {
-                let block = BlockId(below(&mut self.random, count) as u32);
-                let score = blocks.score(block);
-                if score < best_score {
-                    (best, best_score) = (block, score);
-                }
+            let drawn = &mut self.drawn[self.next];
+            let fewest = Self::fewest(drawn, blocks);
+            drawn.resize(self.choices as usize, BlockId(0));
+            for block in drawn {
+                *block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                blocks.prefetch_score(*block);
             }
-            if Blocks::is_candidate_score(best_score) {
-                return best;
+            self.next ^= 1;
+            if let Some(block) = fewest {
+                return block;
             }
         }
+    }
+
+    #[inline]
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        Self::fewest(&self.drawn[self.next], blocks)
     }
 
     fn final_draw(&mut self) -> u64 {

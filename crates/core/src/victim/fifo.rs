@@ -41,6 +41,11 @@ impl VictimPolicy for Fifo {
         self.closed.pop_front().expect("select is only called while a block is closed")
     }
 
+    #[inline]
+    fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
+        self.closed.front().copied()
+    }
+
     fn memory_bytes(&self) -> usize {
         self.closed.capacity() * size_of::<BlockId>()
     }

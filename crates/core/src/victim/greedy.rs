@@ -132,6 +132,11 @@ impl VictimPolicy for Greedy {
         }
     }
 
+    #[inline]
+    fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
+        self.stacks.get(self.lowest)?.last().copied()
+    }
+
     fn memory_bytes(&self) -> usize {
         self.stacks.iter().map(|stack| stack.capacity() * size_of::<BlockId>()).sum()
     }

@@ -46,6 +46,14 @@ pub trait VictimPolicy: Send {
     /// The victim, a candidate; only called while there is one.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
+    /// The block that the coming `select` will probably name, so that the engine can bring its tables into the cache.
+    ///
+    /// A hint that must not change what any `select` names; most policies know it in passing.
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        let _ = blocks;
+        None
+    }
+
     /// A number drawn from the policy's generator; ends its use.
     fn final_draw(&mut self) -> u64 {
         0
@@ -69,6 +77,9 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         (**self).select(blocks)
+    }
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        (**self).upcoming(blocks)
     }
     fn final_draw(&mut self) -> u64 {
         (**self).final_draw()
@@ -99,8 +110,10 @@ pub trait VictimVisitor {
 macro_rules! victim_table {
     ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty, $dispatch:ident;)*) => {
         named_config! {
-            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as `policy`.
-            enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES, of Victim, called "victim policy", tag "policy";
+            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as
+            /// `policy`.
+            enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES,
+            of Victim, called "victim policy", tag "policy";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 

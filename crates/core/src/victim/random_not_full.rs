@@ -29,8 +29,9 @@ impl Victim for Config {
 
 /// Draws blocks until one holds fewer valid pages than a block has pages.
 ///
-/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, with `m_j` the share of blocks that hold `j`
-/// valid pages and `b` = [`Blocks::pages_per_block`]. Where every candidate is full of valid pages, any is taken.
+/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, with `m_j` the share of blocks that hold
+/// `j` valid pages and `b` = [`Blocks::pages_per_block`]. Where every candidate is full of valid pages, any
+/// is taken.
 pub struct RandomNotFull {
     random: Random,
 }

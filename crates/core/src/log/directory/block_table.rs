@@ -1,6 +1,8 @@
 //! The block of every logical page and no more.
 
-use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use super::Directory;
+use super::place::{PlaceEach, Writes, place_each};
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
@@ -22,35 +24,31 @@ pub struct BlockTable {
 impl BlockTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32) -> Self {
-        BlockTable { blocks: vec![NOWHERE; logical_pages as usize], mapped: 0 }
+        BlockTable { blocks: filled(logical_pages as usize, NOWHERE), mapped: 0 }
+    }
+}
+
+impl PlaceEach for BlockTable {
+    type At = BlockId;
+
+    #[inline(always)]
+    fn prefetch_entry(&self, page: Lpn) {
+        prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
     }
 
     #[inline(always)]
-    fn place_run<const PREFETCH: bool>(
-        &mut self,
-        block: BlockId,
-        run: &[Lpn],
-        ahead: &[Lpn],
-        blocks: &mut Blocks,
-        mut died: impl FnMut(BlockId, u32, &Blocks),
-    ) {
-        for (at, &page) in run.iter().enumerate() {
-            if PREFETCH {
-                if let Some(page) = ahead.get(at + MAP_DISTANCE) {
-                    prefetch(self.blocks.as_ptr().wrapping_add(page.index()));
-                }
-                if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
-                    prefetch(blocks.count_address(self.blocks[page.index()]));
-                }
-            }
-            let old = std::mem::replace(&mut self.blocks[page.index()], block);
-            if old == NOWHERE {
-                self.mapped += 1;
-                continue;
-            }
-            let score = blocks.invalidate(old);
-            died(old, score, blocks);
+    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+        blocks.prefetch_score(self.blocks[page.index()]);
+    }
+
+    #[inline(always)]
+    fn place_one(&mut self, page: Lpn, at: BlockId) -> Option<BlockId> {
+        let old = std::mem::replace(&mut self.blocks[page.index()], at);
+        if old == NOWHERE {
+            self.mapped += 1;
+            return None;
         }
+        Some(old)
     }
 }
 
@@ -65,16 +63,11 @@ impl Directory for BlockTable {
         &mut self,
         block: BlockId,
         _page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
-        if ahead.is_empty() {
-            self.place_run::<false>(block, run, ahead, blocks, died);
-        } else {
-            self.place_run::<true>(block, run, ahead, blocks, died);
-        }
+        place_each(self, writes, |_| block, blocks, died);
     }
 
     fn relocate(&mut self, _block: BlockId, _page: u32, _run: &[Lpn]) {
@@ -98,7 +91,13 @@ impl Directory for BlockTable {
         None
     }
 
-    fn gather(&self, _block: BlockId, _written: u32, _live: &mut LivePages) {
+    fn prefetch_block(&self, _block: BlockId) {}
+
+    fn gather(&self, _block: BlockId, _written: u32, _owners: &mut [Lpn]) {
+        unreachable!("a directory without page identities cannot list a block's pages");
+    }
+
+    fn list_valid(&self, _block: BlockId, _written: u32, _pages: &mut Vec<u32>) {
         unreachable!("a directory without page identities cannot list a block's pages");
     }
 

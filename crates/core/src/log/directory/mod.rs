@@ -2,28 +2,14 @@
 
 mod block_table;
 mod page_table;
+mod place;
 
 pub use block_table::BlockTable;
 pub use page_table::PageTable;
+pub use place::Writes;
 
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
-
-/// The pages of a victim that have to survive its erase.
-#[derive(Debug, Default)]
-pub struct LivePages {
-    /// Their owners, in the order in which they were written.
-    pub owners: Vec<Lpn>,
-    /// Their page indices in the victim.
-    pub pages: Vec<u32>,
-}
-
-impl LivePages {
-    pub(super) fn clear(&mut self) {
-        self.owners.clear();
-        self.pages.clear();
-    }
-}
 
 /// The store's tables from logical pages to places and back.
 pub trait Directory: Send {
@@ -37,17 +23,14 @@ pub trait Directory: Send {
     /// All pages of `block` are about to be written.
     fn open(&mut self, block: BlockId);
 
-    /// The pages of `run` are now stored in `block` from `page` on.
+    /// The pages of the run are now stored in `block` from `page` on.
     ///
     /// Their former places die: each is counted in `blocks` and then reported to `died` as block and new score.
-    /// `ahead` starts with `run` and goes on with the writes that will follow, a hint of what to bring into the
-    /// cache that never changes a result; empty where prefetching does not pay.
     fn place(
         &mut self,
         block: BlockId,
         page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     );
@@ -64,8 +47,15 @@ pub trait Directory: Send {
     /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
-    /// Appends the valid ones of the first `written` pages of `block` to `live`, in the order in which they were written.
-    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages);
+    /// Brings what [`Directory::gather`] reads of `block` into the cache. A hint: no effect on any result.
+    fn prefetch_block(&self, block: BlockId);
+
+    /// Writes the owners of the valid ones of the first `written` pages of `block` to the beginning of `owners`, in
+    /// the order in which the pages were written; `owners` has room for `written`.
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]);
+
+    /// Sets `pages` to the indices of the pages that [`Directory::gather`] names.
+    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>);
 
     /// Logical pages stored somewhere.
     fn mapped_pages(&self) -> u32;
@@ -76,24 +66,6 @@ pub trait Directory: Send {
     /// Recounts the valid pages of every block and compares; `written(block)` is its write pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
 }
-
-/// Brings the line at `address` into the cache for writing; any address is allowed.
-#[inline(always)]
-pub(crate) fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
-/// Writes looked ahead to bring in the line of the map.
-const MAP_DISTANCE: usize = 64;
-/// Writes looked ahead to read the map and bring in what its entry points to.
-const PLACE_DISTANCE: usize = 32;
 
 /// Compares each block's recounted valid pages with the block table.
 ///

@@ -1,9 +1,14 @@
 //! A place for every logical page and an owner for every physical one.
 
-use super::{Directory, LivePages, MAP_DISTANCE, PLACE_DISTANCE, prefetch};
+use super::Directory;
+use super::place::{PlaceEach, Writes, place_each};
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
+
+/// Owners in a cache line.
+const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
 /// Logical to physical, physical to logical, and a bit a page.
 ///
@@ -20,8 +25,8 @@ impl PageTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
         PageTable {
-            slots: vec![Slot::NONE; logical_pages as usize],
-            owners: vec![Lpn(0); blocks as usize * pages_per_block as usize],
+            slots: filled(logical_pages as usize, Slot::NONE),
+            owners: filled(blocks as usize * pages_per_block as usize, Lpn(0)),
             validity: RamBitmap::new(blocks, pages_per_block),
             divider: Divider::new(pages_per_block),
             mapped: 0,
@@ -40,43 +45,38 @@ impl PageTable {
     }
 
     #[inline(always)]
-    fn prefetch(&self, ahead: &[Lpn], at: usize, blocks: &Blocks) {
-        if let Some(page) = ahead.get(at + MAP_DISTANCE) {
-            prefetch(self.slots.as_ptr().wrapping_add(page.index()));
-        }
-        if let Some(page) = ahead.get(at + PLACE_DISTANCE) {
-            let slot = self.slots[page.index()];
-            if slot != Slot::NONE {
-                let (block, page) = self.split(slot);
-                prefetch(self.validity.address(block, page));
-                prefetch(blocks.count_address(block));
-            }
+    fn block_of_slot(&self, slot: Slot) -> BlockId {
+        BlockId(self.divider.quotient(slot.0))
+    }
+}
+
+impl PlaceEach for PageTable {
+    type At = Slot;
+
+    #[inline(always)]
+    fn prefetch_entry(&self, page: Lpn) {
+        prefetch(self.slots.as_ptr().wrapping_add(page.index()));
+    }
+
+    #[inline(always)]
+    fn prefetch_place(&self, page: Lpn, blocks: &Blocks) {
+        let slot = self.slots[page.index()];
+        if slot != Slot::NONE {
+            prefetch(self.validity.address(slot));
+            blocks.prefetch_score(self.block_of_slot(slot));
         }
     }
 
     #[inline(always)]
-    fn place_run<const PREFETCH: bool>(
-        &mut self,
-        first: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
-        blocks: &mut Blocks,
-        mut died: impl FnMut(BlockId, u32, &Blocks),
-    ) {
-        for (at, &page) in run.iter().enumerate() {
-            if PREFETCH {
-                self.prefetch(ahead, at, blocks);
-            }
-            let old = std::mem::replace(&mut self.slots[page.index()], Slot(first + at as u32));
-            if old == Slot::NONE {
-                self.mapped += 1;
-                continue;
-            }
-            let (block, page) = self.split(old);
-            self.validity.clear(block, page);
-            let score = blocks.invalidate(block);
-            died(block, score, blocks);
+    fn place_one(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
+        self.owners[at.0 as usize] = page;
+        let old = std::mem::replace(&mut self.slots[page.index()], at);
+        if old == Slot::NONE {
+            self.mapped += 1;
+            return None;
         }
+        self.validity.clear(old);
+        Some(self.block_of_slot(old))
     }
 }
 
@@ -94,26 +94,22 @@ impl Directory for PageTable {
         &mut self,
         block: BlockId,
         page: u32,
-        run: &[Lpn],
-        ahead: &[Lpn],
+        writes: Writes<'_>,
         blocks: &mut Blocks,
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
-        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
-        if ahead.is_empty() {
-            self.place_run::<false>(first, run, ahead, blocks, died);
-        } else {
-            self.place_run::<true>(first, run, ahead, blocks, died);
-        }
+        place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
     }
 
     #[inline]
     fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]) {
         let first = self.first_slot(block) + page;
-        self.owners[first as usize..first as usize + run.len()].copy_from_slice(run);
-        for (slot, &page) in (first..).zip(run) {
-            self.slots[page.index()] = Slot(slot);
+        let owners = &mut self.owners[first as usize..first as usize + run.len()];
+        let slots = &mut self.slots[..];
+        for (at, (owner, &page)) in owners.iter_mut().zip(run).enumerate() {
+            *owner = page;
+            slots[page.index()] = Slot(first + at as u32);
         }
     }
 
@@ -121,15 +117,14 @@ impl Directory for PageTable {
         let old = std::mem::replace(&mut self.slots[page.index()], Slot::NONE);
         (old != Slot::NONE).then(|| {
             self.mapped -= 1;
-            let (block, page) = self.split(old);
-            self.validity.clear(block, page);
-            block
+            self.validity.clear(old);
+            self.block_of_slot(old)
         })
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
         let slot = self.slots[page.index()];
-        (slot != Slot::NONE).then(|| self.split(slot).0)
+        (slot != Slot::NONE).then(|| self.block_of_slot(slot))
     }
 
     fn page_in_block(&self, page: Lpn) -> Option<u32> {
@@ -138,15 +133,32 @@ impl Directory for PageTable {
     }
 
     #[inline]
-    fn gather(&self, block: BlockId, written: u32, live: &mut LivePages) {
+    fn prefetch_block(&self, block: BlockId) {
+        let first = self.first_slot(block);
+        prefetch(self.validity.address(Slot(first)));
+        let first = self.owners.as_ptr().wrapping_add(first as usize);
+        for page in (0..self.divider.divisor() as usize).step_by(OWNERS_PER_LINE) {
+            prefetch(first.wrapping_add(page));
+        }
+    }
+
+    #[inline]
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]) {
         let first = self.first_slot(block) as usize;
-        let owners = &self.owners[first..first + written as usize];
+        let all = &self.owners[first..first + written as usize];
+        let mut found = 0;
         self.validity.for_each_valid(block, written, |page| {
-            let owner = owners[page as usize];
+            let owner = all[page as usize];
+            // Where the page goes is written to the map as soon as all are gathered.
             prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
-            live.owners.push(owner);
-            live.pages.push(page);
+            owners[found] = owner;
+            found += 1;
         });
+    }
+
+    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
+        pages.clear();
+        self.validity.for_each_valid(block, written, |page| pages.push(page));
     }
 
     fn mapped_pages(&self) -> u32 {
@@ -167,7 +179,7 @@ impl Directory for PageTable {
             if in_block >= written(block) {
                 return Err(format!("page {page} is mapped to {slot:?}, which is not written"));
             }
-            if self.owners[slot.0 as usize].index() != page || !self.validity.is_set(block, in_block) {
+            if self.owners[slot.0 as usize].index() != page || !self.validity.is_set(slot) {
                 return Err(format!("page {page} is mapped to {slot:?}, which is invalid or another page's"));
             }
         }
