@@ -144,6 +144,20 @@ impl Pages<'_> {
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
+
+    /// Refuses pages beyond the `programmed` ones of `block`; `None` if there is no such block.
+    pub fn check_programmed(self, block: BlockId, programmed: Option<u32>) -> Result<(), MediumError> {
+        let last = match self {
+            Pages::Listed(pages) => pages.iter().max().copied(),
+            Pages::Counted(count) => count.checked_sub(1),
+        };
+        let end = last.map_or(0, |last| last.saturating_add(1));
+        let programmed = programmed.ok_or(MediumError::OutsideGeometry { block: block.0, page: 0, end })?;
+        match last {
+            Some(page) if page >= programmed => Err(MediumError::NotProgrammed { block: block.0, page }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Consecutive pages to be programmed into one block.
@@ -192,6 +206,12 @@ pub trait Medium: Send {
         cause: Cause,
         out: &mut Vec<Self::Payload>,
     ) -> Result<(), MediumError>;
+
+    /// The block will soon be read and erased: a chance to bring what the medium keeps of it into the cache.
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        let _ = block;
+    }
 
     /// Makes everything programmed so far survive a power cut.
     fn flush(&mut self) -> Result<(), MediumError>;

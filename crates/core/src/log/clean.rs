@@ -62,8 +62,9 @@ impl<P: Copy> Staged<P> {
 }
 
 /// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning
-/// is given up. A policy that draws at random may well meet many, a deterministic one none.
-const FRUITLESS_ROUNDS: u64 = 8;
+/// is given up. A deterministic policy meets none or goes round once. One that draws at random finds the only block
+/// among `n` that has a dead page in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+const FRUITLESS_ROUNDS: u64 = 64;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
@@ -103,6 +104,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let enough = high.max(low + 1) as usize;
         while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
             let victim = self.take_victim(&mut fruitless)?;
+            if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
+                // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
+                // is, so that its pages can still be read.
+                self.blocks.close(victim);
+                self.victim.closed(victim, &self.blocks);
+                return Err(self.end_of_life());
+            }
             self.stage(victim)?;
             self.redistribute()?;
             if self.erase(victim)? {
@@ -112,15 +120,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
+    /// Pages that the open blocks still take.
+    fn open_room(&self) -> u32 {
+        let room = |frontier: &Frontier| self.below.medium.pages_per_block() - frontier.page;
+        self.frontiers.iter().flatten().map(room).sum()
+    }
+
     /// The next victim, no candidate any more.
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
             return Err(LayerError::NoSpace);
         }
         let victim = self.victim.select(&self.blocks);
-        if let Some(next) = self.victim.upcoming(&self.blocks) {
-            self.directory.prefetch_block(next);
-        }
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
         *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
@@ -130,6 +141,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             self.staged.from = Some(stream);
         }
         Ok(victim)
+    }
+
+    /// Brings the tables of the next victim into the cache, if the policy can foresee it.
+    #[inline(always)]
+    fn foresee(&self) {
+        if let Some(victim) = self.victim.upcoming(&self.blocks) {
+            self.directory.prefetch_block(victim);
+            self.below.medium.prefetch_block(victim);
+        }
     }
 
     /// Reads the live pages of `victim` into RAM, behind any that are there already.
@@ -147,6 +167,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         };
         self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
         self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
+        self.foresee();
         Ok(())
     }
 
@@ -243,16 +265,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.blocks.erased(block);
                 Ok(true)
             }
-            Err(MediumError::WornOut { .. }) => {
+            // Without page identities the block's pages could not be told to live elsewhere now.
+            Err(MediumError::WornOut { .. }) if D::PAGE_EXACT => {
                 self.blocks.erased(block);
                 self.usable_blocks -= 1;
-                let needed_blocks = self.needed_blocks();
-                if self.usable_blocks < needed_blocks {
-                    return Err(LayerError::EndOfLife { usable_blocks: self.usable_blocks, needed_blocks });
-                }
-                Ok(false)
+                if self.usable_blocks < self.needed_blocks() { Err(self.end_of_life()) } else { Ok(false) }
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The error that ends a store's life. Where the erased blocks ran out before the usable ones fell below what
+    /// cleaning needs, one block more is what it would have taken.
+    fn end_of_life(&self) -> LayerError {
+        let usable_blocks = self.usable_blocks;
+        LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
     }
 }

@@ -65,7 +65,7 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
-        let end = page + run.data.len() as u32;
+        let end = page.saturating_add(run.data.len() as u32);
         if block.0 >= self.segments || end > self.segment_pages {
             return Err(MediumError::OutsideGeometry { block: block.0, page, end });
         }
@@ -79,6 +79,9 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+        if block.0 >= self.segments {
+            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        }
         self.erases[block.index()] += 1;
         self.next_page[block.index()] = 0;
         if !self.trim {
@@ -95,6 +98,7 @@ impl<P: Payload> Medium for Segments<P> {
         _cause: Cause,
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
+        pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
         match pages {
             Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
             // Which pages is of no interest to the one who asks, so any will do below.

@@ -7,7 +7,7 @@ mod spare;
 use crate::counters::Cause;
 use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
-use crate::table::filled;
+use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 pub use geometry::{Geometry, GeometryError};
 pub use presets::{PRESETS, Preset};
@@ -123,18 +123,10 @@ impl<P: Payload> Nand<P> {
     }
 
     fn check_readable(&self, block: BlockId, pages: Pages<'_>) -> Result<(), MediumError> {
-        let programmed = match self.next_page(block) {
-            Some(programmed) => programmed,
-            None => return Err(MediumError::BadBlock { block: block.0 }),
-        };
-        let highest = match pages {
-            Pages::Listed(list) => list.iter().max().map_or(0, |&page| page + 1),
-            Pages::Counted(count) => count,
-        };
-        if highest > programmed {
-            return Err(MediumError::NotProgrammed { block: block.0, page: highest - 1 });
+        match self.blocks.get(block.index()).map(|block| block.next_page) {
+            Some(BAD) => Err(MediumError::BadBlock { block: block.0 }),
+            programmed => pages.check_programmed(block, programmed),
         }
-        Ok(())
     }
 }
 
@@ -155,7 +147,9 @@ impl<P: Payload> Medium for Nand<P> {
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
         let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
-        if !in_order || pages > self.geometry.pages_per_block - page {
+        // No room at all: the page number is the mark of a bad block.
+        let room = self.geometry.pages_per_block.checked_sub(page);
+        if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));
         }
         if let Some(spare) = &mut self.spare {
@@ -212,6 +206,11 @@ impl<P: Payload> Medium for Nand<P> {
             _ => out.resize(out.len() + pages.len() as usize, P::default()),
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        prefetch(self.blocks.as_ptr().wrapping_add(block.index()));
     }
 
     fn flush(&mut self) -> Result<(), MediumError> {

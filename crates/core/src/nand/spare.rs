@@ -34,7 +34,8 @@ impl SpareArea {
         page: u32,
         run: &Run<'_, P>,
     ) -> Result<(), MediumError> {
-        let owners = run.owners.ok_or(MediumError::OwnersMissing { block: block.0 })?;
+        let every = |owners: &&[Lpn]| owners.len() == run.data.len();
+        let owners = run.owners.filter(every).ok_or(MediumError::OwnersMissing { block: block.0 })?;
         let spares = &mut self.blocks[block.index()];
         debug_assert_eq!(spares.len(), page as usize);
         spares.reserve_exact(self.pages_per_block - spares.len());

@@ -15,7 +15,7 @@ impl Temperature for EveryFifth {
         2
     }
     fn class_of(&self, page: Lpn) -> u8 {
-        u8::from(page.0 % 5 != 0)
+        u8::from(!page.0.is_multiple_of(5))
     }
 }
 

@@ -1,7 +1,11 @@
 //! From a scenario to a stack, a run and its result.
 
+mod axis;
 mod build;
 mod device;
+mod draft;
+mod journal;
+mod key;
 mod report;
 mod result;
 mod run;
@@ -9,9 +13,14 @@ pub mod scenario;
 mod size;
 mod source;
 pub mod steady;
+mod summary;
+mod sweep;
+mod toml_value;
 
+pub use axis::Axis;
 pub use build::{Stack, build};
 pub use device::ResolvedDevice;
+pub use draft::{Draft, DraftError, parse_value};
 pub use result::{
     Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
     Window, WornOut,
@@ -20,3 +29,5 @@ pub use run::{Observer, Progress, RunError, resolve, run};
 pub use scenario::Scenario;
 pub use size::ByteSize;
 pub use source::SourceError;
+pub use summary::{Row, rows, summary};
+pub use sweep::{Point, PointResult, Sweep, SweepError, SweepObserver, SweepOptions};

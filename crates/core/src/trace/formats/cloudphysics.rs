@@ -65,7 +65,7 @@ impl Encode for CloudPhysics {
 
     fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         without_volume(request)?;
-        if request.offset_bytes % SECTOR_BYTES != 0 {
+        if !request.offset_bytes.is_multiple_of(SECTOR_BYTES) {
             return Err(format!("offset {} is no multiple of 512 bytes", request.offset_bytes).into());
         }
         let code = match request.op {

@@ -53,7 +53,7 @@ impl Fiu {
 
     fn digests(&self, text: &[u8], length_bytes: u64, digests: &mut Vec<Digest>) -> Result<(), Bad> {
         let expected = length_bytes.div_ceil(u64::from(self.digest_bytes));
-        if text.len() % DIGEST_DIGITS != 0 || (text.len() / DIGEST_DIGITS) as u64 != expected {
+        if !text.len().is_multiple_of(DIGEST_DIGITS) || (text.len() / DIGEST_DIGITS) as u64 != expected {
             return Err(Bad::new(
                 "md5",
                 text,

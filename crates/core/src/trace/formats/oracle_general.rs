@@ -79,7 +79,7 @@ impl Encode for OracleGeneral {
         }
         let time = u32::try_from(request.time_ns / SECOND_NS).map_err(|_| "the time is beyond 2^32 s")?;
         let size = u32::try_from(request.length_bytes).map_err(|_| "the format ends at 2^32 - 1 bytes")?;
-        if request.offset_bytes % self.page_bytes != 0 {
+        if !request.offset_bytes.is_multiple_of(self.page_bytes) {
             let (offset, page) = (request.offset_bytes, self.page_bytes);
             return Err(format!("offset {offset} is no multiple of page_bytes, {page}").into());
         }

@@ -1,0 +1,116 @@
+//! `wearwell list`.
+
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::grid;
+use clap::ValueEnum;
+use serde::Serialize;
+use wearwell_core::config::Entry;
+use wearwell_core::nand::PRESETS;
+use wearwell_core::placement::PLACEMENTS;
+use wearwell_core::trace::FORMATS;
+use wearwell_core::victim::VICTIMS;
+use wearwell_core::workload::WORKLOADS;
+
+/// Lists policies, placements, workloads, trace formats and device presets
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
+pub struct Args {
+    /// What to list
+    #[arg(value_enum, default_value_t = Kind::All)]
+    kind: Kind,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Which block is cleaned next: `ftl.victim`
+    Victims,
+    /// Which stream a page goes to: `ftl.placement`
+    Placements,
+    /// Synthetic workloads: `workload.kind`
+    Workloads,
+    /// Trace formats: `trace.format`
+    Formats,
+    /// Device presets: `device.preset`
+    Presets,
+    /// All of them
+    All,
+}
+
+/// A table for people or JSON for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// To be read by people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// A line of the list.
+#[derive(Serialize)]
+struct Listed {
+    kind: &'static str,
+    name: &'static str,
+    help: &'static str,
+    source: &'static str,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let kinds: Vec<Kind> = match args.kind {
+        Kind::All => vec![Kind::Victims, Kind::Placements, Kind::Workloads, Kind::Formats, Kind::Presets],
+        one => vec![one],
+    };
+    match args.format {
+        ListFormat::Table => print(&kinds.into_iter().map(table).collect::<Vec<_>>().join("\n")),
+        ListFormat::Json => {
+            let listed: Vec<Listed> = kinds.into_iter().flat_map(listed).collect();
+            print(&(serde_json::to_string_pretty(&listed).expect("plain data") + "\n"))
+        }
+    }
+}
+
+fn table(kind: Kind) -> String {
+    let title = kind.to_possible_value().expect("no kind is hidden");
+    let rows =
+        listed(kind).into_iter().map(|line| [line.name, line.help, line.source].map(str::to_owned).to_vec());
+    let title =
+        format!("{}: {}", title.get_name(), title.get_help().map(ToString::to_string).unwrap_or_default());
+    format!("{title}\n{}\n", grid(&["name", "what it does", "source"], rows.collect(), &[]))
+}
+
+fn listed(kind: Kind) -> Vec<Listed> {
+    let entries = |kind, entries: Vec<&Entry>| -> Vec<Listed> {
+        entries
+            .into_iter()
+            .map(|entry| Listed { kind, name: entry.name, help: entry.help, source: entry.source })
+            .collect()
+    };
+    match kind {
+        Kind::Victims => entries("victim", VICTIMS.iter().collect()),
+        Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
+        Kind::Workloads => WORKLOADS
+            .iter()
+            .map(|entry| Listed {
+                kind: "workload",
+                name: entry.name,
+                help: entry.help,
+                source: entry.source,
+            })
+            .collect(),
+        Kind::Formats => FORMATS
+            .iter()
+            .map(|format| Listed {
+                kind: "format",
+                name: format.name,
+                help: format.help,
+                source: format.source,
+            })
+            .collect(),
+        Kind::Presets => entries("preset", PRESETS.iter().map(|preset| &preset.entry).collect()),
+        Kind::All => Vec::new(),
+    }
+}

@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub mod list;
+pub mod run;
+pub mod scenario;
+pub mod shell;
+pub mod sweep;
+pub mod trace;

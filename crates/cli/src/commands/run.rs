@@ -1,0 +1,107 @@
+//! `wearwell run`.
+
+use crate::exit::Failure;
+use crate::output::{FileKind, OutputFile, print};
+use crate::progress::{ProgressArgs, RunProgress};
+use crate::report::{csv_rows, json, parquet, table, windows};
+use crate::scenario_args::ScenarioArgs;
+use clap::ValueEnum;
+use std::path::PathBuf;
+use wearwell_core::stack::{self, Progress, RunResult, summary};
+
+/// Runs a scenario and reports what it does to the flash
+///
+/// Fills the drive, warms up until write amplification is steady, measures, and prints the result. Equal scenarios and
+/// seeds give equal results, bit for bit; only the `performance` of a result differs from run to run.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    /// Also write the result to a file, by its ending: .json (everything), .csv (one row) or .parquet (the time
+    /// series, with everything else as metadata)
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Also write the time series to a file: .csv, .json or .parquet
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    timeseries: Option<PathBuf>,
+    /// End with exit code 3 if the result is not steady or would mean nothing
+    #[arg(long, help_heading = "Output")]
+    strict: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// To be read by people
+    Table,
+    /// Everything, for programs
+    Json,
+    /// One row of figures
+    Csv,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell run
+  wearwell run scenarios/demo.toml --output demo.json
+  wearwell run demo.json                                repeat that result, bit for bit
+  wearwell run --victim cost_benefit --placement double --seed 7
+  wearwell run my.toml --set ftl.victim.choices=4 --set measure.drive_writes=10.0
+  wearwell run my.toml --trace my-trace.csv.gz --trace-format msr --set trace.address=wrap
+  wearwell run my.toml --format json | jq .write_amplification
+  wearwell run my.toml --timeseries windows.csv --strict";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let draft = args.scenario.draft()?;
+    let scenario = draft.scenario()?;
+    let output = args.output.as_deref().map(OutputFile::new).transpose()?;
+    let timeseries = args.timeseries.as_deref().map(OutputFile::new).transpose()?;
+    let display = RunProgress::new(args.progress);
+    let outcome = stack::run(&scenario, &mut |progress: &Progress| display.show(progress));
+    display.clear();
+    let result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
+    if let Some(file) = &output {
+        write_result(file, &result)?;
+    }
+    if let Some(file) = &timeseries {
+        windows::write(file, &result)?;
+    }
+    print(&printed(args.format, &result)?)?;
+    if args.strict { strict(&result) } else { Ok(()) }
+}
+
+fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Table => table::result(result),
+        Format::Json => json(result),
+        Format::Csv => csv_rows(&[summary(result)])?,
+    })
+}
+
+fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),
+        FileKind::Csv => {
+            let text = csv_rows(&[summary(result)])?;
+            file.write(|out| out.write_all(text.as_bytes()))
+        }
+        FileKind::Parquet => {
+            file.write(|out| parquet::write(out, &windows::columns(result), &windows::metadata(result)))
+        }
+    }
+}
+
+fn strict(result: &RunResult) -> Result<(), Failure> {
+    let meaningful = result.write_amplification.is_some() || result.worn_out.is_some();
+    if meaningful && (result.course.steady || result.worn_out.is_some()) {
+        return Ok(());
+    }
+    Err(Failure::NotMeaningful(format!("--strict: {}", result.warnings.join("; "))))
+}

@@ -1,0 +1,54 @@
+//! `wearwell scenario`: schema, check, new.
+
+use crate::exit::Failure;
+use crate::output::print;
+use crate::scenario_args::{CANONICAL, ScenarioArgs};
+use wearwell_core::stack::{self, Scenario};
+
+/// Starts, checks and describes scenarios
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Prints a commented scenario to start from
+    #[command(after_help = "Example:\n  wearwell scenario new > my.toml")]
+    New,
+    /// Checks a scenario without running it, and prints it with every default filled in
+    #[command(
+        after_help = "Examples:\n  wearwell scenario check my.toml\n  wearwell scenario check my.toml --set device.load=0.9"
+    )]
+    Check(ScenarioArgs),
+    /// Prints the JSON Schema of scenarios, with which editors complete and check them
+    #[command(after_help = "\
+Example:
+  wearwell scenario schema > scenario.schema.json
+and `#:schema ./scenario.schema.json` as the first line of the scenario.")]
+    Schema,
+}
+
+/// Runs the command.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::New => print(&without_schema_line(CANONICAL)),
+        Command::Check(args) => check(args),
+        Command::Schema => print(&schema()),
+    }
+}
+
+/// The schema of scenarios as it stands in docs/scenario.schema.json.
+fn schema() -> String {
+    let schema = schemars::schema_for!(Scenario);
+    serde_json::to_string_pretty(&schema).expect("a schema is plain data") + "\n"
+}
+
+/// The schema's path holds within the repository only.
+fn without_schema_line(scenario: &str) -> String {
+    let lines = scenario.lines().filter(|line| !line.starts_with("#:schema"));
+    lines.map(|line| format!("{line}\n")).collect::<String>().trim_start().to_owned()
+}
+
+fn check(args: &ScenarioArgs) -> Result<(), Failure> {
+    let draft = args.draft()?;
+    let resolved = stack::resolve(&draft.scenario()?).map_err(|error| Failure::of_run(error, &draft))?;
+    let text = toml::to_string(&resolved)
+        .map_err(|error| Failure::run(format!("cannot print the scenario: {error}")))?;
+    print(&text)
+}

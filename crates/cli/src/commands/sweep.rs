@@ -1,0 +1,178 @@
+//! `wearwell sweep`.
+
+use super::run::Format;
+use crate::exit::Failure;
+use crate::output::{FileKind, OutputFile, print};
+use crate::progress::{ProgressArgs, SweepProgress};
+use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
+use crate::scenario_args::ScenarioArgs;
+use std::path::{Path, PathBuf};
+use wearwell_core::stack::{Axis, PointResult, Row, RunError, Sweep, SweepError, SweepOptions, rows};
+
+/// Runs a scenario over a grid of settings, on all cores
+///
+/// Every combination of the values is one run. Results do not depend on the number of threads. With --output, finished
+/// runs are kept in a file beside it, and the same command goes on where an interrupted one stopped.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// A key and its values: a list, a range with step, or evenly or logarithmically spaced numbers
+    ///
+    /// key=v1,v2,... or key=first:last:step (both included) or key=lin(first,last,count) or
+    /// key=log(first,last,count). Values are TOML or bare words. Given several times, all combinations run.
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    vary: Vec<String>,
+    /// Runs of each combination with different seeds; the table then shows means with their 95 % interval
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    replicas: u32,
+    /// Runs at a time; as many as there are cores unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    /// Also write the table to a file (.csv, .json or .parquet), or to a directory, which then also keeps every full
+    /// result in runs.jsonl
+    #[arg(long, short, value_name = "FILE|DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Keep the time series of every run in runs.jsonl
+    #[arg(long, help_heading = "Output", requires = "output")]
+    windows: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell sweep --vary ftl.victim=greedy,fifo,random --vary device.spare_factor=0.05:0.3:0.05
+  wearwell sweep my.toml --vary 'ftl.victim.choices=log(1,1000,4)' --replicas 5 --output choices.csv
+  wearwell sweep my.toml --vary 'ftl.victim={policy=\"d_choices\",choices=4},greedy' --output results/
+
+An interrupted sweep (Ctrl-C, power cut) goes on where it stopped when the same command is given again. Beside
+--output FILE the finished runs stand in FILE.runs.jsonl until the sweep is complete.";
+
+/// Where a sweep keeps its results.
+struct Places {
+    journal: Option<PathBuf>,
+    tables: Vec<OutputFile>,
+    /// Whether the journal goes once the tables are there.
+    transient: bool,
+}
+
+impl Places {
+    fn new(output: Option<&Path>) -> Result<Places, Failure> {
+        let Some(path) = output else {
+            return Ok(Places { journal: None, tables: Vec::new(), transient: false });
+        };
+        let names_file =
+            path.extension().is_some_and(|end| end == "csv" || end == "json" || end == "parquet");
+        if names_file && !path.is_dir() {
+            let mut journal = path.as_os_str().to_owned();
+            journal.push(".runs.jsonl");
+            let tables = vec![OutputFile::new(path)?];
+            return Ok(Places { journal: Some(journal.into()), tables, transient: true });
+        }
+        std::fs::create_dir_all(path)
+            .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+        let table = |name: &str| OutputFile::new(&path.join(name));
+        let tables = vec![table("table.csv")?, table("table.parquet")?];
+        Ok(Places { journal: Some(path.join("runs.jsonl")), tables, transient: false })
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let draft = args.scenario.draft()?;
+    let axes: Vec<Axis> =
+        args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
+    let places = Places::new(args.output.as_deref())?;
+    let options = SweepOptions {
+        journal: places.journal.as_deref(),
+        threads: args.threads.map(usize::from),
+        keep_windows: args.windows,
+    };
+    let display = SweepProgress::new(args.progress, sweep.points().len());
+    let outcome = sweep.run(&options, &display);
+    display.clear();
+    let (results, failures) = sort_out(&sweep, outcome.map_err(sweep_failure)?);
+    let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
+    let table: Vec<Row> = rows(&results).into_iter().map(|row| settings_first(row, &keys)).collect();
+    for file in &places.tables {
+        write_table(file, &table)?;
+    }
+    print(&match args.format {
+        Format::Table => row_table(&table, &keys),
+        Format::Json => rows_as_json(&table),
+        Format::Csv => csv_rows(&table)?,
+    })?;
+    if !failures.is_empty() {
+        return Err(Failure::Run(format!(
+            "{} of {} runs failed:\n{}",
+            failures.len(),
+            sweep.points().len(),
+            failures.join("\n")
+        )));
+    }
+    if let Some(journal) = places.journal.filter(|_| places.transient) {
+        let _ = std::fs::remove_file(journal);
+    }
+    Ok(())
+}
+
+fn sweep_failure(error: SweepError) -> Failure {
+    match error {
+        SweepError::Draft { point, error } => match Failure::from(error) {
+            Failure::Usage(message) => Failure::Usage(format!("{point}{message}")),
+            other => other,
+        },
+        SweepError::Size { .. } | SweepError::Twice { .. } => Failure::usage(error),
+        SweepError::Interrupted { finished, points } => {
+            eprintln!(
+                "{finished} of {points} runs finished; with --output, the same command goes on from here"
+            );
+            Failure::Interrupted
+        }
+        other => Failure::run(other),
+    }
+}
+
+/// Results and what was wrong with the runs that have none.
+fn sort_out(sweep: &Sweep, outcomes: Vec<Result<PointResult, RunError>>) -> (Vec<PointResult>, Vec<String>) {
+    let (mut results, mut failures) = (Vec::new(), Vec::new());
+    for (point, outcome) in sweep.points().iter().zip(outcomes) {
+        match outcome {
+            Ok(result) => results.push(result),
+            Err(error) => {
+                let settings: Vec<_> =
+                    point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                failures.push(format!("  {}: {error}", settings.join(" ")));
+            }
+        }
+    }
+    (results, failures)
+}
+
+/// The row with its settings in the order of the axes.
+fn settings_first(row: Row, keys: &[&str]) -> Row {
+    let place = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
+    let mut row = row;
+    row.sort_by_key(|(name, _)| place(name));
+    row
+}
+
+fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
+        FileKind::Csv => {
+            let text = csv_rows(table)?;
+            file.write(|out| out.write_all(text.as_bytes()))
+        }
+        FileKind::Parquet => {
+            let metadata = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+            file.write(|out| parquet::write(out, &rows_as_columns(table), &metadata))
+        }
+    }
+}

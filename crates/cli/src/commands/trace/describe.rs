@@ -1,0 +1,186 @@
+//! `wearwell trace describe`.
+
+use super::{Input, failure, report_skipped};
+use crate::commands::list::ListFormat;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::grid;
+use crate::report::table::count;
+use wearwell_core::stack::ByteSize;
+use wearwell_core::trace::{
+    DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,
+};
+
+/// Volumes that the table shows; JSON has all of them.
+const SHOWN_VOLUMES: usize = 20;
+
+/// Describes a trace: requests, sizes, footprint, overwriting, reuse, duplication
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wearwell trace describe traces/rocksdb-pgbench-ext4.blkparse.zst
+  wearwell trace describe my.csv.gz --trace-format alibaba --volumes 3,7 --format json")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Page size that footprint and overwriting are counted with, bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
+    page_size: u64,
+    /// Leave out the distance in distinct pages between two writes of a page, which takes about as long as the rest
+    #[arg(long)]
+    no_stack_distance: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (mut reader, display) = args.input.open()?;
+    let options = DescribeOptions { page_bytes: args.page_size, stack_distance: !args.no_stack_distance };
+    let description = describe(&mut reader, &options).map_err(failure)?;
+    display.clear();
+    report_skipped(&reader);
+    match args.format {
+        ListFormat::Json => print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n")),
+        ListFormat::Table => print(&table(reader.format().name, &description)),
+    }
+}
+
+fn table(format: &str, description: &TraceDescription) -> String {
+    let mut text = format!("{} requests in the format {format}\n", count(description.requests));
+    text += &grid(&[], facts(description), &[]);
+    text.push('\n');
+    text += &grid(
+        &["operation", "requests", "bytes", "pages", "sequential"],
+        operations(description),
+        &[1, 2, 3, 4],
+    );
+    text.push('\n');
+    text += &grid(&["request size", "reads", "writes"], sizes(description), &[1, 2]);
+    text.push('\n');
+    if description.volumes.len() > 1 {
+        let head =
+            ["volume", "requests", "writes", "bytes written", "pages written", "overwrite ratio", "end"];
+        text += &grid(
+            &head,
+            description.volumes.iter().take(SHOWN_VOLUMES).map(volume).collect(),
+            &[1, 2, 3, 4, 5, 6],
+        );
+        text.push('\n');
+        if description.volumes.len() > SHOWN_VOLUMES {
+            text += &format!(
+                "and {} volumes more; --format json has them\n",
+                description.volumes.len() - SHOWN_VOLUMES
+            );
+        }
+    }
+    text
+}
+
+fn facts(description: &TraceDescription) -> Vec<Vec<String>> {
+    let pages = |pages: u64| {
+        format!("{} pages ({})", count(pages), ByteSize(pages.saturating_mul(description.page_bytes)))
+    };
+    let end = description.volumes.iter().map(|volume| volume.end_bytes).max().unwrap_or(0);
+    let seconds = description.duration_ns.map(|ns| format!("{:.3} s", ns as f64 / 1e9));
+    let mut rows = vec![
+        ("Page size", ByteSize(description.page_bytes).to_string()),
+        ("Duration", seconds.unwrap_or_else(dash)),
+        ("Out of order", format!("{} requests earlier than the one before", count(description.out_of_order))),
+        ("Writes among reads and writes", percent(description.write_ratio)),
+        ("Footprint", pages(description.distinct_pages_touched)),
+        ("  read", pages(description.distinct_pages_read)),
+        ("  written", pages(description.distinct_pages_written)),
+        (
+            "Overwrite ratio",
+            description
+                .overwrite_ratio
+                .map_or_else(dash, |ratio| format!("{ratio:.3} writes of each written page")),
+        ),
+        ("Rewrite interval", description.reuse.interval_pages.as_ref().map_or_else(dash, distribution)),
+        (
+            "  in distinct pages",
+            description.reuse.stack_distance_pages.as_ref().map_or_else(dash, distribution),
+        ),
+        ("Discarded whole", pages(description.discards.pages)),
+        ("  of them live", pages(description.discards.live_pages)),
+        ("End of the highest request", format!("{} ({} bytes)", ByteSize(end), count(end))),
+        ("Volumes", count(description.volumes.len() as u64)),
+    ];
+    if let Some(duplication) = &description.duplication {
+        let unique = duplication.unique_ratio * 100.0;
+        let zero = duplication.zero_ratio * 100.0;
+        let granularity = ByteSize(duplication.granularity_bytes);
+        rows.push(("Content", format!("{unique:.2} % unique, {zero:.2} % zeros, in units of {granularity}")));
+    }
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+fn dash() -> String {
+    "–".into()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(dash, |share| format!("{:.2} %", share * 100.0))
+}
+
+fn distribution(values: &Distribution) -> String {
+    let percentiles: Vec<_> =
+        values.percentiles.iter().map(|(percent, value)| format!("{percent} %: {}", count(*value))).collect();
+    format!(
+        "{} to {}, mean {:.1}; {}",
+        count(values.min),
+        count(values.max),
+        values.mean,
+        percentiles.join(", ")
+    )
+}
+
+fn operations(description: &TraceDescription) -> Vec<Vec<String>> {
+    let row = |name: &str, op: &OpDescription| {
+        vec![
+            name.to_owned(),
+            count(op.requests),
+            ByteSize(op.bytes).to_string(),
+            count(op.pages),
+            percent(op.sequential_ratio),
+        ]
+    };
+    let flushes = vec!["flush".to_owned(), count(description.flushes), dash(), dash(), dash()];
+    vec![
+        row("read", &description.reads),
+        row("write", &description.writes),
+        row("discard", &description.trims),
+        flushes,
+    ]
+}
+
+fn sizes(description: &TraceDescription) -> Vec<Vec<String>> {
+    let (reads, writes) = (&description.read_sizes.histogram, &description.write_sizes.histogram);
+    let mut limits: Vec<u64> = reads.iter().chain(writes).map(|bucket| bucket.up_to_bytes).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    let of = |buckets: &[SizeBucket], limit: u64| {
+        count(buckets.iter().find(|bucket| bucket.up_to_bytes == limit).map_or(0, |bucket| bucket.requests))
+    };
+    limits
+        .iter()
+        .map(|&limit| vec![format!("to {}", ByteSize(limit)), of(reads, limit), of(writes, limit)])
+        .collect()
+}
+
+fn volume(volume: &VolumeDescription) -> Vec<String> {
+    vec![
+        volume
+            .name
+            .as_ref()
+            .map_or_else(|| volume.volume.to_string(), |name| format!("{} ({name})", volume.volume)),
+        count(volume.requests),
+        count(volume.writes.requests),
+        ByteSize(volume.writes.bytes).to_string(),
+        count(volume.distinct_pages_written),
+        volume.overwrite_ratio.map_or_else(dash, |ratio| format!("{ratio:.3}")),
+        ByteSize(volume.end_bytes).to_string(),
+    ]
+}

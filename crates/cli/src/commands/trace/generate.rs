@@ -1,0 +1,122 @@
+//! `wearwell trace generate`.
+
+use super::rewrite::Output;
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+use crate::scenario_args::key_and_value;
+use serde_json::json;
+use std::path::PathBuf;
+use wearwell_core::seed::Seed;
+use wearwell_core::stack::{ByteSize, Draft};
+use wearwell_core::trace::RequestBatch;
+use wearwell_core::workload::{ArrivalConfig, Spacing, TimedRequests, WorkloadConfig, as_requests};
+
+/// Requests made at a time.
+const BATCH_REQUESTS: u64 = 8192;
+
+/// Writes a synthetic workload as a trace
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wearwell trace generate zipf.csv.zst --to msr --kind zipf --set skew=0.9 --requests 1000000
+  wearwell trace generate mix.blkparse --to blkparse --workload my.toml --capacity '64 GiB' --rate 20000 --poisson")]
+pub struct Args {
+    #[command(flatten)]
+    output: Output,
+    /// The trace's format; see `wearwell trace formats`
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    /// Scenario whose workload it is (TOML), or a file with nothing but the keys of a workload
+    #[arg(long, value_name = "FILE")]
+    workload: Option<PathBuf>,
+    /// Kind of workload with its own defaults; see `wearwell list workloads`
+    #[arg(long, value_name = "NAME", required_unless_present = "workload")]
+    kind: Option<String>,
+    /// A key of the workload, such as read_ratio=0.5
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Size of the address space
+    #[arg(long, value_name = "SIZE", default_value = "1 GiB", value_parser = size)]
+    capacity: ByteSize,
+    /// Size of a page
+    #[arg(long, value_name = "SIZE", default_value = "4 KiB", value_parser = size)]
+    page_size: ByteSize,
+    /// Number of requests
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    requests: u64,
+    /// Mean number of requests a second
+    #[arg(long, value_name = "N", default_value_t = 10_000.0)]
+    rate: f64,
+    /// Random arrivals (a Poisson process) instead of even ones
+    #[arg(long)]
+    poisson: bool,
+    /// Root seed; the requests are those that a run with this seed would get
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+fn size(text: &str) -> Result<ByteSize, String> {
+    let value = text.parse::<u64>().map_or_else(|_| json!(text), |bytes| json!(bytes));
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut requests = source(args)?;
+    let mut writer = args.output.create(&args.to)?;
+    let mut batch = RequestBatch::default();
+    let mut left = args.requests;
+    while left > 0 {
+        if interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        batch.clear();
+        requests.fill(&mut batch, left.min(BATCH_REQUESTS) as usize);
+        if batch.is_empty() {
+            break;
+        }
+        left -= batch.len() as u64;
+        writer.write_batch(&batch).map_err(super::failure)?;
+    }
+    args.output.finish(writer)
+}
+
+fn source(args: &Args) -> Result<TimedRequests, Failure> {
+    let (capacity, page) = (args.capacity.0, args.page_size.0);
+    let pages =
+        capacity.checked_div(page).and_then(|pages| u32::try_from(pages).ok()).filter(|pages| *pages > 0);
+    let pages = pages.ok_or_else(|| {
+        let problem = "pages that 32 bits can number, at least one";
+        Failure::Usage(format!("--capacity {capacity} --page-size {page}: there must be {problem}"))
+    })?;
+    let page_bytes = u32::try_from(page).map_err(|_| Failure::Usage("--page-size: at most 4 GiB".into()))?;
+    let config = workload(args)?;
+    let seed = Seed(args.seed).of("workload");
+    let spacing = if args.poisson { Spacing::Exponential } else { Spacing::Constant };
+    let arrivals = ArrivalConfig { requests_per_second: args.rate, spacing };
+    let workload = config.build(pages, seed).map_err(|error| Failure::usage(error.within("workload")))?;
+    as_requests(workload, page_bytes, &arrivals, seed).map_err(Failure::usage)
+}
+
+fn workload(args: &Args) -> Result<WorkloadConfig, Failure> {
+    let mut draft = match &args.workload {
+        Some(path) => {
+            let draft = Draft::from_file(path)?;
+            if draft.get("workload").is_some() {
+                draft
+            } else {
+                Draft::from_value(json!({ "workload": draft.value() }))
+            }
+        }
+        None => Draft::from_value(json!({})),
+    };
+    if let Some(kind) = &args.kind {
+        draft.set("workload.kind", json!(kind))?;
+    }
+    for setting in &args.set {
+        let (key, value) = key_and_value(setting)?;
+        draft.set(&format!("workload.{key}"), value)?;
+    }
+    let table = draft.get("workload").cloned().unwrap_or_default();
+    serde_json::from_value(table).map_err(|error| Failure::Usage(format!("workload: {error}")))
+}

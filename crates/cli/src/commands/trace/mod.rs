@@ -1,0 +1,148 @@
+//! `wearwell trace`: describe, convert, cut, generate, check, formats.
+
+mod describe;
+mod formats;
+mod generate;
+mod rewrite;
+
+use crate::exit::Failure;
+use crate::interrupt::{Interruptible, interrupted};
+use crate::output::print;
+use crate::progress::{ProgressArgs, ReadProgress};
+use std::fs::File;
+use std::path::PathBuf;
+use wearwell_core::trace::{ReadOptions, RequestBatch, TraceError, TraceReader};
+
+/// Requests read at a time.
+const BATCH_REQUESTS: usize = 8192;
+
+/// Describes, converts, cuts, checks and generates traces
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Describe(describe::Args),
+    Convert(rewrite::ConvertArgs),
+    Cut(rewrite::CutArgs),
+    Generate(generate::Args),
+    Check(CheckArgs),
+    Formats(formats::Args),
+}
+
+/// Runs the command.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Describe(args) => describe::run(args),
+        Command::Convert(args) => rewrite::convert(args),
+        Command::Cut(args) => rewrite::cut(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Check(args) => check(args),
+        Command::Formats(args) => formats::run(args),
+    }
+}
+
+/// A trace to read.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Input {
+    /// The trace, plain or compressed (gzip, xz, zstd); `-` for standard input
+    #[arg(value_name = "TRACE")]
+    file: PathBuf,
+    /// Its format; may be left out where the content is unmistakable. See `wearwell trace formats`
+    #[arg(long, value_name = "NAME")]
+    trace_format: Option<String>,
+    /// An option of the format
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    trace_option: Vec<(String, String)>,
+    /// Count lines that cannot be read and go on, instead of stopping at the first
+    #[arg(long)]
+    skip_bad: bool,
+    /// Only these volumes, separated by commas
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    volumes: Option<Vec<u32>>,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+/// `NAME=VALUE` as two parts.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Input {
+    /// Opens the trace; what reads it stops at Ctrl-C.
+    fn open(&self) -> Result<(TraceReader, ReadProgress), Failure> {
+        let options = ReadOptions {
+            format: self.trace_format.clone(),
+            skip_bad: self.skip_bad,
+            volumes: self.volumes.clone(),
+            options: self.trace_option.clone(),
+        };
+        if self.file.as_os_str() == "-" {
+            let display = ReadProgress::new(self.progress, 0);
+            let source = display.watch(Interruptible(std::io::stdin()));
+            return Ok((TraceReader::new("(standard input)", source, &options).map_err(failure)?, display));
+        }
+        let name = self.file.display().to_string();
+        let broken = |error| Failure::run(format!("{name}: {error}"));
+        let file = File::open(&self.file).map_err(broken)?;
+        let metadata = file.metadata().map_err(broken)?;
+        let display = ReadProgress::new(self.progress, metadata.len());
+        let source = display.watch(Interruptible(file));
+        Ok((TraceReader::new(&name, source, &options).map_err(failure)?, display))
+    }
+}
+
+/// The failure of a command on a trace: wrong names and options are the command line's fault, all else the trace's.
+fn failure(error: TraceError) -> Failure {
+    match error {
+        _ if interrupted() => Failure::Interrupted,
+        TraceError::UnknownFormat { .. }
+        | TraceError::FormatNeeded { .. }
+        | TraceError::UnknownOption { .. }
+        | TraceError::BadOption { .. }
+        | TraceError::NotWritable { .. } => Failure::usage(error),
+        other => Failure::run(other),
+    }
+}
+
+/// Tells about lines that were skipped.
+fn report_skipped(reader: &TraceReader) {
+    let skipped = reader.skipped();
+    if skipped.count > 0 {
+        eprintln!(
+            "warning: {} lines or records could not be read and were skipped, for example",
+            skipped.count
+        );
+        skipped.messages.iter().for_each(|message| eprintln!("  {message}"));
+    }
+}
+
+/// Reads a trace to its end and says whether every line is sound
+#[derive(clap::Args)]
+#[command(after_help = "\
+With --skip-bad, all bad lines are counted and the first few shown; the exit code is 1 if there is one.
+
+Example:
+  wearwell trace check my-trace.csv.gz --trace-format alibaba --skip-bad")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    input: Input,
+}
+
+fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let (mut reader, display) = args.input.open()?;
+    let mut batch = RequestBatch::default();
+    let mut requests = 0;
+    loop {
+        match reader.read_batch(&mut batch, BATCH_REQUESTS).map_err(failure)? {
+            0 => break,
+            more => requests += more,
+        }
+    }
+    display.clear();
+    report_skipped(&reader);
+    let bad = reader.skipped().count;
+    if bad > 0 {
+        return Err(Failure::Run(format!("{bad} bad lines beside {requests} sound requests")));
+    }
+    print(&format!("{requests} requests in the format {}, all sound\n", reader.format().name))
+}

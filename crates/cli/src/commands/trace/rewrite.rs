@@ -1,0 +1,176 @@
+//! `wearwell trace convert` and `wearwell trace cut`.
+
+use super::{Input, failure, pair, report_skipped};
+use crate::exit::Failure;
+use clap::ValueEnum;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+use wearwell_core::stack::ByteSize;
+use wearwell_core::trace::{self, Cut, Op, TraceWriter, WriteOptions, Written};
+
+/// A trace to write.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Output {
+    /// The new trace; compressed if its name ends in .gz, .xz or .zst
+    #[arg(value_name = "NEW_TRACE")]
+    pub file: PathBuf,
+    /// An option of the new format
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub to_option: Vec<(String, String)>,
+    /// Leave out requests that the new format cannot hold (discards, flushes, volumes) and count them, instead of
+    /// stopping at the first
+    #[arg(long)]
+    pub drop_inexpressible: bool,
+}
+
+impl Output {
+    /// Begins to write in `format`; without [`Output::finish`] nothing remains.
+    pub fn create(&self, format: &str) -> Result<TraceWriter, Failure> {
+        let options = WriteOptions {
+            format: format.to_owned(),
+            drop_inexpressible: self.drop_inexpressible,
+            options: self.to_option.clone(),
+        };
+        TraceWriter::create(&self.file, &options).map_err(failure)
+    }
+
+    /// Completes the trace and says what was written.
+    pub fn finish(&self, writer: TraceWriter) -> Result<(), Failure> {
+        let format = writer.format().name;
+        let Written { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
+        eprintln!("{requests} requests written to {} in the format {format}", self.file.display());
+        if dropped > 0 {
+            eprintln!(
+                "warning: {dropped} requests were left out, the first because {}",
+                first_dropped.unwrap_or_default()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Rewrites a trace in another format
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wearwell trace convert my.csv.gz my.blkparse.zst --trace-format msr --to blkparse
+  wearwell trace convert old.txt new.csv --trace-format disksim --to msr --drop-inexpressible")]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    output: Output,
+    /// The new format; see `wearwell trace formats`
+    #[arg(long, value_name = "NAME")]
+    to: String,
+}
+
+/// Runs `wearwell trace convert`.
+pub fn convert(args: &ConvertArgs) -> Result<(), Failure> {
+    rewrite(&args.input, &args.output, Some(&args.to), &Cut::default())
+}
+
+/// Keeps a part of a trace
+#[derive(clap::Args)]
+#[command(after_help = "\
+Ranges include their first and exclude their last value; either may be left out.
+
+Examples:
+  wearwell trace cut big.csv.gz small.csv --trace-format msr --requests 0..100000
+  wearwell trace cut big.csv.gz day2.csv.zst --trace-format alibaba --seconds 86400..172800 --rebase-time
+  wearwell trace cut big.csv.gz writes.csv --trace-format msr --ops write --bytes ..1GiB")]
+pub struct CutArgs {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    output: Output,
+    /// The new format; that of the trace unless given
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    /// Numbers of requests, from 0
+    #[arg(long, value_name = "FROM..TO", value_parser = range::<u64>)]
+    requests: Option<(Option<u64>, Option<u64>)>,
+    /// Seconds since the trace's first request
+    #[arg(long, value_name = "FROM..TO", value_parser = range::<f64>)]
+    seconds: Option<(Option<f64>, Option<f64>)>,
+    /// Addresses of which a request has to touch some, such as 0..4GiB
+    #[arg(long, value_name = "FROM..TO", value_parser = range::<Bytes>)]
+    bytes: Option<(Option<Bytes>, Option<Bytes>)>,
+    /// Operations, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "OP,...")]
+    ops: Option<Vec<OpName>>,
+    /// Let the first request that is kept be at time 0
+    #[arg(long)]
+    rebase_time: bool,
+}
+
+/// An operation as the command line names it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OpName {
+    Read,
+    Write,
+    Trim,
+    Flush,
+}
+
+impl From<OpName> for Op {
+    fn from(name: OpName) -> Op {
+        match name {
+            OpName::Read => Op::Read,
+            OpName::Write => Op::Write,
+            OpName::Trim => Op::Trim,
+            OpName::Flush => Op::Flush,
+        }
+    }
+}
+
+/// A number of bytes with or without a unit.
+#[derive(Clone, Copy, Debug)]
+struct Bytes(u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = serde_json::Value::String(text.to_owned());
+        let size: Result<ByteSize, _> = serde_json::from_value(value);
+        size.map(|size| Bytes(size.0)).map_err(|error| error.to_string())
+    }
+}
+
+/// `FROM..TO`, where both may be left out.
+fn range<T: FromStr>(text: &str) -> Result<(Option<T>, Option<T>), String> {
+    let (from, to) = text.split_once("..").ok_or("write FROM..TO")?;
+    let end = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| format!("`{text}` is no number")),
+    };
+    Ok((end(from)?, end(to)?))
+}
+
+fn whole<T>((from, to): (Option<T>, Option<T>), number: impl Fn(T) -> u64) -> Range<u64> {
+    from.map_or(0, &number)..to.map_or(u64::MAX, &number)
+}
+
+/// Runs `wearwell trace cut`.
+pub fn cut(args: &CutArgs) -> Result<(), Failure> {
+    let cut = Cut {
+        requests: args.requests.map(|range| whole(range, |number| number)),
+        // Casting saturates: what is negative is 0.
+        time_ns: args.seconds.map(|range| whole(range, |seconds| (seconds * 1e9) as u64)),
+        bytes: args.bytes.map(|range| whole(range, |bytes| bytes.0)),
+        ops: args.ops.as_ref().map(|ops| ops.iter().map(|&op| op.into()).collect()),
+        volumes: None,
+        rebase_time: args.rebase_time,
+    };
+    rewrite(&args.input, &args.output, args.to.as_deref(), &cut)
+}
+
+fn rewrite(input: &Input, output: &Output, format: Option<&str>, cut: &Cut) -> Result<(), Failure> {
+    let (mut reader, display) = input.open()?;
+    let mut writer = output.create(format.unwrap_or(reader.format().name))?;
+    trace::cut(&mut reader, &mut writer, cut).map_err(failure)?;
+    display.clear();
+    report_skipped(&reader);
+    output.finish(writer)
+}

@@ -1,0 +1,63 @@
+//! How a command ends when it does not end well.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use wearwell_core::stack::{Draft, DraftError, RunError};
+
+/// Why a command failed; decides the exit code.
+#[derive(Debug)]
+pub enum Failure {
+    /// The run failed: 1.
+    Run(String),
+    /// The command line or the scenario is wrong: 2.
+    Usage(String),
+    /// The result would mean nothing or is not steady, and `--strict` was given: 3.
+    NotMeaningful(String),
+    /// Ctrl-C: 130.
+    Interrupted,
+    /// Whoever read our output has gone, as `head` does: nothing to say, and no fault.
+    ReaderLeft,
+}
+
+impl Failure {
+    /// The run failed with `error`.
+    pub fn run(error: impl Display) -> Self {
+        Failure::Run(error.to_string())
+    }
+
+    /// The command line or the scenario is wrong, as `error` says.
+    pub fn usage(error: impl Display) -> Self {
+        Failure::Usage(error.to_string())
+    }
+
+    /// A failed run of what `draft` describes.
+    pub fn of_run(error: RunError, draft: &Draft) -> Self {
+        match error {
+            RunError::Config(error) => draft.explain(&error).into(),
+            RunError::Interrupted => Failure::Interrupted,
+            other => Failure::run(other),
+        }
+    }
+
+    /// Tells the user and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        let (code, message) = match self {
+            Failure::Run(message) => (1, message),
+            Failure::Usage(message) => (2, message),
+            Failure::NotMeaningful(message) => (3, message),
+            Failure::Interrupted => (130, "interrupted; nothing was left half written".into()),
+            Failure::ReaderLeft => return ExitCode::SUCCESS,
+        };
+        eprintln!("error: {message}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<DraftError> for Failure {
+    fn from(error: DraftError) -> Self {
+        match &error.excerpt {
+            Some(excerpt) => Failure::Usage(format!("{error}\n{excerpt}")),
+            None => Failure::usage(error),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The command line of Wearwell.
+
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+mod report;
+mod scenario_args;
+
+use clap::{Parser, Subcommand};
+
+use std::process::ExitCode;
+
+/// A laboratory for flash storage stacks
+///
+/// Describe a drive, what runs on it and a workload or a real trace; get back what that does to the flash: write
+/// amplification by layer and cause, erases and wear, lifetime.
+#[derive(Parser)]
+#[command(name = "wearwell", version, arg_required_else_help = true, after_help = HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell run                                    the canonical scenario, in seconds
+  wearwell run --victim fifo --spare-factor 0.2   the same with another policy and more spare space
+  wearwell scenario new > my.toml                 a commented scenario to start from
+  wearwell run my.toml --output result.json       run it and keep the result
+  wearwell run result.json                        repeat a result, bit for bit
+  wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell trace describe my-trace.csv.gz --trace-format msr
+  wearwell list victims                           every policy with its source
+
+Exit codes:
+  0    done
+  1    the run failed (a trace that cannot be read, a drive that died, a file that cannot be written)
+  2    the command line or the scenario is wrong
+  3    with --strict only: the result is not steady, or would mean nothing
+  130  interrupted by Ctrl-C; nothing is left half written";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(commands::run::Args),
+    Sweep(commands::sweep::Args),
+    List(commands::list::Args),
+    #[command(subcommand)]
+    Trace(commands::trace::Command),
+    #[command(subcommand)]
+    Scenario(commands::scenario::Command),
+    Completions(commands::shell::CompletionArgs),
+    Man(commands::shell::ManArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    interrupt::listen();
+    let outcome = match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Trace(command) => commands::trace::run(&command),
+        Command::Scenario(command) => commands::scenario::run(&command),
+        Command::Completions(args) => commands::shell::completions::<Cli>(&args),
+        Command::Man(args) => commands::shell::man::<Cli>(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Standard output, and files that are there as a whole or not at all.
+
+use crate::exit::Failure;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Prints `text` to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::ReaderLeft,
+        _ => Failure::run(format!("standard output: {error}")),
+    })
+}
+
+/// Kinds of result files, by the ends of their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// `.json`
+    Json,
+    /// `.csv`
+    Csv,
+    /// `.parquet`
+    Parquet,
+}
+
+/// A result file that will be written in the end; whether that is possible was checked in the beginning.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// What the user called it.
+    pub path: PathBuf,
+    /// What belongs in it.
+    pub kind: FileKind,
+}
+
+impl OutputFile {
+    /// Checks that `path` has a known ending and that its directory takes files.
+    pub fn new(path: &Path) -> Result<Self, Failure> {
+        let kind = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => FileKind::Json,
+            Some("csv") => FileKind::Csv,
+            Some("parquet") => FileKind::Parquet,
+            _ => {
+                let problem = "a result file ends in .json, .csv or .parquet";
+                return Err(Failure::Usage(format!("{}: {problem}", path.display())));
+            }
+        };
+        let output = OutputFile { path: path.to_owned(), kind };
+        if !is_special(path) {
+            temporary(path).map_err(|error| output.failed(error))?;
+        }
+        Ok(output)
+    }
+
+    fn failed(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::run(format!("{}: {error}", self.path.display()))
+    }
+
+    /// Writes the file by `write`; if that fails, what was there before stays.
+    pub fn write<E: std::fmt::Display>(
+        &self,
+        write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
+    ) -> Result<(), Failure> {
+        write_whole(&self.path, write).map_err(|error| self.failed(error))
+    }
+}
+
+/// What result files are written through.
+pub trait WriteSend: Write + Send {}
+impl<W: Write + Send> WriteSend for W {}
+
+/// Writes the file at `path` under another name first and renames it when it is complete.
+fn write_whole<E: std::fmt::Display>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
+) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    if is_special(path) {
+        let mut file = BufWriter::new(File::create(path).map_err(text)?);
+        write(&mut file).map_err(|error| error.to_string())?;
+        return file.flush().map_err(text);
+    }
+    // A link keeps pointing at the file it names.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut file = BufWriter::new(temporary(&target).map_err(text)?);
+    write(&mut file).map_err(|error| error.to_string())?;
+    let file = file.into_inner().map_err(|error| error.to_string())?;
+    file.persist(&target).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Whether there is a pipe or a device under this name, which must not be replaced by a file.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file())
+}
+
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The process's mask takes away from these permissions, as for any new file.
+    tempfile::Builder::new()
+        .prefix(".wearwell-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+}

@@ -1,0 +1,157 @@
+//! How far a run or a sweep has come, on standard error.
+
+use crate::interrupt;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use wearwell_core::stack::{Phase, Progress, SweepObserver};
+
+/// Time between two plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Steps of a bar.
+const STEPS: u64 = 1000;
+
+/// What the user wants to see.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct ProgressArgs {
+    /// Show no progress
+    #[arg(long, short, conflicts_with = "progress")]
+    pub quiet: bool,
+    /// Where standard error is no terminal, print a plain line of progress every few seconds
+    #[arg(long)]
+    pub progress: bool,
+}
+
+/// A bar on a terminal, lines elsewhere if they are asked for.
+pub struct Display {
+    bar: ProgressBar,
+    lines: Option<Mutex<Instant>>,
+}
+
+impl Display {
+    /// A display whose bar has `steps` steps and shows `{msg}` before and `{prefix}` behind it.
+    fn new(args: ProgressArgs, steps: u64, template: &str) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target =
+            if terminal && !args.quiet { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
+        bar.set_style(
+            ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> "),
+        );
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let lines = (args.progress && !terminal).then(|| Mutex::new(Instant::now()));
+        Display { bar, lines }
+    }
+
+    fn line(&self, text: impl FnOnce() -> String) {
+        let Some(last) = &self.lines else { return };
+        let mut last = last.lock().expect("nothing panics while it prints");
+        if last.elapsed() >= LINE_INTERVAL {
+            *last = Instant::now();
+            eprintln!("{}", text());
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Fill => "filling",
+        Phase::Overwrite => "overwriting",
+        Phase::WarmUp => "warming up",
+        Phase::Measure => "measuring",
+    }
+}
+
+/// The display of one run.
+pub struct RunProgress(Display);
+
+impl RunProgress {
+    /// Begins to show a run.
+    pub fn new(args: ProgressArgs) -> Self {
+        RunProgress(Display::new(args, STEPS, "{spinner} {msg:11} [{bar:32}] {prefix} {elapsed}"))
+    }
+
+    /// Shows `progress` and says whether to go on.
+    pub fn show(&self, progress: &Progress) -> ControlFlow<()> {
+        let name = phase_name(progress.phase);
+        let amplification =
+            progress.write_amplification.map_or(String::new(), |wa| format!(", write amplification {wa:.3}"));
+        let prefix = format!("{:.1} drive writes{amplification}", progress.drive_writes);
+        self.0.line(|| format!("{name} ({:.0} %): {prefix}", progress.done * 100.0));
+        self.0.bar.set_message(name);
+        self.0.bar.set_prefix(prefix);
+        self.0.bar.set_position((progress.done * STEPS as f64) as u64);
+        interrupt::flow()
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+/// The display of a sweep.
+pub struct SweepProgress(Display);
+
+impl SweepProgress {
+    /// Begins to show a sweep of `points` runs.
+    pub fn new(args: ProgressArgs, points: usize) -> Self {
+        SweepProgress(Display::new(
+            args,
+            points as u64,
+            "{spinner} [{bar:32}] {pos} of {len} runs {elapsed} (eta {eta})",
+        ))
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+impl SweepObserver for SweepProgress {
+    fn begin(&self, _: usize) -> ControlFlow<()> {
+        interrupt::flow()
+    }
+
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        interrupt::flow()
+    }
+
+    fn finished(&self, finished: usize, points: usize) {
+        self.0.bar.set_position(finished as u64);
+        self.0.line(|| format!("{finished} of {points} runs finished"));
+    }
+}
+
+/// The display of a file that is read.
+pub struct ReadProgress(Display);
+
+impl ReadProgress {
+    /// Begins to show how a file of `bytes` bytes is read.
+    pub fn new(args: ProgressArgs, bytes: u64) -> Self {
+        ReadProgress(Display::new(
+            args,
+            bytes,
+            "{spinner} [{bar:32}] {bytes} of {total_bytes} {elapsed} (eta {eta})",
+        ))
+    }
+
+    /// Counts what is read from `source`.
+    pub fn watch<R: std::io::Read>(&self, source: R) -> indicatif::ProgressBarIter<R> {
+        self.0.bar.wrap_read(source)
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}

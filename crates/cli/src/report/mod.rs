@@ -1,0 +1,129 @@
+//! Results as text, JSON, CSV and Parquet.
+
+pub mod parquet;
+pub mod table;
+pub mod windows;
+
+use self::parquet::Column;
+use crate::exit::Failure;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use serde_json::{Map, Value};
+use wearwell_core::stack::{Row, RunResult};
+
+/// Width of tables where no terminal says otherwise.
+const WIDTH: u16 = 120;
+
+/// A result as it stands in a .json file.
+pub fn json(result: &RunResult) -> String {
+    serde_json::to_string_pretty(result).expect("results are plain data") + "\n"
+}
+
+/// A table with a head; `right` names the columns, from 0, whose content is aligned to the right.
+pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED.with_rounded_corners());
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if !table.is_tty() {
+        table.set_width(WIDTH);
+    }
+    if !head.is_empty() {
+        table.set_header(head);
+    }
+    table.add_rows(rows);
+    for &column in right {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}
+
+/// The names of all columns of `rows`, in order of their first appearance.
+fn columns(rows: &[Row]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in rows.iter().flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn value_of<'a>(row: &'a Row, name: &str) -> &'a Value {
+    row.iter().find(|(own, _)| own == name).map_or(&Value::Null, |(_, value)| value)
+}
+
+/// Rows as CSV with a head; what is null is empty.
+pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
+    let names = columns(rows);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&names).map_err(Failure::run)?;
+    for row in rows {
+        writer.write_record(names.iter().map(|name| plain(value_of(row, name)))).map_err(Failure::run)?;
+    }
+    let bytes = writer.into_inner().map_err(Failure::run)?;
+    String::from_utf8(bytes).map_err(Failure::run)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Rows as a JSON list of objects.
+pub fn rows_as_json(rows: &[Row]) -> String {
+    let objects: Vec<Map<String, Value>> = rows.iter().map(|row| row.iter().cloned().collect()).collect();
+    serde_json::to_string_pretty(&objects).expect("plain data") + "\n"
+}
+
+/// Rows as typed columns: numbers and truth values where all of a column are, else text.
+pub fn rows_as_columns(rows: &[Row]) -> Vec<(String, Column)> {
+    columns(rows)
+        .into_iter()
+        .map(|name| {
+            let values: Vec<&Value> = rows.iter().map(|row| value_of(row, &name)).collect();
+            let column = Column::of(&values);
+            (name, column)
+        })
+        .collect()
+}
+
+/// The table of a sweep: its settings and the figures that matter first.
+pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
+    let figures = [
+        ("write_amplification", "write amplification"),
+        ("write_amplification_ci95", "± 95 %"),
+        ("steady", "steady"),
+        ("erases", "erases"),
+        ("erases_max", "most erased"),
+        ("tbw", "TBW"),
+        ("dwpd", "DWPD"),
+    ];
+    let head: Vec<&str> = keys.iter().copied().chain(figures.iter().map(|(_, title)| *title)).collect();
+    let cell = |row: &Row, name: &str| match value_of(row, name) {
+        Value::Null => "–".into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "NO".into(),
+        Value::Number(number) if number.is_f64() && !keys.contains(&name) => {
+            format!("{:.4}", number.as_f64().unwrap_or_default())
+        }
+        other => plain(other),
+    };
+    let names = || keys.iter().copied().chain(figures.iter().map(|(name, _)| *name));
+    let body = rows.iter().map(|row| names().map(|name| cell(row, name)).collect()).collect();
+    let right: Vec<usize> = (keys.len()..head.len()).collect();
+    let mut text = grid(&head, body, &right) + "\n";
+    for row in rows {
+        let warnings = plain(value_of(row, "warnings"));
+        if !warnings.is_empty() {
+            let settings: Vec<_> =
+                keys.iter().map(|key| format!("{key}={}", plain(value_of(row, key)))).collect();
+            text += &format!("warning: {}: {warnings}\n", settings.join(" "));
+        }
+    }
+    text
+}

@@ -1,0 +1,264 @@
+//! A result for people: what it is, how far to trust it, and the figures, the most important first.
+
+use super::grid;
+use wearwell_core::stack::{ByteSize, LayerResult, Lifetime, RunResult, Scenario};
+use wearwell_core::units::OverProvisioning;
+
+/// The whole result as text.
+pub fn result(result: &RunResult) -> String {
+    let name = result.scenario.name.as_deref().unwrap_or("unnamed scenario");
+    let mut text = format!(
+        "{name}  (wearwell {}, {} mode, seed {})\n",
+        result.version, result.mode, result.scenario.seed
+    );
+    for warning in &result.warnings {
+        text += &format!("WARNING: {warning}\n");
+    }
+    text += &grid(&[], figures(result), &[]);
+    text.push('\n');
+    text += &layers(&result.layers);
+    text.push('\n');
+    text
+}
+
+fn figures(result: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = vec![
+        ("Write amplification", amplification(result)),
+        ("  by cause", causes(result)),
+        ("Drive", drive(result)),
+        ("Spare space", spare_space(&result.device.over_provisioning)),
+        ("Workload", workload(&result.scenario)),
+        ("Course", course(result)),
+        ("Flash, measured", flash(result)),
+        ("Wear, since new", wear(result)),
+        (
+            "Lifetime",
+            result
+                .lifetime
+                .as_ref()
+                .map_or_else(|| no_lifetime(result), |lifetime| lifespan(lifetime, result)),
+        ),
+    ];
+    if let Some(worn_out) = result.worn_out {
+        let end = if worn_out.end_of_life { "; the drive could not go on" } else { "" };
+        rows.push((
+            "Measured life",
+            format!("{} blocks worn out after {} TB written{end}", worn_out.blocks, short(worn_out.tbw)),
+        ));
+    }
+    rows.push(("Final draw", result.final_draw.clone()));
+    rows.push(("Simulation", simulation(result)));
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+fn amplification(result: &RunResult) -> String {
+    let Some(value) = result.write_amplification else {
+        return "not given, because it would mean nothing".into();
+    };
+    let interval = result.write_amplification_estimate.and_then(|estimate| estimate.ci95_half_width);
+    let interval = interval.map_or_else(String::new, |half| format!(" ± {half:.4} (95 %)"));
+    let steady = match (result.worn_out.is_some(), result.course.steady) {
+        (true, _) => "over the drive's life",
+        (_, true) => "steady",
+        _ => "NOT STEADY",
+    };
+    format!("{value:.4}{interval}, {steady}")
+}
+
+/// Flash writes per host write, by layer and cause.
+fn causes(result: &RunResult) -> String {
+    let host_pages = result.course.measured_host_pages;
+    if result.write_amplification.is_none() || host_pages == 0 {
+        return "–".into();
+    }
+    let lowest = result.layers.last().expect("every stack has an FTL");
+    let parts = result.layers.iter().flat_map(|layer| {
+        let is_lowest = std::ptr::eq(layer, lowest);
+        let writes =
+            layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, *amounts.get("write")?)));
+        writes
+            .filter(move |(cause, _)| is_lowest || *cause != "host")
+            .map(move |(cause, pages)| (layer, cause, pages))
+    });
+    let part = |(layer, cause, pages): (&LayerResult, &String, u64)| {
+        format!("{} {cause} {:.4}", layer.name, pages as f64 / host_pages as f64)
+    };
+    parts.map(part).collect::<Vec<_>>().join(" + ").replace(" + -", " - ")
+}
+
+fn drive(result: &RunResult) -> String {
+    let device = &result.device;
+    let page = u64::from(device.page_bytes);
+    let logical = ByteSize(u64::from(device.logical_pages) * page);
+    let physical = ByteSize(device.physical_pages * page);
+    let preset =
+        result.scenario.device.preset.as_ref().map_or_else(String::new, |preset| format!("{preset}: "));
+    let block = ByteSize(u64::from(device.pages_per_block) * page);
+    format!(
+        "{preset}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {})",
+        count(device.blocks.into()),
+        device.pages_per_block,
+        ByteSize(page)
+    )
+}
+
+fn spare_space(measures: &OverProvisioning) -> String {
+    let OverProvisioning { alpha, spare_factor, over_provisioning, load } = measures;
+    format!(
+        "spare factor {spare_factor:.4} · over-provisioning {:.2} % · alpha {alpha:.4} · load {load:.4}",
+        over_provisioning * 100.0
+    )
+}
+
+/// The workload or trace, in a line of its settings.
+fn workload(scenario: &Scenario) -> String {
+    if let Some(trace) = &scenario.trace {
+        let name = trace.path.file_name().unwrap_or(trace.path.as_os_str()).display().to_string();
+        let format = trace.format.as_ref().map_or_else(String::new, |format| format!(" ({format})"));
+        return format!("trace {name}{format}, in a loop");
+    }
+    let Some(Ok(serde_json::Value::Object(mut settings))) =
+        scenario.workload.as_ref().map(serde_json::to_value)
+    else {
+        return "–".into();
+    };
+    let kind = settings.remove("kind").unwrap_or_default();
+    // What is off goes without saying.
+    settings.retain(|key, value| !off(value) && !(key == "request_pages" && *value == 1));
+    let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    let settings = settings.join(", ");
+    let separator = if settings.is_empty() { "" } else { ": " };
+    format!("{}{separator}{settings}", kind.as_str().unwrap_or("–"))
+}
+
+fn off(value: &serde_json::Value) -> bool {
+    value.is_null() || *value == false || *value == 0.0 || *value == "none"
+}
+
+fn course(result: &RunResult) -> String {
+    let course = &result.course;
+    let passes =
+        course.trace_passes.map_or_else(String::new, |passes| format!("; {passes} passes through the trace"));
+    format!(
+        "{:.1} drive writes before, {:.1} to warm up, {:.1} measured{passes}",
+        course.precondition_drive_writes, course.warm_up_drive_writes, course.measured_drive_writes
+    )
+}
+
+fn flash(result: &RunResult) -> String {
+    let nand = &result.nand;
+    format!("{} programs, {} reads, {} erases", count(nand.programs), count(nand.reads), count(nand.erases))
+}
+
+fn wear(result: &RunResult) -> String {
+    let wear = &result.wear;
+    let bad = if wear.bad_blocks > 0 {
+        format!("; {} bad blocks, {} of them worn out", wear.bad_blocks, wear.worn_out_blocks)
+    } else {
+        String::new()
+    };
+    format!(
+        "erases per block: mean {:.2} ± {:.2} (deviation), {} to {}, median {}, 99th percentile {}{bad}",
+        wear.erases_mean,
+        wear.erases_deviation,
+        wear.erases_min,
+        wear.erases_max,
+        wear.erases_median,
+        wear.erases_p99
+    )
+}
+
+fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
+    let first = lifetime
+        .tbw_first_block
+        .map_or_else(String::new, |tbw| format!("; first block worn out after {} TB", short(tbw)));
+    format!(
+        "{} TBW at {} cycles and even wear{first}; {} DWPD over {} years",
+        short(lifetime.tbw),
+        count(lifetime.endurance_cycles.into()),
+        short(lifetime.dwpd),
+        result.scenario.measure.warranty_years
+    )
+}
+
+fn no_lifetime(result: &RunResult) -> String {
+    match result.scenario.device.endurance_cycles {
+        None => "unknown: give device.endurance_cycles or device.preset".into(),
+        Some(_) => "–".into(),
+    }
+}
+
+fn simulation(result: &RunResult) -> String {
+    let performance = &result.performance;
+    format!(
+        "{:.2} s, {:.1} million page writes a second, {} of memory",
+        performance.seconds,
+        performance.page_writes_per_second / 1e6,
+        ByteSize(performance.memory_bytes)
+    )
+}
+
+fn layers(layers: &[LayerResult]) -> String {
+    let head = [
+        "layer",
+        "writes in",
+        "writes out",
+        "amplification",
+        "cleaned",
+        "valid pages in victim",
+        "erases",
+        "load",
+        "mapped",
+    ];
+    let row = |layer: &LayerResult| {
+        let outgoing = |operation: &str| {
+            layer.outgoing.values().filter_map(|amounts| amounts.get(operation)).sum::<u64>()
+        };
+        let or_dash = |value: Option<f64>, digits| {
+            value.map_or_else(|| "–".into(), |value: f64| format!("{value:.digits$}"))
+        };
+        vec![
+            layer.name.clone(),
+            count(layer.incoming.get("write").copied().unwrap_or(0)),
+            count(outgoing("write")),
+            or_dash(layer.write_amplification, 4),
+            count(layer.victims),
+            or_dash(layer.victim_valid_pages_mean, 2),
+            count(outgoing("erase")),
+            format!("{:.4}", layer.over_provisioning.load),
+            format!("{:.1} %", layer.mapped_share * 100.0),
+        ]
+    };
+    grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+/// A whole number with its thousands apart.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let head = digits.len() % 3;
+    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let groups: Vec<String> =
+        (head > 0).then(|| digits[..head].to_owned()).into_iter().chain(groups).collect();
+    groups.join(",")
+}
+
+/// A positive number to three digits or so.
+fn short(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let shown: Vec<_> = [0, 12, 123, 1234, 123_456, 1_234_567].map(count).to_vec();
+        assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
+    }
+}

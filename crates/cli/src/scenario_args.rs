@@ -1,0 +1,117 @@
+//! Which scenario a command is about, and what the command line changes in it.
+
+use crate::exit::Failure;
+use serde_json::Value;
+use std::path::PathBuf;
+use wearwell_core::stack::{Draft, parse_value};
+
+/// The scenario that runs when none is named.
+pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
+
+/// A scenario and its overrides.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct ScenarioArgs {
+    /// Scenario (TOML or JSON), or the JSON result of an earlier run, which is then repeated; the canonical scenario
+    /// unless given
+    #[arg(value_name = "SCENARIO")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// Settings that replace those of the scenario.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Settings that replace those of the scenario")]
+pub struct Overrides {
+    /// Any key; the value is TOML, or a bare word
+    ///
+    /// For example --set ftl.victim.choices=4, --set 'log[0].segment_size=2 MiB', --set measure.warm_up=10.0. Setting
+    /// one of several keys that say the same thing (spare_factor, over_provisioning, alpha, load) drops the others.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Removes a key, so that its default holds
+    #[arg(long, value_name = "KEY")]
+    pub unset: Vec<String>,
+    /// Root seed: `seed`
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Victim policy of the FTL: `ftl.victim`; see `wearwell list victims`
+    #[arg(long, value_name = "NAME")]
+    pub victim: Option<String>,
+    /// Placement of the FTL: `ftl.placement`; see `wearwell list placements`
+    #[arg(long, value_name = "NAME")]
+    pub placement: Option<String>,
+    /// Logical capacity, such as "8 GiB": `device.capacity`
+    #[arg(long, value_name = "SIZE")]
+    pub capacity: Option<String>,
+    /// Spare factor, (T - U) / T for T physical and U logical pages: `device.spare_factor`
+    #[arg(long, value_name = "SHARE")]
+    pub spare_factor: Option<f64>,
+    /// Workload with its own defaults: `workload.kind`; see `wearwell list workloads`
+    #[arg(long, value_name = "NAME", conflicts_with = "trace")]
+    pub workload: Option<String>,
+    /// Trace to replay instead of the workload: `trace.path`
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Format of the trace: `trace.format`; see `wearwell list formats`
+    #[arg(long, value_name = "NAME", visible_alias = "format-of-trace")]
+    pub trace_format: Option<String>,
+    /// Drive writes to measure: `measure.drive_writes`
+    #[arg(long, value_name = "N")]
+    pub drive_writes: Option<f64>,
+}
+
+impl ScenarioArgs {
+    /// The scenario with its overrides.
+    pub fn draft(&self) -> Result<Draft, Failure> {
+        let mut draft = match &self.file {
+            Some(path) => Draft::from_file(path)?,
+            None => Draft::from_toml(CANONICAL, "canonical.toml (built in)")?,
+        };
+        self.overrides.apply(&mut draft)?;
+        Ok(draft)
+    }
+}
+
+impl Overrides {
+    /// Changes `draft`: removals first, then named flags, then `--set` in its order.
+    pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
+        for key in &self.unset {
+            draft.unset(key)?;
+        }
+        let text = |value: &Option<String>| value.clone().map(Value::String);
+        let trace = self.trace.as_ref().map(|path| Value::String(path.display().to_string()));
+        let flags = [
+            ("seed", self.seed.map(Value::from)),
+            ("ftl.victim", text(&self.victim)),
+            ("ftl.placement", text(&self.placement)),
+            (
+                "device.capacity",
+                self.capacity.as_deref().map(parse_value).transpose().map_err(Failure::usage)?,
+            ),
+            ("device.spare_factor", self.spare_factor.map(Value::from)),
+            ("workload.kind", text(&self.workload)),
+            ("trace.path", trace),
+            ("trace.format", text(&self.trace_format)),
+            ("measure.drive_writes", self.drive_writes.map(Value::from)),
+        ];
+        for (key, value) in flags {
+            if let Some(value) = value {
+                draft.set(key, value)?;
+            }
+        }
+        self.set.iter().try_for_each(|setting| {
+            let (key, value) = key_and_value(setting)?;
+            Ok(draft.set(key, value)?)
+        })
+    }
+}
+
+/// The two sides of `KEY=VALUE`.
+pub fn key_and_value(setting: &str) -> Result<(&str, Value), Failure> {
+    let (key, value) =
+        setting.split_once('=').ok_or_else(|| Failure::Usage(format!("--set {setting}: write KEY=VALUE")))?;
+    let value =
+        parse_value(value).map_err(|problem| Failure::Usage(format!("--set {setting}: {problem}")))?;
+    Ok((key.trim(), value))
+}

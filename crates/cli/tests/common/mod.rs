@@ -1,0 +1,61 @@
+//! What the tests of the command line share.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A scenario that runs in no time.
+#[allow(dead_code)]
+pub const SMALL: &str = r#"
+name = "small"
+
+[device]
+blocks_per_plane = 100
+pages_per_block = 16
+load = 0.8
+endurance_cycles = 1000
+
+[workload]
+kind = "uniform"
+
+[measure]
+warm_up = 5.0
+drive_writes = 5.0
+"#;
+
+/// The command, in the root of the repository and as wide as tables are without a terminal.
+pub fn wearwell(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("wearwell").expect("the binary is built");
+    command.current_dir(repository()).args(arguments);
+    command
+}
+
+/// The root of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+/// Runs the command, which must end with `code`, and gives what it wrote to standard output and standard error.
+#[allow(dead_code)]
+pub fn outcome(arguments: &[&str], code: i32) -> (String, String) {
+    let output = wearwell(arguments).output().expect("the command runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    (out, err)
+}
+
+/// A directory with the small scenario, and its path.
+#[allow(dead_code)]
+pub fn small() -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("small.toml");
+    std::fs::write(&path, SMALL).expect("a file");
+    (directory, path.display().to_string())
+}
+
+/// The JSON in a file.
+#[allow(dead_code)]
+pub fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}

@@ -1,0 +1,144 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+const TOML: &str = r#"seed = 7
+
+[device]
+capacity = "8 MiB"
+pages_per_block = 32
+spare_factor = 0.2
+
+[ftl.victim]
+policy = "d_choices"
+choices = 4
+
+[[log]]
+segment_size = "1 MiB"
+
+[workload]
+kind = "uniform"
+"#;
+
+fn draft() -> Draft {
+    Draft::from_toml(TOML, "a.toml").unwrap()
+}
+
+fn error(text: &str) -> String {
+    Draft::from_toml(text, "a.toml").and_then(|draft| draft.scenario()).unwrap_err().to_string()
+}
+
+#[test]
+fn errors_name_file_line_column_key_and_choices() {
+    let unknown = error(&TOML.replace("capacity", "capcity"));
+    assert!(
+        unknown.starts_with("a.toml:4:1: device.capcity: unknown field `capcity`, expected one of"),
+        "{unknown}"
+    );
+    assert!(unknown.contains("`raw_capacity`"), "{unknown}");
+    let kind = error(&TOML.replace("seed = 7", "seed = \"x\""));
+    assert!(kind.starts_with("a.toml:1:1: seed: invalid type: string \"x\""), "{kind}");
+    let policy = error(&TOML.replace("d_choices", "greddy"));
+    assert!(policy.starts_with("a.toml:"), "{policy}");
+    assert!(policy.contains("greddy") && policy.contains("fifo"), "{policy}");
+    let syntax = error(&TOML.replace("\"8 MiB\"", "8 MiB"));
+    assert!(syntax.starts_with("a.toml:4:"), "{syntax}");
+}
+
+#[test]
+fn later_errors_find_their_line_and_show_it() {
+    let error = draft().explain(&ConfigError::new("ftl.victim.choices", "is bad"));
+    assert_eq!(error.to_string(), "a.toml:10:1: ftl.victim.choices: is bad");
+    assert_eq!(error.excerpt.unwrap(), "   |\n10 | choices = 4\n   | ^^^^^^^");
+    let inside = draft().explain(&ConfigError::new("log[0].placement", "is bad"));
+    assert_eq!(inside.to_string(), "a.toml:12:1: log[0].placement: is bad");
+}
+
+#[test]
+fn what_is_set_by_hand_replaces_what_says_the_same() {
+    let mut draft = draft();
+    draft.set("device.load", json!(0.7)).unwrap();
+    assert_eq!(draft.get("device.spare_factor"), None);
+    draft.set("trace", json!({"path": "x"})).unwrap();
+    assert_eq!(draft.get("workload"), None);
+    draft.set("trace.format", json!("msr")).unwrap();
+    draft.set("device.alpha", json!(1.5)).unwrap();
+    assert_eq!(draft.get("device.load"), Some(&json!(0.7)), "two by hand stay a contradiction");
+}
+
+#[test]
+fn another_kind_takes_the_settings_of_the_former_with_it() {
+    let mut draft = draft();
+    draft.set("ftl.victim.policy", json!("greedy")).unwrap();
+    assert_eq!(draft.get("ftl.victim"), Some(&json!({"policy": "greedy"})));
+    draft.set("ftl.victim", json!("d_choices")).unwrap();
+    draft.set("ftl.victim.choices", json!(3)).unwrap();
+    assert_eq!(draft.get("ftl.victim"), Some(&json!({"policy": "d_choices", "choices": 3})));
+    draft.set("log.0.trim", json!(false)).unwrap();
+    assert_eq!(draft.get("log[0].trim"), Some(&json!(false)));
+}
+
+#[test]
+fn keys_that_lead_nowhere_are_errors() {
+    for key in ["", ".", "log[1].trim", "seed.x", "[[", "log[x", "device..x"] {
+        assert!(
+            draft().set(key, json!(1)).is_err()
+                || draft().set(key, json!(1)).is_ok_and(|()| {
+                    let mut draft = draft();
+                    draft.set(key, json!(1)).unwrap();
+                    draft.scenario().is_err()
+                }),
+            "{key}"
+        );
+    }
+    let mut draft = draft();
+    draft.set("device.capcity", json!(1)).unwrap();
+    let error = draft.scenario().unwrap_err();
+    assert!(error.place.is_none() && error.to_string().contains("device.capcity"), "{error}");
+    assert!(draft.unset("device.channels").is_err());
+}
+
+#[test]
+fn results_give_their_scenario() {
+    let scenario = draft().scenario().unwrap();
+    let json = json!({"version": "0", "scenario": scenario}).to_string();
+    assert_eq!(Draft::from_json(&json, "r.json").unwrap().scenario().unwrap(), scenario);
+    let broken = Draft::from_json("{\"a\":", "r.json").unwrap_err().to_string();
+    assert!(broken.starts_with("r.json:1:5: this is no JSON"), "{broken}");
+}
+
+#[test]
+fn values_are_toml_or_bare_words() {
+    assert_eq!(parse_value("4"), Ok(json!(4)));
+    assert_eq!(parse_value("18446744073709551615"), Ok(json!(u64::MAX)));
+    assert_eq!(parse_value("greedy"), Ok(json!("greedy")));
+    assert_eq!(parse_value("8 GiB"), Ok(json!("8 GiB")));
+    assert_eq!(parse_value("1\nother = 2"), Ok(json!("1\nother = 2")));
+    assert!(parse_value("[1,").is_err());
+    assert!(parse_value("").is_err());
+}
+
+proptest! {
+    /// Whatever somebody leaves in a file, the answer is a scenario or an error.
+    #[test]
+    fn mutated_files_never_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, ".{0,4}"), 1..4)) {
+        let mut text = TOML.to_owned();
+        for (at, cut, put) in edits {
+            let start = floor_boundary(&text, at.index(text.len() + 1));
+            let end = floor_boundary(&text, start + cut).max(start);
+            text.replace_range(start..end, &put);
+        }
+        let _ = Draft::from_toml(&text, "a.toml").and_then(|draft| draft.scenario());
+        let _ = Draft::from_json(&text, "a.json");
+    }
+
+    #[test]
+    fn keys_and_values_set_by_hand_never_panic(key in "[a-z.\\[\\]0-9]{0,12}|device\\.[a-z_]{0,8}|log\\[[0-9]{0,2}\\]?\\.?[a-z]{0,3}", value in ".{0,12}") {
+        let mut draft = draft();
+        if let Ok(value) = parse_value(&value) {
+            let _ = draft.set(&key, value);
+        }
+        let _ = draft.unset(&key);
+        let _ = draft.scenario();
+    }
+}

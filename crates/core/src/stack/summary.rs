@@ -1,0 +1,127 @@
+//! A result as one row of a table, for sweeps and spreadsheets.
+
+use super::result::{LayerResult, RunResult};
+use super::steady::estimate;
+use super::sweep::PointResult;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A row: names of columns with their values. What a run cannot say, or what would mean nothing, is null.
+pub type Row = Vec<(String, Value)>;
+
+/// The figures of one result, under names that say the unit.
+pub fn summary(result: &RunResult) -> Row {
+    let estimate = result.write_amplification_estimate.as_ref();
+    let measures = &result.device.over_provisioning;
+    let mut row = vec![
+        ("write_amplification".to_owned(), json!(result.write_amplification)),
+        ("write_amplification_mean".to_owned(), json!(estimate.map(|estimate| estimate.mean))),
+        (
+            "write_amplification_ci95".to_owned(),
+            json!(estimate.and_then(|estimate| estimate.ci95_half_width)),
+        ),
+        ("steady".to_owned(), json!(result.course.steady)),
+        ("measured_drift".to_owned(), json!(result.course.measured_drift)),
+        ("measured_drive_writes".to_owned(), json!(result.course.measured_drive_writes)),
+        ("measured_host_pages".to_owned(), json!(result.course.measured_host_pages)),
+        ("programs".to_owned(), json!(result.nand.programs)),
+        ("erases".to_owned(), json!(result.nand.erases)),
+        ("alpha".to_owned(), json!(measures.alpha)),
+        ("spare_factor".to_owned(), json!(measures.spare_factor)),
+        ("over_provisioning".to_owned(), json!(measures.over_provisioning)),
+        ("load".to_owned(), json!(measures.load)),
+        ("physical_pages".to_owned(), json!(result.device.physical_pages)),
+        ("logical_pages".to_owned(), json!(result.device.logical_pages)),
+        ("page_bytes".to_owned(), json!(result.device.page_bytes)),
+        ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
+    ];
+    row.extend(result.layers.iter().flat_map(layer_columns));
+    row.extend([
+        ("erases_mean".to_owned(), json!(result.wear.erases_mean)),
+        ("erases_deviation".to_owned(), json!(result.wear.erases_deviation)),
+        ("erases_max".to_owned(), json!(result.wear.erases_max)),
+        ("tbw".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.tbw))),
+        ("dwpd".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.dwpd))),
+        ("worn_out_tbw".to_owned(), json!(result.worn_out.map(|worn_out| worn_out.tbw))),
+        ("seed".to_owned(), json!(result.scenario.seed)),
+        ("mode".to_owned(), json!(result.mode)),
+        ("version".to_owned(), json!(result.version)),
+        ("final_draw".to_owned(), json!(result.final_draw)),
+        ("warnings".to_owned(), json!(result.warnings.join("; "))),
+    ]);
+    row
+}
+
+fn layer_columns(layer: &LayerResult) -> Row {
+    let mut row = vec![
+        (format!("{}_write_amplification", layer.name), json!(layer.write_amplification)),
+        (format!("{}_victims", layer.name), json!(layer.victims)),
+        (format!("{}_victim_valid_pages", layer.name), json!(layer.victim_valid_pages_mean)),
+    ];
+    let writes = layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, amounts.get("write")?)));
+    row.extend(writes.map(|(cause, pages)| (format!("{}_{cause}_writes", layer.name), json!(pages))));
+    row
+}
+
+/// One row for each combination of settings: the settings, then the figures, averaged over its replicas.
+///
+/// With several replicas `write_amplification_ci95` is the half-width of the 95 % interval over the replicas' means,
+/// and figures that one replica does not have are null. Rows stand in the order of `points`.
+pub fn rows(points: &[PointResult]) -> Vec<Row> {
+    let mut groups: Vec<(&BTreeMap<String, Value>, Vec<&PointResult>)> = Vec::new();
+    for point in points {
+        match groups.last_mut() {
+            Some((settings, group)) if **settings == point.settings => group.push(point),
+            _ => groups.push((&point.settings, vec![point])),
+        }
+    }
+    groups.into_iter().map(|(settings, group)| group_row(settings, &group)).collect()
+}
+
+fn group_row(settings: &BTreeMap<String, Value>, group: &[&PointResult]) -> Row {
+    let mut row: Row = settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    row.push(("replicas".to_owned(), json!(group.len())));
+    let summaries: Vec<Row> = group.iter().map(|point| summary(&point.result)).collect();
+    match &summaries[..] {
+        [one] => row.extend(one.iter().cloned()),
+        several => row.extend(averaged(several)),
+    }
+    row
+}
+
+fn averaged(summaries: &[Row]) -> Row {
+    let columns: Vec<Map<String, Value>> =
+        summaries.iter().map(|row| row.iter().cloned().collect()).collect();
+    let of = |name: &str| {
+        columns.iter().map(|columns| columns.get(name).cloned().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let average = |(name, _): &(String, Value)| {
+        let values = of(name);
+        let value = match name.as_str() {
+            "write_amplification_ci95" => json!(interval(&of("write_amplification"))),
+            "steady" => json!(values.iter().all(|value| value == &Value::Bool(true))),
+            "seed" | "final_draw" => values[0].clone(),
+            "warnings" => json!(distinct(&values).join("; ")),
+            _ if values.iter().all(|value| *value == values[0]) => values[0].clone(),
+            _ => json!(numbers(&values).map(|numbers| numbers.iter().sum::<f64>() / numbers.len() as f64)),
+        };
+        (name.clone(), value)
+    };
+    summaries[0].iter().map(average).collect()
+}
+
+fn numbers(values: &[Value]) -> Option<Vec<f64>> {
+    values.iter().map(Value::as_f64).collect()
+}
+
+fn interval(values: &[Value]) -> Option<f64> {
+    estimate(&numbers(values)?)?.ci95_half_width
+}
+
+fn distinct(values: &[Value]) -> Vec<&str> {
+    let mut texts: Vec<&str> =
+        values.iter().filter_map(Value::as_str).filter(|text| !text.is_empty()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}

@@ -1,0 +1,13 @@
+//! The engine beside a naive model of itself, beside itself in its other forms, and beside closed forms.
+
+mod agreement;
+mod closed_forms;
+mod edges;
+mod engine;
+mod flash;
+#[path = "../naive/mod.rs"]
+mod naive;
+mod paths;
+mod recovery;
+mod stack;
+mod wear;
