@@ -143,7 +143,7 @@ fn every_name_has_a_row_in_its_page() {
     };
     listed("traces", FORMATS.iter().map(|format| format.name).collect());
     listed("workloads", WORKLOADS.iter().map(|entry| entry.name).collect());
-    listed("policies", VICTIMS.iter().map(|entry| entry.name).collect());
+    listed("victims", VICTIMS.iter().map(|entry| entry.name).collect());
     listed("placements", PLACEMENTS.iter().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
 }
@@ -199,7 +199,7 @@ fn links(text: &str) -> Vec<&str> {
 fn every_relative_link_leads_to_a_file() {
     let mut found = Vec::new();
     documents(&root(), &mut found);
-    assert!(found.len() > 10, "only {} documents found", found.len());
+    assert!(found.len() >= 10, "only {} documents found", found.len());
     for document in found {
         let text = std::fs::read_to_string(&document).unwrap();
         for link in links(&text) {
