@@ -76,9 +76,10 @@ fn the_scenario_page_has_every_key_and_no_other() {
 
 /// The values of enumerations in the schema: those with a name but no settings.
 fn choices(schema: &Value) -> Vec<String> {
-    let forms = schema["$defs"].as_object().unwrap().values().filter_map(|definition| {
-        definition["oneOf"].as_array().or_else(|| definition["enum"].as_array())
-    });
+    let forms =
+        schema["$defs"].as_object().unwrap().values().filter_map(|definition| {
+            definition["oneOf"].as_array().or_else(|| definition["enum"].as_array())
+        });
     let name = |form: &Value| form["const"].as_str().or_else(|| form.as_str()).map(str::to_owned);
     forms.flatten().filter_map(name).collect()
 }
