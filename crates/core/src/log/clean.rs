@@ -122,7 +122,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Pages that the open blocks still take.
     fn open_room(&self) -> u32 {
-        let room = |frontier: &Frontier| self.medium.pages_per_block() - frontier.page;
+        let room = |frontier: &Frontier| self.below.medium.pages_per_block() - frontier.page;
         self.frontiers.iter().flatten().map(room).sum()
     }
 
