@@ -207,6 +207,12 @@ pub trait Medium: Send {
         out: &mut Vec<Self::Payload>,
     ) -> Result<(), MediumError>;
 
+    /// The block will soon be read and erased: a chance to bring what the medium keeps of it into the cache.
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        let _ = block;
+    }
+
     /// Makes everything programmed so far survive a power cut.
     fn flush(&mut self) -> Result<(), MediumError>;
 

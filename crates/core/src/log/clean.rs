@@ -132,9 +132,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Err(LayerError::NoSpace);
         }
         let victim = self.victim.select(&self.blocks);
-        if let Some(next) = self.victim.upcoming(&self.blocks) {
-            self.directory.prefetch_block(next);
-        }
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
         *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
@@ -144,6 +141,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             self.staged.from = Some(stream);
         }
         Ok(victim)
+    }
+
+    /// Brings the tables of the next victim into the cache, if the policy can foresee it.
+    #[inline(always)]
+    fn foresee(&self) {
+        if let Some(victim) = self.victim.upcoming(&self.blocks) {
+            self.directory.prefetch_block(victim);
+            self.below.medium.prefetch_block(victim);
+        }
     }
 
     /// Reads the live pages of `victim` into RAM, behind any that are there already.
@@ -161,6 +167,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         };
         self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
         self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
+        self.foresee();
         Ok(())
     }
 

@@ -7,7 +7,7 @@ mod spare;
 use crate::counters::Cause;
 use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
-use crate::table::filled;
+use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 pub use geometry::{Geometry, GeometryError};
 pub use presets::{PRESETS, Preset};
@@ -206,6 +206,11 @@ impl<P: Payload> Medium for Nand<P> {
             _ => out.resize(out.len() + pages.len() as usize, P::default()),
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        prefetch(self.blocks.as_ptr().wrapping_add(block.index()));
     }
 
     fn flush(&mut self) -> Result<(), MediumError> {

@@ -24,7 +24,7 @@ fn play(setup: &Setup, ops: &[Op]) -> Rig<Bytes<8>> {
 fn smallest(pages_per_block: u32, streams: Streams, reclaim: Reclaim, victim: &'static str) -> Setup {
     let reserve = match reclaim {
         Reclaim::InPlace => streams.count(),
-        Reclaim::FreePool { high, .. } => streams.count() + high,
+        Reclaim::FreePool { low, high } => streams.count() + high.max(low + 1),
     };
     Setup {
         blocks: reserve + 1,
@@ -153,8 +153,8 @@ fn what_cannot_work_is_refused_with_the_numbers() {
         assert!(full.contains(part), "{part:?} is not in {full:?}");
     }
     let pool = |low, high| refused(Setup { reclaim: Reclaim::FreePool { low, high }, ..Setup::default() });
-    assert!(pool(2, 2).contains("0 < low < high"), "{}", pool(2, 2));
-    assert!(pool(0, 2).contains("0 < low < high"));
+    assert!(pool(3, 2).contains("0 < low <= high"), "{}", pool(3, 2));
+    assert!(pool(0, 2).contains("0 < low <= high"));
     assert!(pool(1, u32::MAX).contains("lower the logical capacity, the streams or the watermarks"));
     assert!(refused(Setup { logical_pages: 0, ..Setup::default() }).contains("at least one page"));
     let mixed = refused(Setup { streams: Streams::Mixing(3, false, false), ..Setup::default() });

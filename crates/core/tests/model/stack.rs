@@ -6,12 +6,11 @@ use crate::naive::rig::{Engine, Setup, Stamp, Streams};
 use proptest::prelude::*;
 use wearwell_core::counters::Operation;
 use wearwell_core::layer::{Bytes, Layer, LayerError, MediumError};
-use wearwell_core::log::{Reclaim, Segments};
+use wearwell_core::log::{BoxedLayer, Reclaim, Segments};
 use wearwell_core::nand::Wear;
 use wearwell_core::units::Lpn;
 
-type BoxedLayer<P> = Box<dyn Layer<P>>;
-type Stack<P> = Engine<Segments<BoxedLayer<P>>>;
+type Stack<P> = Engine<Segments<P>>;
 
 /// The upper store's blocks are the segments cut from the lower one's pages.
 fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: bool) -> Stack<P> {

@@ -85,7 +85,7 @@ fn streams() -> impl Strategy<Value = Streams> {
 fn reclaim() -> impl Strategy<Value = Reclaim> {
     prop_oneof![
         Just(Reclaim::InPlace),
-        (1..=3u32, 1..=3u32).prop_map(|(low, more)| Reclaim::FreePool { low, high: low + more }),
+        (1..=3u32, 0..=3u32).prop_map(|(low, more)| Reclaim::FreePool { low, high: low + more }),
     ]
 }
 
@@ -114,7 +114,7 @@ prop_compose! {
         };
         let reserve = match reclaim {
             Reclaim::InPlace => streams.count(),
-            Reclaim::FreePool { high, .. } => streams.count() + high,
+            Reclaim::FreePool { low, high } => streams.count() + high.max(low + 1),
         };
         let blocks = blocks.max(reserve + 1);
         let most = (blocks - reserve) * pages_per_block;

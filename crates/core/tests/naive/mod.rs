@@ -205,7 +205,7 @@ impl Model {
         match self.config.reclaim {
             Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
             Reclaim::FreePool { low, high } if self.free.len() <= low as usize => {
-                self.refill(high as usize)?;
+                self.refill(stream, low as usize, high as usize)?;
             }
             _ => {}
         }
@@ -236,9 +236,15 @@ impl Model {
         Ok(())
     }
 
-    /// Cleans until `high` erased blocks wait.
-    fn refill(&mut self, high: usize) -> Result<(), LayerError> {
-        while self.free.len() < high {
+    /// Cleans until `high` erased blocks wait; with `high` = `low`, until there is room for the host in the block that
+    /// cleaning left open in its stream, or an erased block more than `low`.
+    fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
+        loop {
+            let room_for_host = self.free.len() > low || self.open[host.index()].is_some();
+            let enough = if high == low { room_for_host } else { self.free.len() >= high };
+            if enough {
+                return Ok(());
+            }
             let victim = self.take_victim();
             let open: usize = self.open.iter().flatten().map(|&block| self.room(block)).sum();
             if self.ram.len() > open + self.free.len() * self.pages_per_block {
@@ -261,7 +267,6 @@ impl Model {
                 self.free.push_back(victim);
             }
         }
-        Ok(())
     }
 
     fn copy_one_by_one(&mut self, victim: usize) {
@@ -347,7 +352,7 @@ impl Model {
     fn needed_blocks(&self) -> u32 {
         let waiting = match self.config.reclaim {
             Reclaim::InPlace => 0,
-            Reclaim::FreePool { high, .. } => high,
+            Reclaim::FreePool { low, high } => high.max(low + 1),
         };
         self.config.logical_pages.div_ceil(self.pages_per_block as u32) + self.open.len() as u32 + waiting
     }

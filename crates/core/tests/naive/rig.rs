@@ -148,7 +148,7 @@ impl Setup {
             logical_pages: self.logical_pages,
             reclaim: self.reclaim,
             copy_order: self.copy_order,
-            prefetch: self.prefetch,
+            prefetch: Some(self.prefetch),
             seed: Seed(self.seed),
         }
     }

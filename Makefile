@@ -1,0 +1,54 @@
+# Two commands do everything: `make demo` and `make test`. Both install what they need into this checkout.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := target/release/wearwell
+# cargo's warnings and the examples' output go to the terminal; results go here.
+RESULTS := results
+
+.PHONY: demo test test-rust test-python lint build python bench fuzz clean help
+
+help:
+	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
+	@echo 'make test    build and run every test, Rust and Python'
+	@echo 'make lint    formatting and lints, as the continuous integration runs them'
+	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
+	@echo 'make python  install the Python package into $(VENV)'
+
+demo: build
+	@mkdir -p $(RESULTS)
+	$(BIN) run scenarios/demo.toml --output $(RESULTS)/demo.json
+	@echo
+	@echo 'The result, time series and all, is in $(RESULTS)/demo.json; repeat it with'
+	@echo '    $(BIN) run $(RESULTS)/demo.json'
+
+build:
+	cargo build --release -p wearwell
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --workspace --exclude wearwell-python
+
+test-python: python
+	$(VENV)/bin/python -m pytest python/tests
+
+python: $(VENV)/.tools
+	$(VENV)/bin/maturin develop --quiet --extras test
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --upgrade pip maturin
+	@touch $@
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+bench:
+	cargo bench --bench engine
+	cargo bench --bench workload
+	cargo bench --bench trace
+
+clean:
+	rm -rf target $(VENV) $(RESULTS)
