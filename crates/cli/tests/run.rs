@@ -39,7 +39,17 @@ fn the_table_tells_what_matters() {
     let (_directory, scenario) = small();
     let (out, err) = outcome(&["run", &scenario], 0);
     assert_eq!(err, "");
-    for part in ["Write amplification", "± ", "spare factor 0.2", "load 0.8", "TBW", "DWPD", "Final draw", "ftl", "uniform"] {
+    for part in [
+        "Write amplification",
+        "± ",
+        "spare factor 0.2",
+        "load 0.8",
+        "TBW",
+        "DWPD",
+        "Final draw",
+        "ftl",
+        "uniform",
+    ] {
         assert!(out.contains(part), "no `{part}` in\n{out}");
     }
 }
@@ -50,11 +60,10 @@ fn csv_has_one_head_and_one_row() {
     let (out, _) = outcome(&["run", &scenario, "--format", "csv"], 0);
     let mut reader = csv::Reader::from_reader(out.as_bytes());
     let head = reader.headers().unwrap().clone();
-    assert_eq!(head.iter().take(3).collect::<Vec<_>>(), [
-        "write_amplification",
-        "write_amplification_mean",
-        "write_amplification_ci95"
-    ]);
+    assert_eq!(
+        head.iter().take(3).collect::<Vec<_>>(),
+        ["write_amplification", "write_amplification_mean", "write_amplification_ci95"]
+    );
     assert_eq!(reader.records().map(Result::unwrap).count(), 1);
     let file = directory.path().join("result.csv").display().to_string();
     outcome(&["run", &scenario, "--output", &file], 0);
@@ -67,7 +76,8 @@ fn parquet_carries_the_time_series_and_the_whole_result() {
     let (directory, scenario) = small();
     let [parquet, csv] = ["result.parquet", "windows.csv"].map(|name| directory.path().join(name));
     let (parquet_name, csv_name) = (parquet.display().to_string(), csv.display().to_string());
-    let arguments = ["run", &scenario, "--output", &parquet_name, "--timeseries", &csv_name, "--format", "json"];
+    let arguments =
+        ["run", &scenario, "--output", &parquet_name, "--timeseries", &csv_name, "--format", "json"];
     let (out, _) = outcome(&arguments, 0);
     let result: Value = serde_json::from_str(&out).unwrap();
     let reader = SerializedFileReader::new(std::fs::File::open(&parquet).unwrap()).unwrap();
@@ -85,8 +95,16 @@ fn parquet_carries_the_time_series_and_the_whole_result() {
 #[test]
 fn what_would_mean_nothing_is_not_printed() {
     let (_directory, scenario) = small();
-    let fresh =
-        ["run", &scenario, "--set", "precondition.fill=none", "--set", "measure.warm_up=0.0", "--drive-writes", "0.2"];
+    let fresh = [
+        "run",
+        &scenario,
+        "--set",
+        "precondition.fill=none",
+        "--set",
+        "measure.warm_up=0.0",
+        "--drive-writes",
+        "0.2",
+    ];
     let (out, _) = outcome(&fresh, 0);
     assert!(out.contains("WARNING: no cleaning happened"), "{out}");
     assert!(out.contains("not given, because it would mean nothing"), "{out}");
@@ -100,15 +118,18 @@ fn what_would_mean_nothing_is_not_printed() {
 fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.csv");
-    let lines = (0..4000u64).map(|i| format!("128166372003061629,host,0,Write,{},4096,0\n", (i * 7919 % 1000) * 4096));
+    let lines = (0..4000u64)
+        .map(|i| format!("128166372003061629,host,0,Write,{},4096,0\n", (i * 7919 % 1000) * 4096));
     std::fs::write(&trace, lines.collect::<String>()).unwrap();
-    let scenario = SMALL.replace("[workload]\nkind = \"uniform\"", "[trace]\npath = \"trace.csv\"\nformat = \"msr\"");
+    let scenario =
+        SMALL.replace("[workload]\nkind = \"uniform\"", "[trace]\npath = \"trace.csv\"\nformat = \"msr\"");
     let scenario_path = directory.path().join("scenario.toml");
     std::fs::write(&scenario_path, scenario).unwrap();
     let (from_file, _) = outcome(&["run", &scenario_path.display().to_string(), "--format", "json"], 0);
     let (_kept, small) = small();
     let result_path = directory.path().join("result.json");
-    let mut command = wearwell(&["run", &small, "--trace", "trace.csv", "--trace-format", "msr", "--format", "json"]);
+    let mut command =
+        wearwell(&["run", &small, "--trace", "trace.csv", "--trace-format", "msr", "--format", "json"]);
     let output = command.current_dir(directory.path()).output().unwrap();
     let from_flag: Value = serde_json::from_slice(&output.stdout).unwrap();
     let from_file: Value = serde_json::from_str(&from_file).unwrap();
@@ -127,7 +148,8 @@ fn a_bad_line_in_a_trace_is_named_and_nothing_is_written() {
     std::fs::write(&trace, "128166372003061629,host,0,Write,0,4096,0\nnonsense\n").unwrap();
     let result = directory.path().join("result.json");
     let (trace_name, result_name) = (trace.display().to_string(), result.display().to_string());
-    let arguments = ["run", &scenario, "--trace", &trace_name, "--trace-format", "msr", "--output", &result_name];
+    let arguments =
+        ["run", &scenario, "--trace", &trace_name, "--trace-format", "msr", "--output", &result_name];
     let (_, err) = outcome(&arguments, 1);
     assert!(err.contains("trace.csv, line 2: column `Timestamp`"), "{err}");
     assert!(!result.exists());
@@ -148,7 +170,8 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(700));
-    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let interrupt =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -8,7 +8,8 @@ const GRID: [&str; 4] = ["--vary", "device.spare_factor=0.1:0.3:0.1", "--vary", 
 
 fn sweep(arguments: &[&str], code: i32) -> (String, String) {
     let (_directory, scenario) = small();
-    let all: Vec<&str> = ["sweep", &scenario].into_iter().chain(GRID).chain(arguments.iter().copied()).collect();
+    let all: Vec<&str> =
+        ["sweep", &scenario].into_iter().chain(GRID).chain(arguments.iter().copied()).collect();
     outcome(&all, code)
 }
 
@@ -20,7 +21,8 @@ fn every_combination_is_a_row_whatever_the_threads() {
     let mut reader = csv::Reader::from_reader(one.as_bytes());
     let head: Vec<_> = reader.headers().unwrap().iter().take(3).map(str::to_owned).collect();
     assert_eq!(head, ["device.spare_factor", "ftl.victim", "replicas"]);
-    let settings: Vec<_> = reader.records().map(|row| row.unwrap()).map(|row| format!("{} {}", &row[0], &row[1])).collect();
+    let settings: Vec<_> =
+        reader.records().map(|row| row.unwrap()).map(|row| format!("{} {}", &row[0], &row[1])).collect();
     assert_eq!(settings, ["0.1 greedy", "0.1 fifo", "0.2 greedy", "0.2 fifo", "0.3 greedy", "0.3 fifo"]);
 }
 

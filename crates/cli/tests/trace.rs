@@ -10,7 +10,8 @@ fn generated_traces_survive_conversion_and_cutting() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     let [csv, blk, part] = ["a.csv.gz", "b.blkparse.zst", "c.csv"].map(path);
-    let generate = ["trace", "generate", &csv, "--to", "msr", "--kind", "hot_cold", "--set", "hot_writes=0.9"];
+    let generate =
+        ["trace", "generate", &csv, "--to", "msr", "--kind", "hot_cold", "--set", "hot_writes=0.9"];
     let more = ["--set", "hot_space=0.1", "--capacity", "16 MiB", "--requests", "5000", "--rate", "1000"];
     outcome(&[&generate[..], &more[..]].concat(), 0);
     let describe = |file: &str, format: &str| -> Value {
@@ -35,7 +36,11 @@ fn generated_traces_survive_conversion_and_cutting() {
 fn bad_lines_are_named_or_counted() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.csv").display().to_string();
-    std::fs::write(&file, "128166372003061629,host,0,Write,0,4096,0\nx\n128166372003061629,host,0,Wrote,0,4096,0\n").unwrap();
+    std::fs::write(
+        &file,
+        "128166372003061629,host,0,Write,0,4096,0\nx\n128166372003061629,host,0,Wrote,0,4096,0\n",
+    )
+    .unwrap();
     let (_, err) = outcome(&["trace", "check", &file, "--trace-format", "msr"], 1);
     assert!(err.contains("bad.csv, line 2: column `Timestamp`"), "{err}");
     let (_, err) = outcome(&["trace", "check", &file, "--trace-format", "msr", "--skip-bad"], 1);

@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn sweep_failure(error: SweepError) -> Failure {
     match error {
-        SweepError::Draft { point, error } => match Failure::from(error) {
+        SweepError::Draft { point, error } => match Failure::from(*error) {
             Failure::Usage(message) => Failure::Usage(format!("{point}{message}")),
             other => other,
         },

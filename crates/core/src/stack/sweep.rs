@@ -59,7 +59,7 @@ pub enum SweepError {
         /// The settings at fault, or nothing.
         point: String,
         /// What is wrong.
-        error: DraftError,
+        error: Box<DraftError>,
     },
     /// The grid is empty, or so large that it cannot be meant.
     #[error("a sweep of {points} runs; it must have at least one and at most {MOST_POINTS}")]
@@ -203,8 +203,10 @@ fn combination(base: &Draft, axes: &[Axis], number: usize, replicas: u32) -> Res
         })
         .collect();
     chosen.reverse();
-    let at_fault =
-        |settings: &BTreeMap<String, Value>, error| SweepError::Draft { point: shown(settings), error };
+    let at_fault = |settings: &BTreeMap<String, Value>, error| SweepError::Draft {
+        point: shown(settings),
+        error: Box::new(error),
+    };
     for (axis, value) in chosen {
         settings.insert(axis.key.clone(), value.clone());
         draft.set(&axis.key, value.clone()).map_err(|error| at_fault(&settings, error))?;

@@ -14,7 +14,7 @@ use wearwell_core::trace::{self, Cut, Op, TraceWriter, WriteOptions, Written};
 pub struct Output {
     /// The new trace; compressed if its name ends in .gz, .xz or .zst
     #[arg(value_name = "NEW_TRACE")]
-    pub file: PathBuf,
+    pub new_trace: PathBuf,
     /// An option of the new format
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub to_option: Vec<(String, String)>,
@@ -32,14 +32,14 @@ impl Output {
             drop_inexpressible: self.drop_inexpressible,
             options: self.to_option.clone(),
         };
-        TraceWriter::create(&self.file, &options).map_err(failure)
+        TraceWriter::create(&self.new_trace, &options).map_err(failure)
     }
 
     /// Completes the trace and says what was written.
     pub fn finish(&self, writer: TraceWriter) -> Result<(), Failure> {
         let format = writer.format().name;
         let Written { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
-        eprintln!("{requests} requests written to {} in the format {format}", self.file.display());
+        eprintln!("{requests} requests written to {} in the format {format}", self.new_trace.display());
         if dropped > 0 {
             eprintln!(
                 "warning: {dropped} requests were left out, the first because {}",
