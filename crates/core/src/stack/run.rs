@@ -252,6 +252,8 @@ impl Driver<'_> {
     }
 
     /// Runs the workload until it is steady, or for as long as the scenario says; whether it became steady.
+    ///
+    /// A pass through a trace that was begun is finished, so that measuring begins with the trace.
     fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
         if measure.until_worn_out_blocks.is_some() {
             return Ok(false);
@@ -259,11 +261,11 @@ impl Driver<'_> {
         let start = self.host_pages;
         let limit = pages_of(measure.warm_up.unwrap_or(measure.max_warm_up), self.logical_pages);
         let mut steady = false;
-        while self.host_pages - start < limit
+        while (self.host_pages - start < limit || self.pass_host_pages > 0)
             && !(steady && measure.warm_up.is_none())
             && self.end_of_life.is_none()
         {
-            let done = (self.host_pages - start) as f64 / limit as f64;
+            let done = ((self.host_pages - start) as f64 / limit as f64).min(1.0);
             if self.window(Phase::WarmUp, done)? {
                 steady = self.is_steady(Phase::WarmUp, measure.tolerance);
             }

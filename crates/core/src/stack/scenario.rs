@@ -278,7 +278,8 @@ pub enum Fill {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// Drive writes before measuring; left out, the run warms up until it is steady.
+    /// Drive writes before measuring; left out, the run warms up until it is steady. For a trace, rounded up to whole
+    /// passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<f64>,
     /// Drive writes after which an unsteady run is measured all the same, with a warning.

@@ -1,0 +1,74 @@
+//! The arguments that all experiments take.
+
+use crate::Failure;
+use lexopt::prelude::*;
+use std::path::PathBuf;
+
+/// Arguments of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Args {
+    /// Runs of each setting, with the seeds 1, 2, …
+    pub runs: u64,
+    /// Length of the runs as a multiple of the experiment's own rule.
+    pub length: f64,
+    /// Where the tables and charts go.
+    pub out: PathBuf,
+    /// The command as given, for the tables.
+    pub command: String,
+}
+
+impl Args {
+    /// Reads the command line; `experiment` is the name of the binary and `runs` the number of runs unless given.
+    pub fn from_env(experiment: &str, runs: u64) -> Result<Self, Failure> {
+        Self::parse(experiment, runs, std::env::args_os().skip(1))
+    }
+
+    fn parse(
+        experiment: &str,
+        runs: u64,
+        given: impl IntoIterator<Item = std::ffi::OsString>,
+    ) -> Result<Self, Failure> {
+        let mut args = Args { runs, length: 1.0, out: "experiments/results".into(), command: String::new() };
+        let mut parser = lexopt::Parser::from_args(given);
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Long("runs") => args.runs = parser.value()?.parse()?,
+                Long("length") => args.length = parser.value()?.parse()?,
+                Long("out") => args.out = parser.value()?.into(),
+                Long("help") => {
+                    println!("{experiment} [--runs N] [--length FACTOR] [--out DIRECTORY]");
+                    std::process::exit(0);
+                }
+                _ => return Err(arg.unexpected().into()),
+            }
+        }
+        if args.runs < 2 || !(args.length > 0.0 && args.length.is_finite()) {
+            return Err("--runs must be 2 or more, --length a number above 0".into());
+        }
+        args.command = format!(
+            "cargo run --release -p wearwell-experiments --bin {experiment} -- --runs {} --length {}",
+            args.runs, args.length
+        );
+        Ok(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+
+    fn parse(given: &[&str]) -> Result<Args, String> {
+        Args::parse("table", 10, given.iter().map(Into::into)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn arguments_are_read_and_refused() {
+        assert_eq!(parse(&[]).unwrap().runs, 10);
+        let args = parse(&["--runs", "4", "--length", "0.5"]).unwrap();
+        assert_eq!((args.runs, args.length), (4, 0.5));
+        assert!(args.command.ends_with("--bin table -- --runs 4 --length 0.5"));
+        for bad in [&["--runs", "1"][..], &["--length", "0"], &["--walk"], &["--runs"]] {
+            assert!(parse(bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Line and point charts as SVG.
+
+use crate::Failure;
+use crate::interval::Interval;
+use plotters::prelude::*;
+use std::path::Path;
+
+/// Points of one colour, joined by a line where `joined`.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What they are.
+    pub name: String,
+    /// Place on the x axis, and value with its interval.
+    pub points: Vec<(f64, Interval)>,
+    /// Whether a line joins them.
+    pub joined: bool,
+}
+
+/// One chart.
+#[derive(Clone, Copy, Debug)]
+pub struct Chart<'a> {
+    /// Above it.
+    pub title: &'a str,
+    /// Under the x axis.
+    pub x: &'a str,
+    /// Beside the y axis.
+    pub y: &'a str,
+}
+
+const SIZE: (u32, u32) = (860, 520);
+
+impl Chart<'_> {
+    /// Draws the series with their confidence intervals and writes the chart.
+    pub fn draw(&self, path: &Path, series: &[Series]) -> Result<(), Failure> {
+        let points = || series.iter().flat_map(|series| &series.points);
+        let (left, right) = span(points().map(|point| point.0));
+        let ends = points().flat_map(|(_, value)| [value.mean - reach(value), value.mean + reach(value)]);
+        let (low, high) = span(ends);
+        let root = SVGBackend::new(path, SIZE).into_drawing_area();
+        root.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&root)
+            .caption(self.title, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(44)
+            .y_label_area_size(60)
+            .build_cartesian_2d(left..right, low..high)?;
+        chart.configure_mesh().x_desc(self.x).y_desc(self.y).light_line_style(WHITE).draw()?;
+        for (number, series) in series.iter().enumerate() {
+            let colour = Palette99::pick(number).to_rgba();
+            let at = |(x, value): &(f64, Interval)| (*x, value.mean);
+            if series.joined {
+                chart.draw_series(LineSeries::new(series.points.iter().map(at), colour))?;
+            }
+            let bar = |(x, value): &(f64, Interval)| {
+                let ends = [(*x, value.mean - reach(value)), (*x, value.mean + reach(value))];
+                PathElement::new(ends, colour)
+            };
+            chart.draw_series(series.points.iter().map(bar))?;
+            let dots = series.points.iter().map(|point| Circle::new(at(point), 3, colour.filled()));
+            chart
+                .draw_series(dots)?
+                .label(&series.name)
+                .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .background_style(WHITE.mix(0.8))
+            .border_style(BLACK.mix(0.3))
+            .draw()?;
+        root.present()?;
+        Ok(())
+    }
+}
+
+/// The part of an interval that can be drawn.
+fn reach(value: &Interval) -> f64 {
+    if value.half_width.is_finite() { value.half_width } else { 0.0 }
+}
+
+/// The least and the greatest value, with a margin.
+fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) =
+        values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+    let margin = (0.05 * (high - low)).max(1e-9);
+    (low - margin, high + margin)
+}

@@ -1,0 +1,208 @@
+//! What the two tables of the hot/cold paper share: their rows, their scenarios and the comparison.
+
+use crate::Failure;
+use crate::args::Args;
+use crate::chart::{Chart, Series};
+use crate::interval::Interval;
+use crate::replicas::scenario;
+use crate::table::Table;
+use wearwell_core::stack::Scenario;
+
+/// Pages per block `b`, spare factor `S_f`, choices `d`, share of the writes `r` and of the space `f` that is hot.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// `b`.
+    pub pages_per_block: u32,
+    /// `S_f`.
+    pub spare_factor: f64,
+    /// `d`.
+    pub choices: u32,
+    /// `r`.
+    pub hot_writes: f64,
+    /// `f`.
+    pub hot_space: f64,
+}
+
+/// A row of one of the paper's tables, with `S` simulated columns.
+#[derive(Clone, Copy, Debug)]
+pub struct PaperRow<const S: usize> {
+    /// The parameters.
+    pub setting: Setting,
+    /// Write amplification by the mean field.
+    pub ode: f64,
+    /// Write amplification by simulation.
+    pub simulated: [Interval; S],
+}
+
+/// A row in the order of the print.
+pub const fn row<const S: usize>(
+    pages_per_block: u32,
+    spare_factor: f64,
+    choices: u32,
+    hot_writes: f64,
+    hot_space: f64,
+    ode: f64,
+    printed: [(f64, f64); S],
+) -> PaperRow<S> {
+    let setting = Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space };
+    let mut simulated = [Interval { mean: 0.0, half_width: 0.0 }; S];
+    let mut at = 0;
+    while at < S {
+        simulated[at] = Interval { mean: printed[at].0, half_width: printed[at].1 };
+        at += 1;
+    }
+    PaperRow { setting, ode, simulated }
+}
+
+/// The structure of the log, sec. 2.3, and which live pages fill up the internal frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frontier {
+    /// One frontier.
+    Single,
+    /// Two frontiers, pages chosen at random (RND).
+    DoubleRandom,
+    /// Two frontiers, pages in the order in which they were written (OLDEST).
+    DoubleOldest,
+}
+
+/// Drive writes of uniform overwrites before the workload: they mix hot and cold pages, so that the run starts
+/// where the paper's mean field does, in the steady state of uniform writes.
+const MIXING: f64 = 2.0;
+
+/// Fewest drive writes of warm-up.
+const FEWEST: f64 = 20.0;
+
+/// Warm-up in turnovers of the cold data.
+const TURNOVERS: f64 = 5.0;
+
+impl Setting {
+    /// Drive writes after which the cold data was overwritten once on average: `(1 - f) / (1 - r)`.
+    ///
+    /// Slowest to settle is how the cold pages lie among the blocks, and what is left of the beginning fades at
+    /// least as fast as the cold pages that nobody has overwritten yet, `exp(-time / turnover)`.
+    pub fn cold_turnover(&self) -> f64 {
+        (1.0 - self.hot_space) / (1.0 - self.hot_writes)
+    }
+
+    /// Drive writes of warm-up: five turnovers of the cold data, which leave less than 1 % of the beginning, and no
+    /// less than 20.
+    pub fn warm_up(&self) -> f64 {
+        (TURNOVERS * self.cold_turnover()).max(FEWEST)
+    }
+
+    /// The scenario on `blocks` blocks, warm-up and measurement being equally long, `length` times the rule.
+    pub fn scenario(&self, frontier: Frontier, blocks: u32, length: f64) -> Result<Scenario, Failure> {
+        let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = self;
+        let (placement, copy_order) = match frontier {
+            Frontier::Single => ("single", "random"),
+            Frontier::DoubleRandom => ("double", "random"),
+            Frontier::DoubleOldest => ("double", "oldest"),
+        };
+        let drive_writes = length * self.warm_up();
+        scenario(&format!(
+            r#"
+            [device]
+            blocks_per_plane = {blocks}
+            pages_per_block = {pages_per_block}
+            spare_factor = {spare_factor}
+            [ftl]
+            victim = {{ policy = "d_choices", choices = {choices} }}
+            placement = "{placement}"
+            reclaim = "in_place"
+            copy_order = "{copy_order}"
+            [workload]
+            kind = "hot_cold"
+            hot_writes = {hot_writes:?}
+            hot_space = {hot_space:?}
+            [precondition]
+            random_overwrites = {MIXING:?}
+            [measure]
+            warm_up = {drive_writes:?}
+            drive_writes = {drive_writes:?}
+            window = 1.0
+            "#
+        ))
+    }
+}
+
+const COLUMNS: &[&str] = &[
+    "b",
+    "S_f",
+    "d",
+    "r",
+    "f",
+    "column",
+    "paper_ode",
+    "paper_sim",
+    "paper_ci",
+    "ours",
+    "ours_ci",
+    "diff_percent",
+    "diff_in_ci",
+    "ours_vs_ode_percent",
+    "warm_up",
+];
+
+/// Writes the table of both columns beside each other, and the chart of the differences.
+pub fn publish<const S: usize>(
+    args: &Args,
+    name: &str,
+    title: &str,
+    columns: &[&str; S],
+    rows: &[PaperRow<S>],
+    ours: &[[Interval; S]],
+) -> Result<(), Failure> {
+    let mut table = Table::new(COLUMNS);
+    for (row, ours) in rows.iter().zip(ours) {
+        for (at, column) in columns.iter().enumerate() {
+            table.push(compare(row, column, &row.simulated[at], &ours[at], args.length));
+        }
+    }
+    table.publish(&args.out.join(format!("{name}.csv")), &args.command)?;
+    let series = columns.iter().enumerate().flat_map(|(at, column)| {
+        let of = |who: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
+            name: format!("{who}, {column}"),
+            points: (0..rows.len())
+                .map(|row| ((row + 1) as f64 + shift, percent_of(&value(row), rows[row].ode)))
+                .collect(),
+            joined: false,
+        };
+        let shift = 0.2 * at as f64;
+        [of("paper", shift, &|row| rows[row].simulated[at]), of("ours", shift + 0.1, &|row| ours[row][at])]
+    });
+    let chart = Chart { title, x: "row of the table", y: "difference from the mean field, %" };
+    chart.draw(&args.out.join(format!("{name}.svg")), &series.collect::<Vec<_>>())
+}
+
+/// The difference from `reference`, per cent.
+fn percent_of(value: &Interval, reference: f64) -> Interval {
+    let percent = 100.0 / reference;
+    Interval { mean: (value.mean - reference) * percent, half_width: value.half_width * percent }
+}
+
+fn compare<const S: usize>(
+    row: &PaperRow<S>,
+    column: &str,
+    paper: &Interval,
+    ours: &Interval,
+    length: f64,
+) -> Vec<String> {
+    let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = row.setting;
+    vec![
+        pages_per_block.to_string(),
+        format!("{spare_factor:.2}"),
+        choices.to_string(),
+        format!("{hot_writes:.2}"),
+        format!("{hot_space:.2}"),
+        column.to_owned(),
+        format!("{:.4}", row.ode),
+        format!("{:.4}", paper.mean),
+        format!("{:.4}", paper.half_width),
+        format!("{:.5}", ours.mean),
+        format!("{:.5}", ours.half_width),
+        format!("{:+.4}", percent_of(ours, paper.mean).mean),
+        format!("{:+.2}", ours.distance(paper)),
+        format!("{:+.4}", percent_of(ours, row.ode).mean),
+        format!("{:.1}", length * row.setting.warm_up()),
+    ]
+}

@@ -1,0 +1,11 @@
+//! What the experiments share: replicas in parallel, confidence intervals, tables, charts and arguments.
+
+pub mod args;
+pub mod chart;
+pub mod hot_cold;
+pub mod interval;
+pub mod replicas;
+pub mod table;
+
+/// Why an experiment stopped.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
