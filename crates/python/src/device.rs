@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
 use wearwell_core::counters::{Cause, Counters, Operation};
-use wearwell_core::layer::{Bytes, Layer, LayerError, Reports};
+use wearwell_core::layer::{Bytes, LayerError, Reports};
 use wearwell_core::log::BoxedLayer;
 use wearwell_core::stack::{self, Scenario};
 use wearwell_core::units::Lpn;
