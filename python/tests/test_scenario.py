@@ -77,7 +77,7 @@ def test_all_forms_of_a_scenario_run_alike(tmp_path, small):
 @pytest.mark.parametrize(
     ("overrides", "key", "part"),
     [
-        ({"device__spare_factr": 0.1}, "device", "unknown field `spare_factr`, expected one of"),
+        ({"device__spare_factr": 0.1}, "device.spare_factr", "unknown field `spare_factr`, expected one of"),
         ({"device__spare_factor": "much"}, "device.spare_factor", "expected f64"),
         ({"device__spare_factor": 1.5}, None, "spare_factor"),
         ({"device__spare_factor": float("nan")}, "device.spare_factor", "finite"),
@@ -86,7 +86,7 @@ def test_all_forms_of_a_scenario_run_alike(tmp_path, small):
         ({"workload": "unifrom"}, "workload", "uniform"),
         ({"workload": {"kind": "zipf", "slope": 1}}, "workload", "slope"),
         ({"measure__tolerance": -1}, "measure.tolerance", "above 0"),
-        ({"log[0].trim": True}, "log[0].trim", "no entry 0"),
+        ({"log[0].trim": True}, None, "expected a sequence"),
         ({"ftl..x": 1}, "ftl..x", "no key"),
         ({"seed": object()}, "seed", "object"),
         ({"seed": -1}, "seed", "-1"),

@@ -58,17 +58,17 @@ def test_describe(samples):
 
 def test_convert_and_cut(samples, tmp_path):
     target = tmp_path / "out.csv.zst"
-    written = trace.convert(samples / "msr.csv", target, "wearwell_csv", format="msr")
+    written = trace.convert(samples / "msr.csv", target, "wearwell-csv", format="msr")
     source = trace.open(samples / "msr.csv", "msr").to_frame()
     again = trace.open(target).to_frame()
     assert written == {"requests": len(source), "dropped": 0, "first_dropped": None}
     assert again.equals(source)
-    trace.convert(target, tmp_path / "w.csv", "wearwell_csv", ops=["write"], requests=(0, 3), rebase_time=True)
+    trace.convert(target, tmp_path / "w.csv", "wearwell-csv", ops=["write"], requests=(0, 3), rebase_time=True)
     cut = trace.open(tmp_path / "w.csv").to_frame()
     assert set(cut.op) == {"write"}
     assert cut.time_ns.iloc[0] == 0
     with pytest.raises(ValueError, match="'wipe' is no operation"):
-        trace.convert(target, tmp_path / "x", "wearwell_csv", ops=["wipe"])
+        trace.convert(target, tmp_path / "x", "wearwell-csv", ops=["wipe"])
 
 
 def test_errors(samples, tmp_path):

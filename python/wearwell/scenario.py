@@ -152,7 +152,7 @@ class Log(_Part):
 
     name: str | None = None
     victim: Named = "greedy"
-    placement: Named = "single"
+    placement: Named = "double"
     reclaim: str = "free_pool"
     free_blocks_low: int | None = None
     free_blocks_high: int | None = None
