@@ -26,6 +26,14 @@ pub struct Stack<P> {
 
 /// Fills in every default of `scenario` and builds its stack.
 pub fn build<P: Payload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
+    build_with(scenario, None)
+}
+
+/// The same with a victim policy of the caller's for the FTL, instead of the one that the scenario names.
+pub(super) fn build_with<P: Payload>(
+    scenario: &mut Scenario,
+    victim: Option<Box<dyn VictimPolicy>>,
+) -> Result<Stack<P>, ConfigError> {
     let device = device::resolve(&mut scenario.device)?;
     let seed = Seed(scenario.seed);
     let page_bytes = device.geometry.page_bytes;
@@ -51,6 +59,7 @@ pub fn build<P: Payload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigErro
     let nand = Nand::<P>::new(device.geometry, device.wear, seed);
     let spec = Spec {
         seed: seed.of("ftl"),
+        victim,
         temperature: temperature(logs == 0)?,
         wears_out: device.wear.endurance_cycles.is_some(),
     };
@@ -61,6 +70,7 @@ pub fn build<P: Payload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigErro
         let segments = Segments::new(top, segment_pages as u32, log.trim.expect("resolved above"));
         let spec = Spec {
             seed: seed.of(&format!("log {name}")),
+            victim: None,
             temperature: temperature(at + 1 == logs)?,
             wears_out: false,
         };
@@ -116,6 +126,8 @@ fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
 /// What a store is built from besides its configuration and its medium.
 struct Spec {
     seed: Seed,
+    /// Stands in for the policy that the configuration names.
+    victim: Option<Box<dyn VictimPolicy>>,
     temperature: Option<Box<dyn crate::temperature::Temperature>>,
     wears_out: bool,
 }
@@ -139,7 +151,8 @@ impl Spec {
             Some(frontiers) => {
                 let config = store_config(log, &frontiers, &size)?;
                 let whole_blocks = block_directory(log, &frontiers, self.wears_out, size_of::<P>() > 0)?;
-                log.victim.visit(&size, Builder { config, medium, placement: frontiers, size, whole_blocks })
+                let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
+                builder.with_victim(self.victim, log)
             }
             None => {
                 let placement =
@@ -148,7 +161,8 @@ impl Spec {
                     return Err(only_page("placement"));
                 }
                 let config = store_config(log, &placement, &size)?;
-                log.victim.visit(&size, Builder { config, medium, placement, size, whole_blocks: false })
+                let builder = Builder { config, medium, placement, size, whole_blocks: false };
+                builder.with_victim(self.victim, log)
             }
         }
         .map_err(|error| error.within("victim"))?
@@ -228,6 +242,19 @@ struct Builder<M, P> {
 }
 
 impl<M: Medium + 'static, P: Placement + 'static> Builder<M, P> {
+    /// The store with the policy given, or else with the one that `log` names.
+    fn with_victim(
+        self,
+        given: Option<Box<dyn VictimPolicy>>,
+        log: &LogConfig,
+    ) -> Result<Result<BoxedLayer<M::Payload>, ConfigError>, ConfigError> {
+        let size = self.size;
+        match given {
+            Some(policy) => Ok(self.visit(policy)),
+            None => log.victim.visit(&size, self),
+        }
+    }
+
     fn store<D: Directory + 'static, V: VictimPolicy + 'static>(
         self,
         directory: D,

@@ -6,6 +6,7 @@ mod device;
 mod draft;
 mod journal;
 mod key;
+mod parts;
 mod report;
 mod result;
 mod run;
@@ -21,11 +22,12 @@ pub use axis::Axis;
 pub use build::{Stack, build};
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
+pub use parts::{MakeWorkload, Parts};
 pub use result::{
     Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
     Window, WornOut,
 };
-pub use run::{Observer, Progress, RunError, resolve, run};
+pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;
 pub use size::ByteSize;
 pub use source::SourceError;

@@ -1,6 +1,7 @@
 //! Running a scenario: fill, overwrite, warm up until steady, measure.
 
 use super::build::{self, Stack};
+use super::parts::Parts;
 use super::report::{self, Snapshot};
 use super::result::{Phase, RunResult, Window};
 use super::scenario::{Fill, Measure, Scenario};
@@ -61,6 +62,11 @@ pub struct Progress {
 pub trait Observer {
     /// Called about once for every million pages.
     fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
+
+    /// Asked after every few thousand pages, so that a part which has failed can end the run at once.
+    fn keep_going(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
@@ -75,11 +81,33 @@ impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
 /// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that dies before the end of
 /// the run, or an observer that stops it.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+    run_with(scenario, Parts::default(), observer)
+}
+
+/// Runs `scenario` with some of its parts replaced; a workload of the program's own stands for the scenario's
+/// `workload` and `trace`, either of which is then left out of the result.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    parts: Parts,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
     let mut resolved = scenario.clone();
+    let own_parts = parts.warnings();
+    if parts.workload.is_some() {
+        (resolved.workload, resolved.trace) = (None, None);
+    } else {
+        check_source(&resolved)?;
+    }
     check_measure(&resolved)?;
-    let stack = build::build::<()>(&mut resolved)?;
+    let stack = build::build_with::<()>(&mut resolved, parts.victim)?;
     let logical_pages = stack.top.logical_pages();
-    let source = build_source(&resolved, logical_pages, stack.page_bytes)?;
+    let source: Box<dyn Source> = match parts.workload {
+        Some(make) => Box::new(make(logical_pages)),
+        None => build_source(&resolved, logical_pages, stack.page_bytes)?,
+    };
     let mut driver = Driver {
         window_pages: pages_of(resolved.measure.window, logical_pages).max(1),
         logical_pages,
@@ -104,12 +132,15 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult
     let before = Snapshot::take(&driver.stack);
     driver.measure(&resolved.measure)?;
     let seconds = start.elapsed().as_secs_f64();
-    report::result(resolved, driver.finish(warmed_up, before, seconds)?)
+    let mut result = report::result(resolved, driver.finish(warmed_up, before, seconds)?)?;
+    result.warnings.extend(own_parts);
+    Ok(result)
 }
 
 /// Fills in every default of `scenario` and checks it without running it.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = scenario.clone();
+    check_source(&resolved)?;
     check_measure(&resolved)?;
     let stack = build::build::<()>(&mut resolved)?;
     if let Some(workload) = &resolved.workload {
@@ -135,14 +166,15 @@ fn build_source(
     }
 }
 
-fn check_measure(scenario: &Scenario) -> Result<(), ConfigError> {
+fn check_source(scenario: &Scenario) -> Result<(), ConfigError> {
     match (&scenario.workload, &scenario.trace) {
-        (Some(_), Some(_)) => {
-            return Err(ConfigError::new("workload", "stands beside `trace`; give one of them"));
-        }
-        (None, None) => return Err(ConfigError::new("workload", "is missing; give it, or `trace`")),
-        _ => {}
+        (Some(_), Some(_)) => Err(ConfigError::new("workload", "stands beside `trace`; give one of them")),
+        (None, None) => Err(ConfigError::new("workload", "is missing; give it, or `trace`")),
+        _ => Ok(()),
     }
+}
+
+fn check_measure(scenario: &Scenario) -> Result<(), ConfigError> {
     let Measure { warm_up, max_warm_up, tolerance, drive_writes, window, warranty_years, .. } =
         scenario.measure;
     let positive = [
@@ -353,6 +385,9 @@ impl Driver<'_> {
             }
             Err(error @ LayerError::EndOfLife { .. }) => self.end_of_life = Some(error),
             Err(error) => return Err(error.into()),
+        }
+        if self.observer.keep_going().is_break() {
+            return Err(RunError::Interrupted);
         }
         self.since_progress += self.batch.pages.len() as u64;
         if self.since_progress >= PROGRESS_PAGES {

@@ -1,0 +1,49 @@
+//! Errors on their way to Python.
+
+use pyo3::prelude::*;
+use std::sync::{Arc, OnceLock};
+use wearwell_core::config::ConfigError;
+use wearwell_core::stack;
+use wearwell_core::trace;
+
+pyo3::import_exception!(wearwell._errors, RunError);
+pyo3::import_exception!(wearwell._errors, ScenarioError);
+pyo3::import_exception!(wearwell._errors, TraceError);
+
+pub fn from_config(error: &ConfigError) -> PyErr {
+    ScenarioError::new_err((error.to_string(), error.key.clone()))
+}
+
+pub fn from_trace(error: &trace::TraceError) -> PyErr {
+    TraceError::new_err(error.to_string())
+}
+
+pub fn from_run(error: &stack::RunError) -> PyErr {
+    match error {
+        stack::RunError::Config(error) => from_config(error),
+        stack::RunError::Source(error) => TraceError::new_err(error.to_string()),
+        other => RunError::new_err(other.to_string()),
+    }
+}
+
+/// The first exception that a part written in Python raised.
+///
+/// The engine's parts cannot fail, so a part that did keeps its exception here and goes on harmlessly until the
+/// run's observer is asked and stops.
+#[derive(Clone, Default)]
+pub struct Failure(Arc<OnceLock<PyErr>>);
+
+impl Failure {
+    pub fn record(&self, error: PyErr) {
+        // A later exception is a consequence of the first.
+        let _ = self.0.set(error);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    pub fn get(&self, py: Python<'_>) -> Option<PyErr> {
+        self.0.get().map(|error| error.clone_ref(py))
+    }
+}

@@ -1,0 +1,34 @@
+//! The compiled half of the Python package: `wearwell._core`.
+//!
+//! Scenarios, results and listings cross the border as JSON, so that Rust's own checks and names hold on both
+//! sides; pages and requests cross it as NumPy arrays. What the functions mean is said in `_core.pyi`.
+
+mod device;
+mod errors;
+mod listing;
+mod policy;
+mod run;
+mod scenario;
+mod trace;
+mod workload;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::device::LiveDevice;
+    #[pymodule_export]
+    use crate::listing::listing;
+    #[pymodule_export]
+    use crate::policy::Blocks;
+    #[pymodule_export]
+    use crate::run::run;
+    #[pymodule_export]
+    use crate::scenario::{replica_seed, resolve, scenario_schema};
+    #[pymodule_export]
+    use crate::trace::{TraceReader, convert_trace, describe_trace};
+    #[expect(non_upper_case_globals, reason = "the name is Python's")]
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,80 @@
+//! What there is to choose from.
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use wearwell_core::config::Entry;
+use wearwell_core::nand::{PRESETS, Preset};
+use wearwell_core::placement::PLACEMENTS;
+use wearwell_core::trace::{FORMATS, Format};
+use wearwell_core::victim::VICTIMS;
+use wearwell_core::workload::WORKLOADS;
+
+/// Victim policies, placements, workloads, trace formats and device presets, as JSON.
+#[pyfunction]
+pub fn listing() -> String {
+    let workloads = WORKLOADS.iter().map(|workload| {
+        json!({
+            "name": workload.name,
+            "help": workload.help,
+            "source": workload.source,
+            "keys": workload.keys(),
+        })
+    });
+    let listing = json!({
+        "victims": VICTIMS.iter().map(entry).collect::<Value>(),
+        "placements": PLACEMENTS.iter().map(entry).collect::<Value>(),
+        "workloads": workloads.collect::<Value>(),
+        "formats": FORMATS.iter().copied().map(format).collect::<Value>(),
+        "presets": PRESETS.iter().map(preset).collect::<Value>(),
+    });
+    listing.to_string()
+}
+
+fn entry(entry: &Entry) -> Value {
+    json!({ "name": entry.name, "help": entry.help, "source": entry.source })
+}
+
+fn format(format: &Format) -> Value {
+    let options = format.options.iter().map(|option| {
+        json!({
+            "name": option.name,
+            "help": option.help,
+            "choices": option.choices,
+            "default": option.default,
+        })
+    });
+    json!({
+        "name": format.name,
+        "help": format.help,
+        "source": format.source,
+        "columns": format.columns,
+        "extensions": format.extensions,
+        "time_step_ns": format.time_step_ns,
+        "detected": format.detect.is_some(),
+        "writable": format.write.is_some(),
+        "options": options.collect::<Value>(),
+    })
+}
+
+fn preset(preset: &Preset) -> Value {
+    json!({
+        "name": preset.entry.name,
+        "help": preset.entry.help,
+        "source": preset.entry.source,
+        "cell": preset.cell,
+        "channels": preset.channels,
+        "ways": preset.ways,
+        "dies": preset.dies,
+        "planes": preset.planes,
+        "pages_per_block": preset.pages_per_block,
+        "page_bytes": preset.page_bytes,
+        "spare_bytes": preset.spare_bytes,
+        "endurance_cycles": preset.endurance_cycles,
+        "read_us": preset.read_us,
+        "program_us": preset.program_us,
+        "erase_us": preset.erase_us,
+        "channel_mb_per_s": preset.channel_mb_per_s,
+        "over_provisioning": preset.over_provisioning,
+        "gc_watermark": preset.gc_watermark,
+    })
+}

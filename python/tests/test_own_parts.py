@@ -1,0 +1,180 @@
+from collections import deque
+
+import numpy as np
+import pytest
+
+import wearwell as ww
+
+
+class Fifo:
+    def __init__(self):
+        self.queue = deque()
+
+    def closed(self, block):
+        self.queue.append(block)
+
+    def select(self, blocks):
+        return self.queue.popleft()
+
+
+class Greedy:
+    def select(self, blocks):
+        return np.where(blocks.candidates, blocks.valid_pages, 1 << 30).argmin()
+
+
+def figures(result):
+    return {key: value for key, value in result.summary().items() if key != "warnings"}
+
+
+def test_fifo_in_python_is_fifo(small):
+    own, built_in = ww.run(small, victim=Fifo()), ww.run(small, victim="fifo")
+    assert figures(own) == figures(built_in)
+    assert own.windows.equals(built_in.windows)
+    assert any("program's own" in warning for warning in own.warnings)
+
+
+@pytest.mark.parametrize("placement", ["single", "double"])
+@pytest.mark.parametrize("reclaim", ["free_pool", "in_place"])
+def test_fifo_in_python_is_fifo_in_other_stacks(small, placement, reclaim):
+    own = ww.run(small, victim=Fifo(), placement=placement, ftl__reclaim=reclaim)
+    built_in = ww.run(small, victim="fifo", placement=placement, ftl__reclaim=reclaim)
+    assert figures(own) == figures(built_in)
+
+
+def test_a_policy_sees_the_blocks(small):
+    class Watching(Greedy):
+        def __init__(self):
+            self.calls, self.deaths, self.seen = 0, 0, {}
+
+        def invalidated(self, block, valid):
+            self.deaths += 1
+            self.seen[block] = valid
+
+        def select(self, blocks):
+            self.calls += 1
+            assert len(blocks) == 64
+            assert blocks.pages_per_block == 32
+            assert blocks.logical_pages == round(64 * 32 * 0.8)
+            for column in (blocks.valid_pages, blocks.candidates, blocks.age, blocks.erases):
+                assert column.shape == (64,)
+            assert blocks.now > 0
+            assert blocks.age.max() <= blocks.now
+            for block, valid in self.seen.items():
+                assert blocks.valid_pages[block] == valid
+            self.seen.clear()
+            self.blocks = blocks
+            return super().select(blocks)
+
+    policy = Watching()
+    result = ww.run(small, victim=policy)
+    assert result.write_amplification == pytest.approx(ww.run(small, victim="greedy").write_amplification, rel=0.05)
+    assert policy.calls >= result.layer("ftl").victims
+    assert policy.deaths > 0
+    with pytest.raises(RuntimeError, match="only during the call"):
+        _ = policy.blocks.valid_pages
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda _: 64, "returned 64, and blocks go from 0 to 63"),
+        (lambda _: -1, "returned -1"),
+        (lambda _: None, "returned None; it must return the number of a candidate block"),
+        (lambda _: 1.5, "returned 1.5"),
+        (lambda blocks: int((~blocks.candidates).argmax()), "which is erased, open or bad"),
+    ],
+)
+def test_a_wrong_victim_is_an_error(small, answer, message):
+    class Wrong:
+        def select(self, blocks):
+            return answer(blocks)
+
+    with pytest.raises(ww.RunError, match=f"Wrong.select .*{message}"):
+        ww.run(small, victim=Wrong())
+
+
+@pytest.mark.parametrize("method", ["select", "closed", "invalidated"])
+def test_exceptions_in_a_policy_end_the_run(small, method):
+    class Failing(Greedy):
+        pass
+
+    calls = []
+
+    def fail(self, *arguments):
+        calls.append(arguments)
+        raise LookupError("my own mistake")
+
+    setattr(Failing, method, fail)
+    with pytest.raises(LookupError, match="my own mistake"):
+        ww.run(small, victim=Failing())
+    assert len(calls) == 1
+
+
+def test_an_object_that_is_no_policy_is_refused(small):
+    with pytest.raises(TypeError, match="object has no method select"):
+        ww.run(small, victim=object())
+
+
+def uniform(pages):
+    random = np.random.default_rng(1)
+    while True:
+        yield random.integers(pages, size=1000)
+
+
+def test_a_workload_in_python(small):
+    own = ww.run(small, workload=uniform)
+    assert own.write_amplification == pytest.approx(ww.run(small).write_amplification, rel=0.05)
+    assert own == ww.run(small, workload=uniform)
+    assert "workload" not in own.scenario
+    assert any("workload was the program's own" in warning for warning in own.warnings)
+
+
+def test_a_workload_in_python_equals_the_same_built_in(small):
+    own = ww.run(small, workload=lambda pages: [np.arange(pages)])
+    built_in = ww.run(small, workload="sequential")
+    leave_out = {"warnings", "final_draw"}
+    assert {k: v for k, v in figures(own).items() if k not in leave_out} == {
+        k: v for k, v in figures(built_in).items() if k not in leave_out
+    }
+
+
+def test_a_workload_of_several_operations(small):
+    def mixed(pages):
+        yield np.arange(pages, dtype=np.uint32)
+        yield ("read", [1, 2, 3])
+        yield (2, np.arange(4))
+        yield ("flush", [])
+        yield ("write", 5, 1)
+
+    result = ww.run(small, workload=mixed)
+    incoming = result.layer("ftl").incoming
+    assert incoming.read % 3 == 0
+    assert incoming.trim == 4 * incoming.flush
+    assert min(incoming.values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("workload", "error", "message"),
+    [
+        (lambda pages: [[pages]], ww.RunError, r"yielded page 1638; the stack has pages 0 to 1637"),
+        (lambda _: [[-1]], ww.RunError, "yielded page -1"),
+        (lambda _: [[0.5]], TypeError, "must be integers, not float64"),
+        (lambda _: [("wipe", [1])], ValueError, "'wipe' is no operation; one of read, write"),
+        (lambda _: [("write",)], TypeError, "not 1 items"),
+        (lambda _: [], ww.RunError, "yields nothing"),
+        (lambda _: 7, TypeError, "found int"),
+        (iter([[1, 2, 3]]), ww.RunError, "ended before the run did"),
+    ],
+)
+def test_wrong_workloads_are_errors(small, workload, error, message):
+    with pytest.raises(error, match=message):
+        ww.run(small, workload=workload)
+
+
+def test_exceptions_in_a_workload_end_the_run(small):
+    def failing(_):
+        yield [1]
+        raise LookupError("my own mistake")
+
+    with pytest.raises(LookupError, match="my own mistake"):
+        ww.run(small, workload=failing)

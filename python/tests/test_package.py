@@ -1,0 +1,69 @@
+"""The stubs, the types and the documentation say what is there."""
+
+import ast
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wearwell as ww
+from wearwell import _core
+
+ROOT = Path(__file__).parents[2]
+STUBS = ast.parse((ROOT / "python/wearwell/_core.pyi").read_text())
+
+
+def own_names(thing):
+    special = {"__iter__", "__next__", "__len__", "__new__"}
+    return {name for name in vars(thing) if not name.startswith("_") or name in special}
+
+
+def test_the_stubs_name_all_there_is():
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    named = {node.name: node for node in STUBS.body if isinstance(node, definitions)}
+    exported = {name for name in dir(_core) if not name.startswith("__")}
+    assert exported == set(named)
+    for name, node in named.items():
+        if isinstance(node, ast.ClassDef):
+            methods = {child.name for child in node.body if isinstance(child, ast.FunctionDef)}
+            assert methods == own_names(getattr(_core, name)) - ({"__new__"} - methods), name
+        else:
+            parameters = [each.arg for each in node.args.args + node.args.kwonlyargs]
+            assert parameters == list(inspect.signature(getattr(_core, name)).parameters), name
+
+
+def test_everything_public_is_documented_and_listed():
+    public = {name for name in vars(ww) if not name.startswith("_")}
+    modules = {"device", "result", "scenario"}
+    assert public - modules == set(ww.__all__) - {"__version__"}
+    for name in ww.__all__:
+        thing = getattr(ww, name)
+        assert isinstance(thing, str) or inspect.getdoc(thing), name
+
+
+def test_types():
+    pytest.importorskip("mypy")
+    run = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("module", [ww, ww.scenario], ids=["wearwell", "wearwell.scenario"])
+def test_examples_in_docstrings(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def test_the_tutorial_runs(tmp_path, monkeypatch):
+    """Its blocks are one program, run in a directory of its own with the repository's traces in place."""
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    path = ROOT / "docs/python.md"
+    text = path.read_text()
+    names = {"__name__": "tutorial"}
+    for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        line = text[: block.start(1)].count("\n")
+        exec(compile("\n" * line + block.group(1), path, "exec"), names)

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+import wearwell as ww
+
+VARY = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", "fifo"]}
+
+
+def test_a_sweep_is_a_table_of_runs(small):
+    table = ww.sweep(small, VARY, replicas=2, threads=2)
+    assert list(table["device.spare_factor"]) == [0.2] * 4 + [0.3] * 4
+    assert list(table.victim) == ["greedy", "greedy", "fifo", "fifo"] * 2
+    assert list(table.replica) == [0, 1] * 4
+    assert table.seed.nunique() == 2
+    assert table.error.isna().all()
+    one = ww.run(small, device__spare_factor=0.3, victim="fifo", seed=table.seed.iloc[-1])
+    assert table.write_amplification.iloc[-1] == one.write_amplification
+    assert table.equals(ww.sweep(small, VARY, replicas=2, threads=1))
+
+
+def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    seen = []
+
+    def stop(finished, points):
+        seen.append((finished, points))
+        if finished >= 2:
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError):
+        ww.sweep(small, VARY, threads=1, path=path, progress=stop)
+    kept = path.read_bytes()
+    assert kept.count(b"\n") >= 2
+    path.write_bytes(kept + b'{"settings": {"half a li')
+    table = ww.sweep(small, VARY, threads=1, path=path)
+    assert path.read_bytes().startswith(kept)
+    lines = path.read_bytes().splitlines()
+    assert len(lines) == 4
+    assert all(json.loads(line)["result"]["windows"] == [] for line in lines)
+    assert table.equals(ww.sweep(small, VARY))
+    assert table.equals(ww.sweep(small, VARY, path=path))
+    assert len(path.read_bytes().splitlines()) == 4
+
+
+def test_a_file_of_somebody_else_is_left_alone(small, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes")
+    with pytest.raises(ValueError, match="no result of a sweep"):
+        ww.sweep(small, VARY, path=path)
+    assert path.read_text() == "my notes"
+
+
+def test_all_points_are_checked_first(small, tmp_path):
+    with pytest.raises(ww.ScenarioError, match=r"with victim=gredy: ftl\.victim: .*`greedy`"):
+        ww.sweep(small, {"victim": ["fifo", "gredy"]}, path=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(ww.ScenarioError, match="varied twice"):
+        ww.sweep(small, {"victim": ["fifo"], "ftl.victim": ["greedy"]})
+    with pytest.raises(ww.ScenarioError, match="a sweep of 0 runs"):
+        ww.sweep(small, {"victim": []})
+
+
+def test_a_failed_run_hinders_no_other(small, samples):
+    trace = {"path": str(samples / "no-such-file"), "format": "msr"}
+    table = ww.sweep({**small.to_dict(), "workload": None, "trace": trace}, {"seed": [1, 2]})
+    assert table.error.str.contains("no-such-file").all()
+
+
+def test_progress_bar(small, capsys):
+    ww.sweep(small, VARY, progress=True)
+    assert "4/4" in capsys.readouterr().err

@@ -1,0 +1,47 @@
+"""Wearwell: a laboratory for flash storage stacks.
+
+>>> import wearwell as ww
+>>> result = ww.run({"device": {"capacity": "16 MiB", "spare_factor": 0.2, "pages_per_block": 32,
+...                             "page_size": "4 KiB"}, "workload": "uniform"})
+>>> 1 < result.write_amplification < 3
+True
+"""
+
+from . import trace
+from ._core import Blocks, __version__
+from ._errors import RunError, ScenarioError, TraceError, WearwellError
+from ._listing import list_formats, list_placements, list_presets, list_victims, list_workloads
+from ._progress import Progress
+from ._run import VictimPolicy, run
+from ._sweep import sweep
+from .device import LiveDevice
+from .result import Record, Result
+from .scenario import Device, Log, Measure, Precondition, Scenario, Trace
+
+__all__ = [
+    "Blocks",
+    "Device",
+    "LiveDevice",
+    "Log",
+    "Measure",
+    "Precondition",
+    "Progress",
+    "Record",
+    "Result",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Trace",
+    "TraceError",
+    "VictimPolicy",
+    "WearwellError",
+    "__version__",
+    "list_formats",
+    "list_placements",
+    "list_presets",
+    "list_victims",
+    "list_workloads",
+    "run",
+    "sweep",
+    "trace",
+]

@@ -1,0 +1,119 @@
+"""The compiled half. Scenarios, results and listings are JSON text here; see the modules around it."""
+
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+def run(
+    scenario: str,
+    *,
+    victim: object | None = None,
+    workload: object | None = None,
+    progress: Callable[[str, float, float, float | None], object] | None = None,
+) -> str: ...
+def resolve(scenario: str) -> str: ...
+def scenario_schema() -> str: ...
+def replica_seed(seed: int, replica: int) -> int: ...
+def listing() -> str: ...
+def describe_trace(trace: TraceReader, *, page_bytes: int = 4096, stack_distance: bool = True) -> str: ...
+def convert_trace(
+    trace: TraceReader,
+    path: str | PathLike[str],
+    format: str,
+    *,
+    options: list[tuple[str, str]] = [],
+    drop_inexpressible: bool = False,
+    requests: tuple[int, int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    bytes: tuple[int, int] | None = None,
+    ops: list[int] | None = None,
+    volumes: list[int] | None = None,
+    rebase_time: bool = False,
+) -> dict[str, Any]: ...
+
+@final
+class Blocks:
+    """The blocks of a layer, as a victim policy sees them; usable only during the call to ``select``.
+
+    Every array is a fresh copy with one value for each block. Candidates are full, closed blocks; erased, open and
+    bad blocks are none.
+    """
+
+    def __len__(self) -> int:
+        """Number of blocks, candidates or not."""
+
+    @property
+    def pages_per_block(self) -> int:
+        """Pages in each block."""
+
+    @property
+    def logical_pages(self) -> int:
+        """Logical pages of the layer."""
+
+    @property
+    def now(self) -> int:
+        """Host pages written to the layer so far, the clock of ``age``."""
+
+    @property
+    def valid_pages(self) -> NDArray[np.uint32]:
+        """Valid pages of each block."""
+
+    @property
+    def candidates(self) -> NDArray[np.bool_]:
+        """Whether each block may be selected."""
+
+    @property
+    def age(self) -> NDArray[np.uint64]:
+        """Host pages written since each block was closed."""
+
+    @property
+    def erases(self) -> NDArray[np.uint32]:
+        """Erases of each block."""
+
+@final
+class TraceReader:
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        format: str | None = None,
+        *,
+        skip_bad: bool = False,
+        volumes: list[int] | None = None,
+        options: list[tuple[str, str]] = [],
+        batch_requests: int = 65536,
+    ) -> TraceReader: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+    def __next__(self) -> dict[str, Any]: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def total_bytes(self) -> int | None: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def skipped_messages(self) -> list[str]: ...
+    @property
+    def volume_names(self) -> list[tuple[int, str]]: ...
+
+@final
+class LiveDevice:
+    def __new__(cls, scenario: str, max_bytes: int) -> LiveDevice: ...
+    @property
+    def logical_pages(self) -> int: ...
+    @property
+    def page_bytes(self) -> int: ...
+    @property
+    def scenario(self) -> str: ...
+    def write(self, page: int, data: bytes) -> None: ...
+    def read(self, page: int, count: int = 1) -> bytes: ...
+    def trim(self, page: int, count: int = 1) -> None: ...
+    def flush(self) -> None: ...
+    def counters(self) -> str: ...
+    def check(self) -> None: ...

@@ -1,0 +1,37 @@
+"""What there is to choose from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import _core
+
+
+def _list(what: str) -> list[dict[str, Any]]:
+    return json.loads(_core.listing())[what]  # type: ignore[no-any-return]
+
+
+def list_victims() -> list[dict[str, Any]]:
+    """All victim policies: ``name``, ``help`` and ``source`` of each."""
+    return _list("victims")
+
+
+def list_placements() -> list[dict[str, Any]]:
+    """All placements: ``name``, ``help`` and ``source`` of each."""
+    return _list("placements")
+
+
+def list_workloads() -> list[dict[str, Any]]:
+    """All synthetic workloads: ``name``, ``help``, ``source`` and ``keys`` of each."""
+    return _list("workloads")
+
+
+def list_formats() -> list[dict[str, Any]]:
+    """All trace formats: ``name``, ``help``, ``columns`` with their units, ``options`` and more of each."""
+    return _list("formats")
+
+
+def list_presets() -> list[dict[str, Any]]:
+    """All device presets: ``name``, ``help``, ``source`` and the figures of each."""
+    return _list("presets")

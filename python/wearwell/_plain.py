@@ -1,0 +1,75 @@
+"""From anything that describes a scenario to plain values that become JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ._errors import ScenarioError
+
+TAGS = {"victim": "policy", "placement": "kind", "workload": "kind"}
+"""Parts that may be given as a name alone, with the key that holds the name in their tables."""
+
+
+def plain(value: Any, key: str) -> Any:
+    """Give the value as dictionaries, lists, text, numbers and booleans; keys without a value are left out."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ScenarioError(f"{key}: is {value}; it must be a finite number", key)
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        items = {str(name): plain(item, f"{key}.{name}".lstrip(".")) for name, item in value.items()}
+        return {name: item for name, item in items.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [plain(item, f"{key}[{at}]") for at, item in enumerate(value)]
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict(), key)
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        return plain(value.tolist(), key)
+    raise ScenarioError(f"{key}: a {type(value).__name__} has no place in a scenario", key)
+
+
+def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
+    """Set a key such as ``device.spare_factor`` or ``log[0].victim.choices``."""
+    steps = key.replace("[", ".").replace("]", "").split(".")
+    if not all(steps):
+        raise ScenarioError(f"{key}: is no key; write for example device.capacity or log[0].victim", key)
+    if key in ("workload", "trace"):
+        # One source of writes takes the other's place.
+        scenario.pop("trace" if key == "workload" else "workload", None)
+    table: Any = scenario
+    for step, name in enumerate(steps[:-1]):
+        table = _enter(table, name, key)
+        if isinstance(table, str):
+            raise ScenarioError(f'{key}: {".".join(steps[: step + 1])} is "{table}" and no table', key)
+    last = steps[-1]
+    if isinstance(table, list):
+        _index(table, last, key)
+        table[int(last)] = value
+    elif isinstance(table, dict):
+        table[last] = value
+    else:
+        raise ScenarioError(f"{key}: {'.'.join(steps[:-1])} is {table!r} and no table", key)
+
+
+def _enter(table: Any, name: str, key: str) -> Any:
+    if isinstance(table, list):
+        return _index(table, name, key)
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{key}: `{name}` cannot be set inside of {table!r}, which is no table", key)
+    inner = table.setdefault(name, {})
+    if isinstance(inner, str) and name in TAGS:
+        inner = table[name] = {TAGS[name]: inner}
+    return inner
+
+
+def _index(table: list[Any], name: str, key: str) -> Any:
+    if not name.isdecimal() or int(name) >= len(table):
+        raise ScenarioError(f"{key}: there is no entry {name}; the list has {len(table)}, counted from 0", key)
+    return table[int(name)]

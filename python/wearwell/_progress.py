@@ -1,0 +1,83 @@
+"""Showing how a run goes on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+MOST = 100
+
+
+class Progress(NamedTuple):
+    """How far a run has come.
+
+    Attributes
+    ----------
+    phase : {"fill", "overwrite", "warm_up", "measure"}
+        What it is doing.
+    done : float
+        Share of the phase that is done; during an open-ended warm-up, the share of its limit.
+    drive_writes : float
+        Drive writes since the drive was new.
+    write_amplification : float or None
+        Write amplification of the last window.
+    """
+
+    phase: str
+    done: float
+    drive_writes: float
+    write_amplification: float | None
+
+
+ProgressLike: TypeAlias = bool | Callable[[Progress], object] | None
+_Report: TypeAlias = Callable[[str, float, float, float | None], object]
+
+
+@contextmanager
+def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
+    """Give what a run reports to."""
+    if not progress:
+        yield None
+    elif callable(progress):
+        yield lambda *values: progress(Progress(*values))
+    else:
+        with bar(MOST, "%") as show:
+            yield lambda phase, done, _, amplification: show(
+                int(done * MOST), phase if amplification is None else f"{phase}, WA {amplification:.3f}"
+            )
+
+
+@contextmanager
+def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar by tqdm, or lines on standard error where it is not installed."""
+    tqdm = _tqdm()
+    if tqdm is None:
+        last = None
+
+        def show(done: int, text: str) -> None:
+            nonlocal last
+            if (done, text.split(",")[0]) != last:
+                last = (done, text.split(",")[0])
+                sys.stderr.write(f"{text}: {done} of {total} {unit}\n")
+
+        yield show
+        return
+    with tqdm(total=total, unit=unit) as shown:
+
+        def update(done: int, text: str) -> None:
+            shown.set_description(text, refresh=False)
+            # A run has several phases, and each begins at 0 again.
+            shown.n = done
+            shown.refresh()
+
+        yield update
+
+
+def _tqdm() -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm

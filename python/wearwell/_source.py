@@ -1,0 +1,62 @@
+"""Whatever describes a scenario, made into one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ._errors import ScenarioError
+from ._plain import TAGS, plain, set_key
+from .result import Result
+from .scenario import Scenario, read_toml
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+ScenarioLike: TypeAlias = "Scenario | Mapping[str, Any] | Result | str | PathLike[str]"
+"""A scenario, a dictionary of the same shape, a result to repeat, the path of a scenario or result file, or TOML."""
+
+SHORT = {"victim": "ftl.victim", "placement": "ftl.placement"}
+"""Keys that may be written without their table."""
+
+
+def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Give the scenario as plain values, with some keys replaced."""
+    values: dict[str, Any] = plain(_read(scenario), "")
+    for key, value in (overrides or {}).items():
+        name = SHORT.get(key, key).replace("__", ".")
+        set_key(values, name, plain(value, name))
+    if isinstance(values.get("workload"), str):
+        values["workload"] = {TAGS["workload"]: values["workload"]}
+    return values
+
+
+def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
+    if isinstance(scenario, Scenario):
+        return scenario.to_dict()
+    if isinstance(scenario, Result):
+        return scenario.to_dict()["scenario"]  # type: ignore[no-any-return]
+    if isinstance(scenario, Mapping):
+        return scenario
+    if isinstance(scenario, str | os.PathLike):
+        text = os.fspath(scenario)
+        if text.endswith(".json") and "\n" not in text:
+            values = json.loads(Path(text).read_text(encoding="utf-8"))
+            return values.get("scenario", values)  # type: ignore[no-any-return]
+        return read_toml(scenario if isinstance(scenario, str) else Path(scenario))
+    raise TypeError(f"a scenario is a Scenario, a dictionary or a path, not a {type(scenario).__name__}")
+
+
+@contextmanager
+def blame(scenario: ScenarioLike) -> Iterator[None]:
+    """Let errors in a scenario file say which file it is."""
+    try:
+        yield
+    except ScenarioError as error:
+        if isinstance(scenario, os.PathLike) or (isinstance(scenario, str) and "\n" not in scenario):
+            error.add_note(f"in {os.fspath(scenario)}")
+        raise

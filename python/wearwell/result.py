@@ -1,0 +1,216 @@
+"""What a run gives."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class Record(dict[str, Any]):
+    """A dictionary whose entries are attributes as well."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+
+def _record(pairs: list[tuple[str, Any]]) -> Record:
+    return Record(pairs)
+
+
+class Result:
+    """The result of one run.
+
+    Every entry of the result is an attribute: ``result.write_amplification``, ``result.wear.erases_max``,
+    ``result.lifetime.tbw`` (10^12 bytes), ``result.course.steady``, ``result.warnings``. A figure that would mean
+    nothing, such as the write amplification of a run in which nothing was cleaned, is ``None``, and a warning says
+    why. All but ``performance`` is a function of the scenario; equality leaves it out.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: Record) -> None:
+        self._data = data
+
+    @classmethod
+    def _of_text(cls, text: str) -> Self:
+        return cls(json.loads(text, object_pairs_hook=_record))
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a result that `to_json` or the command line wrote."""
+        return cls._of_text(Path(path).read_text(encoding="utf-8"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the whole result as plain dictionaries and lists."""
+        return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to a file, which appears whole or not at all."""
+        path = Path(path)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, prefix=".wearwell-", encoding="utf-8", delete=False
+        ) as file:
+            try:
+                json.dump(self._data, file, indent=2)
+                file.write("\n")
+                file.close()
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+
+    @property
+    def windows(self) -> pd.DataFrame:
+        """The time series, from the fresh drive on: one row a window.
+
+        Columns: ``phase``, ``host_pages`` (since the drive was new), ``window_host_pages``, ``programs`` (pages),
+        ``erases`` (blocks), ``write_amplification``, ``mapped_share``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._data.windows)
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """The layers over the measured part, from the top: one row a layer, indexed by name.
+
+        Counts of pages (blocks, for erases) are in columns such as ``incoming_write`` and
+        ``outgoing_cleaning_write``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._layer_rows()).set_index("name")
+
+    def to_polars(self, table: str = "windows") -> pl.DataFrame:
+        """Give ``"windows"`` or ``"layers"`` as a Polars frame."""
+        import polars as pl
+
+        rows = {"windows": self._data.windows, "layers": self._layer_rows()}
+        if table not in rows:
+            raise ValueError(f"there is no table {table!r}; there are {', '.join(rows)}")
+        return pl.DataFrame(rows[table])
+
+    def layer(self, name: str) -> Record:
+        """Give everything about one layer, `victim_valid_pages` included."""
+        for layer in self._data.layers:
+            if layer.name == name:
+                return layer  # type: ignore[no-any-return]
+        raise KeyError(f"there is no layer {name!r}; there are {', '.join(x.name for x in self._data.layers)}")
+
+    def _layer_rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for layer in self._data.layers:
+            row = {key: value for key, value in layer.items() if not isinstance(value, dict | list)}
+            row |= layer.over_provisioning
+            row |= {f"incoming_{op}": amount for op, amount in layer.incoming.items()}
+            for cause, amounts in layer.outgoing.items():
+                row |= {f"outgoing_{cause}_{op}": amount for op, amount in amounts.items()}
+            rows.append(row)
+        names = dict.fromkeys(name for row in rows for name in row)
+        # A cause that a layer does not have sent nothing.
+        return [{name: row.get(name, 0 if name.startswith("outgoing_") else None) for name in names} for row in rows]
+
+    def summary(self) -> dict[str, Any]:
+        """Give the figures of the result as one flat row, as in a sweep's table."""
+        data = self._data
+        estimate = data.write_amplification_estimate or {}
+        lifetime, worn_out = data.lifetime or {}, data.worn_out or {}
+        row: dict[str, Any] = {
+            "write_amplification": data.write_amplification,
+            "write_amplification_mean": estimate.get("mean"),
+            "write_amplification_ci95": estimate.get("ci95_half_width"),
+            "steady": data.course.steady,
+            "measured_drift": data.course.measured_drift,
+            "measured_drive_writes": data.course.measured_drive_writes,
+            "measured_host_pages": data.course.measured_host_pages,
+            "programs": data.nand.programs,
+            "erases": data.nand.erases,
+            **data.device.over_provisioning,
+            **{key: data.device[key] for key in ("physical_pages", "logical_pages", "page_bytes", "pages_per_block")},
+        }
+        for layer in data.layers:
+            row[f"{layer.name}_write_amplification"] = layer.write_amplification
+            row[f"{layer.name}_victims"] = layer.victims
+            row[f"{layer.name}_victim_valid_pages"] = layer.victim_valid_pages_mean
+            for cause, amounts in layer.outgoing.items():
+                if "write" in amounts:
+                    row[f"{layer.name}_{cause}_writes"] = amounts["write"]
+        return row | {
+            "erases_mean": data.wear.erases_mean,
+            "erases_deviation": data.wear.erases_deviation,
+            "erases_max": data.wear.erases_max,
+            "tbw": lifetime.get("tbw"),
+            "dwpd": lifetime.get("dwpd"),
+            "worn_out_tbw": worn_out.get("tbw"),
+            "seed": data.scenario.seed,
+            "mode": data.mode,
+            "version": data.version,
+            "final_draw": data.final_draw,
+            "warnings": "; ".join(data.warnings),
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._data, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._data]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        left, right = ({**each._data, "performance": None} for each in (self, other))  # noqa: SLF001 - its own kind
+        return left == right
+
+    def _figures(self) -> list[tuple[str, str]]:
+        data = self._data
+        estimate = data.write_amplification_estimate or {}
+        half_width = estimate.get("ci95_half_width")
+        amplification = "means nothing here" if data.write_amplification is None else f"{data.write_amplification:.4f}"
+        if half_width is not None:
+            amplification += f" ± {half_width:.4f} (95 %)"
+        device, course = data.device, data.course
+        figures = [
+            ("write amplification", amplification),
+            ("logical capacity", f"{device.logical_pages * device.page_bytes / 2**30:.3f} GiB"),
+            ("spare factor", f"{device.over_provisioning.spare_factor:.4f}"),
+            ("measured", f"{course.measured_drive_writes:.2f} drive writes"),
+            ("steady", "yes" if course.steady else "no"),
+            ("erases of a block", f"mean {data.wear.erases_mean:.2f}, most {data.wear.erases_max}"),
+        ]
+        if data.lifetime:
+            figures.append(("lifetime", f"{data.lifetime.tbw:.4g} TB written, {data.lifetime.dwpd:.3g} DWPD"))
+        return figures
+
+    def __repr__(self) -> str:
+        return f"<wearwell.Result write_amplification={self._data.write_amplification} mode={self._data.mode!r}>"
+
+    def __str__(self) -> str:
+        name = self._data.scenario.get("name")
+        lines = [f"{label:<20} {value}" for label, value in self._figures()]
+        lines += [f"warning: {warning}" for warning in self._data.warnings]
+        return "\n".join([name, *lines] if name else lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
+            for label, value in self._figures()
+        )
+        warnings = "".join(f"<p><b>Warning:</b> {html.escape(text)}</p>" for text in self._data.warnings)
+        name = html.escape(self._data.scenario.get("name") or "Result")
+        return f"<table><caption>{name}</caption>{rows}</table>{warnings}"

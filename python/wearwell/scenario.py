@@ -1,0 +1,353 @@
+"""Scenarios as dataclasses: what is run, on which drive, and how it is measured.
+
+The fields have the names, meanings and defaults of a scenario file. ``None`` means "not given": Wearwell fills in
+its own default, and the result shows which. Sizes are bytes, as a number or as text with a unit: ``4096``,
+``"4 KiB"``, ``"1.92 TB"``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeAlias
+
+import tomli_w
+
+from . import _core
+from ._errors import ScenarioError
+from ._plain import TAGS, plain
+
+Named: TypeAlias = str | Mapping[str, Any]
+"""A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
+
+Size: TypeAlias = int | str
+"""Bytes: a number, or text with a unit."""
+
+
+class _Part:
+    """What all parts of a scenario can do."""
+
+    _parts: ClassVar[dict[str, type[_Part]]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that was given, as plain dictionaries, lists, numbers and text."""
+        return {name: plain(value, name) for name, value in self._given().items() if value is not None and value != []}
+
+    def _given(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], key: str = "") -> Self:
+        """Take what ``to_dict`` gives, or the content of a scenario file.
+
+        Raises
+        ------
+        ScenarioError
+            For an unknown key.
+        """
+        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            where = f"{key}.{unknown[0]}".lstrip(".")
+            raise ScenarioError(f"{where}: there is no such key; expected one of {', '.join(known)}", where)
+        return cls(**{name: cls._read(name, value, key) for name, value in values.items()})
+
+    @classmethod
+    def _read(cls, name: str, value: Any, key: str) -> Any:
+        part = cls._parts.get(name)
+        within = f"{key}.{name}".lstrip(".")
+        if part is not None and isinstance(value, Mapping):
+            return part.from_dict(value, within)
+        if part is not None and isinstance(value, list):
+            return [part.from_dict(entry, f"{within}[{at}]") for at, entry in enumerate(value)]
+        return value
+
+
+@dataclass(kw_only=True)
+class Device(_Part):
+    """The drive: a preset, a size, and whatever differs from the preset.
+
+    Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
+    between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare
+    space when it is not given. With T physical and U logical pages:
+
+    Parameters
+    ----------
+    preset : str
+        Device preset, see `list_presets`. Without one, every field of the geometry counts as 1 unless given.
+    capacity, raw_capacity : int or str
+        Logical and physical capacity, bytes.
+    blocks_per_plane : int
+        Erase blocks of each plane.
+    spare_factor, over_provisioning, alpha, load : float
+        (T - U) / T, (T - U) / U, T / U, U / T.
+    channels, ways, dies, planes, pages_per_block : int
+        The geometry: chips on each channel, dies in each chip and so on.
+    page_size, spare_size : int or str
+        User and spare bytes of a flash page.
+    mapping_unit : int or str
+        The unit in which the drive maps data, bytes, at most a flash page; what results call a page.
+    endurance_cycles : int
+        Program/erase cycles that a block endures.
+    endurance_spread : float
+        Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
+    wears_out : bool
+        Whether blocks go bad once they reach their endurance.
+    factory_bad_blocks : int
+        Blocks bad from the factory.
+    """
+
+    preset: str | None = None
+    capacity: Size | None = None
+    raw_capacity: Size | None = None
+    blocks_per_plane: int | None = None
+    spare_factor: float | None = None
+    over_provisioning: float | None = None
+    alpha: float | None = None
+    load: float | None = None
+    channels: int | None = None
+    ways: int | None = None
+    dies: int | None = None
+    planes: int | None = None
+    pages_per_block: int | None = None
+    page_size: Size | None = None
+    spare_size: Size | None = None
+    mapping_unit: Size | None = None
+    endurance_cycles: int | None = None
+    endurance_spread: float = 0.0
+    wears_out: bool = False
+    factory_bad_blocks: int = 0
+
+
+@dataclass(kw_only=True)
+class Log(_Part):
+    """A log-structured layer: the FTL of the drive, or a log stacked on it.
+
+    Parameters
+    ----------
+    name : str
+        The layer's name in results.
+    victim : str or dict
+        Which block is cleaned next, see `list_victims`.
+    placement : str or dict
+        Which stream a page goes to, see `list_placements`.
+    reclaim : {"free_pool", "in_place"}
+        Whether erased blocks wait in a pool, or the erased victim is the new frontier.
+    free_blocks_low, free_blocks_high : int
+        Erased blocks at which cleaning starts and stops (free_pool).
+    copy_order : {"oldest", "random"}
+        Which live pages fill up a block that has not room for all of a victim's.
+    directory : {"auto", "page", "block"}
+        What the simulation keeps of each page.
+    segment_size : int or str
+        Stacked logs only: the log's erase block, bytes.
+    spare_factor : float
+        Stacked logs only: share of the layer below that is kept in reserve, (T - U) / T.
+    trim : bool
+        Stacked logs only: whether a cleaned segment is trimmed on the layer below.
+    """
+
+    name: str | None = None
+    victim: Named = "greedy"
+    placement: Named = "double"
+    reclaim: str = "free_pool"
+    free_blocks_low: int | None = None
+    free_blocks_high: int | None = None
+    copy_order: str = "oldest"
+    directory: str = "auto"
+    segment_size: Size | None = None
+    spare_factor: float | None = None
+    trim: bool | None = None
+
+
+@dataclass(kw_only=True)
+class Trace(_Part):
+    """A trace to replay.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file, plain or compressed (gzip, xz, zstd).
+    format : str
+        Its format, see `list_formats`; may be left out where the content is unmistakable.
+    options : dict
+        Options of the format.
+    skip_bad : bool
+        Count lines that cannot be read and go on, instead of stopping at the first.
+    volumes : list of int
+        Volumes to replay; all unless given.
+    volume_rule : {"single", "side_by_side", "overlay"}
+        What to do with more than one volume.
+    address : {"direct", "wrap", "scale", "compact"}
+        How the trace's addresses become pages of the device.
+    trim : bool
+        Whether discards are passed on as TRIM.
+    """
+
+    path: str | Path
+    format: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    skip_bad: bool = False
+    volumes: list[int] | None = None
+    volume_rule: str = "single"
+    address: str = "direct"
+    trim: bool = True
+
+
+@dataclass(kw_only=True)
+class Precondition(_Part):
+    """What is written before anything counts.
+
+    Parameters
+    ----------
+    fill : {"sequential", "none"}
+        How the logical space is filled first.
+    random_overwrites : float
+        Uniformly random page writes after it, in multiples of the logical capacity.
+    """
+
+    fill: str = "sequential"
+    random_overwrites: float = 0.0
+
+
+@dataclass(kw_only=True)
+class Measure(_Part):
+    """How long to warm up and to measure, in drive writes: multiples of the logical capacity.
+
+    Parameters
+    ----------
+    warm_up : float
+        Drive writes before measuring; left out, the run warms up until it is steady.
+    max_warm_up : float
+        Drive writes after which an unsteady run is measured all the same, with a warning.
+    tolerance : float
+        By what share write amplification may still change in a steady state.
+    drive_writes : float
+        Drive writes to measure, at least.
+    passes : int
+        Traces only: whole passes to measure, at least.
+    window : float
+        Drive writes in one window of the time series.
+    until_worn_out_blocks : int
+        Run until this many blocks have worn out; needs `Device.wears_out`.
+    warranty_years : float
+        Years over which drive writes per day are stated.
+    """
+
+    warm_up: float | None = None
+    max_warm_up: float = 100.0
+    tolerance: float = 0.01
+    drive_writes: float = 4.0
+    passes: int | None = None
+    window: float = 0.1
+    until_worn_out_blocks: int | None = None
+    warranty_years: float = 5.0
+
+
+@dataclass(kw_only=True)
+class Scenario(_Part):
+    """A stack, what is done to it, and how it is measured.
+
+    Parameters
+    ----------
+    device : Device
+        The drive.
+    name : str
+        A title for results and tables.
+    seed : int
+        The root seed. Equal scenarios with equal seeds give equal results, bit for bit.
+    ftl : Log
+        The flash translation layer on the drive.
+    log : list of Log
+        Logs stacked on the drive, the topmost first.
+    workload : str or dict
+        A synthetic workload, see `list_workloads`; either this or `trace`.
+    trace : Trace
+        A trace to replay; either this or `workload`.
+    precondition : Precondition
+        What is written before anything counts.
+    measure : Measure
+        How long to warm up and to measure.
+
+    Examples
+    --------
+    >>> from wearwell import Device, Log, Scenario
+    >>> scenario = Scenario(
+    ...     device=Device(capacity="64 MiB", spare_factor=0.1, pages_per_block=64, page_size="4 KiB"),
+    ...     ftl=Log(victim={"policy": "d_choices", "choices": 4}, placement="double"),
+    ...     workload={"kind": "hot_cold", "hot_writes": 0.9, "hot_space": 0.1},
+    ... )
+    """
+
+    _parts: ClassVar[dict[str, type[_Part]]] = {
+        "device": Device,
+        "ftl": Log,
+        "log": Log,
+        "trace": Trace,
+        "precondition": Precondition,
+        "measure": Measure,
+    }
+
+    device: Device
+    name: str | None = None
+    seed: int = 1
+    ftl: Log = field(default_factory=Log)
+    log: list[Log] = field(default_factory=list)
+    workload: Named | None = None
+    trace: Trace | None = None
+    precondition: Precondition = field(default_factory=Precondition)
+    measure: Measure = field(default_factory=Measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that was given, as plain dictionaries, lists, numbers and text."""
+        values = super().to_dict()
+        if isinstance(values.get("workload"), str):
+            values["workload"] = {TAGS["workload"]: values["workload"]}
+        return values
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Self:
+        """Read a scenario file, or the text of one.
+
+        Parameters
+        ----------
+        source : str or Path
+            A path, or TOML text, which is told by its line breaks or equals signs. A trace's path is relative to the
+            file.
+        """
+        return cls.from_dict(read_toml(source))
+
+    def to_toml(self) -> str:
+        """Write what was given as the text of a scenario file."""
+        return tomli_w.dumps(self.to_dict())
+
+    def resolve(self) -> Scenario:
+        """Fill in every default and check the scenario, without running it.
+
+        Raises
+        ------
+        ScenarioError
+            For a scenario that cannot be run.
+        """
+        return Scenario.from_dict(json.loads(_core.resolve(json.dumps(self.to_dict()))))
+
+
+def read_toml(source: str | Path) -> dict[str, Any]:
+    """Read TOML from a file or from text."""
+    if isinstance(source, str) and ("\n" in source or "=" in source):
+        path, text = None, source
+    else:
+        path = Path(source)
+        text = path.read_text(encoding="utf-8")
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = "the scenario" if path is None else str(path)
+        raise ScenarioError(f"{where}: {error}") from error
+    trace = values.get("trace")
+    if path is not None and isinstance(trace, dict) and isinstance(trace.get("path"), str):
+        trace["path"] = str(path.parent / trace["path"])
+    return values

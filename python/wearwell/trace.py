@@ -1,0 +1,243 @@
+"""Block traces: read as NumPy arrays, described, converted.
+
+Offsets and lengths are bytes, times nanoseconds on the trace's own clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._listing import list_formats as formats
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["OPS", "Reader", "convert", "describe", "formats", "open"]
+
+OPS = ("read", "write", "trim", "flush")
+"""The operations, by their number in the column ``op``."""
+
+
+class Reader:
+    """A trace that is being read, batch by batch; never loaded whole.
+
+    Iterating gives dictionaries of equally long arrays: ``time_ns`` (uint64), ``op`` (uint8, an index into `OPS`),
+    ``volume`` (uint32), ``offset_bytes`` (uint64), ``length_bytes`` (uint64) and ``hint`` (uint16). The arrays are
+    the reader's own memory, handed over without a copy. Formats with digests of written content add ``digests``
+    (uint8, one row of 16 a digest), ``digest_ends`` (one past the last digest of each request) and ``digest_bytes``.
+    """
+
+    def __init__(self, core: _core.TraceReader) -> None:
+        self._core = core
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._core
+
+    def __next__(self) -> dict[str, Any]:
+        return next(self._core)
+
+    @property
+    def format(self) -> str:
+        """The trace's format."""
+        return self._core.format
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes taken from the file so far, before decompression."""
+        return self._core.bytes_read
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Size of the file, before decompression."""
+        return self._core.total_bytes
+
+    @property
+    def skipped(self) -> int:
+        """Bad lines passed over so far, with ``skip_bad``."""
+        return self._core.skipped
+
+    @property
+    def skipped_messages(self) -> list[str]:
+        """What was wrong with the first few of them."""
+        return self._core.skipped_messages
+
+    @property
+    def volume_names(self) -> dict[int, str]:
+        """What the volumes seen so far are called, in formats that name them."""
+        return dict(self._core.volume_names)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give all that is left of the trace as one pandas frame; operations by name."""
+        import numpy as np
+        import pandas as pd
+
+        frame = pd.DataFrame(self._columns())
+        codes = frame["op"].to_numpy(dtype=np.int8)
+        frame["op"] = pd.Categorical.from_codes(codes, categories=pd.Index(OPS))
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give all that is left of the trace as one Polars frame; operations by name."""
+        import polars as pl
+
+        frame = pl.DataFrame(self._columns())
+        return frame.with_columns(pl.col("op").replace_strict(dict(enumerate(OPS)), return_dtype=pl.Enum(OPS)))
+
+    def _columns(self) -> dict[str, Any]:
+        import numpy as np
+
+        types = {
+            "time_ns": np.uint64,
+            "op": np.uint8,
+            "volume": np.uint32,
+            "offset_bytes": np.uint64,
+            "length_bytes": np.uint64,
+            "hint": np.uint16,
+        }
+        batches = list(self)
+        return {
+            name: np.concatenate([np.empty(0, kind), *(batch[name] for batch in batches)])
+            for name, kind in types.items()
+        }
+
+
+def open(  # noqa: A001 - trace.open says what it is
+    path: str | PathLike[str],
+    format: str | None = None,  # noqa: A002 - the word of the scenario files
+    *,
+    skip_bad: bool = False,
+    volumes: Sequence[int] | None = None,
+    batch_requests: int = 65536,
+    **options: Any,
+) -> Reader:
+    """Open a trace, plain or compressed (gzip, xz, zstd).
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+    format : str
+        Its format, see `formats`; may be left out where the content is unmistakable.
+    skip_bad : bool
+        Count lines that cannot be read and go on, instead of stopping at the first.
+    volumes : sequence of int
+        Read these volumes only.
+    batch_requests : int
+        Requests in a batch, at most.
+    **options
+        Options of the format.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read; the message names file, line, column and what was expected.
+    """
+    core = _core.TraceReader(
+        path,
+        format,
+        skip_bad=skip_bad,
+        volumes=None if volumes is None else list(volumes),
+        options=_options(options),
+        batch_requests=batch_requests,
+    )
+    return Reader(core)
+
+
+def describe(
+    path: str | PathLike[str],
+    format: str | None = None,  # noqa: A002 - the word of the scenario files
+    *,
+    page_bytes: int = 4096,
+    stack_distance: bool = True,
+    **options: Any,
+) -> dict[str, Any]:
+    """Measure a trace: sizes, ratios, footprint, overwriting, reuse, duplication.
+
+    Parameters
+    ----------
+    path, format, **options
+        As for `open`.
+    page_bytes : int
+        Page size, bytes, in which everything in pages is counted.
+    stack_distance : bool
+        Whether to find how many distinct pages were written between two writes of a page, which takes about as long
+        as all the rest.
+    """
+    reader = open(path, format, **options)
+    return json.loads(  # type: ignore[no-any-return]
+        _core.describe_trace(reader._core, page_bytes=page_bytes, stack_distance=stack_distance)  # noqa: SLF001
+    )
+
+
+def convert(
+    source: str | PathLike[str] | Reader,
+    target: str | PathLike[str],
+    to: str,
+    *,
+    format: str | None = None,  # noqa: A002 - the word of the scenario files
+    options: Mapping[str, Any] | None = None,
+    write_options: Mapping[str, Any] | None = None,
+    drop_inexpressible: bool = False,
+    requests: tuple[int, int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    bytes: tuple[int, int] | None = None,  # noqa: A002 - the name of the range
+    ops: Sequence[str] | None = None,
+    volumes: Sequence[int] | None = None,
+    rebase_time: bool = False,
+) -> dict[str, Any]:
+    """Write a trace, or a part of it, in another format.
+
+    Parameters
+    ----------
+    source : str, PathLike or Reader
+        The trace; a reader is read to its end.
+    target : str or PathLike
+        The new file, compressed if the name ends in .gz, .xz or .zst. It appears whole or not at all.
+    to : str
+        The format to write.
+    format, options
+        Format of the source, and options to read it with (those of `open` as well).
+    write_options : dict
+        Options of the format that is written.
+    drop_inexpressible : bool
+        Leave out requests that the format cannot hold, instead of stopping at the first.
+    requests, time_ns, bytes : tuple of int
+        Keep only requests with a number (from 0), a time since the first (ns) or an address (bytes) in the half-open
+        range.
+    ops, volumes : sequence
+        Keep only these operations or volumes.
+    rebase_time : bool
+        Let the first request that is kept be at time 0.
+
+    Returns
+    -------
+    dict
+        ``requests`` written, ``dropped`` ones, and ``first_dropped``, the reason for the first.
+    """
+    reader = source if isinstance(source, Reader) else open(source, format, **(options or {}))
+    unknown = [op for op in ops or () if op not in OPS]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no operation; one of {', '.join(OPS)}")
+    return _core.convert_trace(
+        reader._core,  # noqa: SLF001
+        target,
+        to,
+        options=_options(write_options or {}),
+        drop_inexpressible=drop_inexpressible,
+        requests=requests,
+        time_ns=time_ns,
+        bytes=bytes,
+        ops=None if ops is None else [OPS.index(op) for op in ops],
+        volumes=None if volumes is None else list(volumes),
+        rebase_time=rebase_time,
+    )
+
+
+def _options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in options.items()]
