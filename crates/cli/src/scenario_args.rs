@@ -47,7 +47,7 @@ pub struct Overrides {
     /// Spare factor, (T - U) / T for T physical and U logical pages: `device.spare_factor`
     #[arg(long, value_name = "SHARE")]
     pub spare_factor: Option<f64>,
-    /// Workload with its own defaults: `workload.kind`; see `wearwell list workloads`
+    /// Another kind of workload, with --set for what it needs: `workload.kind`; see `wearwell list workloads`
     #[arg(long, value_name = "NAME", conflicts_with = "trace")]
     pub workload: Option<String>,
     /// Trace to replay instead of the workload: `trace.path`

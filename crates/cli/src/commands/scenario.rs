@@ -15,7 +15,7 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  wearwell scenario check my.toml\n  wearwell scenario check my.toml --set device.load=0.9"
     )]
-    Check(ScenarioArgs),
+    Check(Box<ScenarioArgs>),
     /// Prints the JSON Schema of scenarios, with which editors complete and check them
     #[command(after_help = "\
 Example:

@@ -71,19 +71,18 @@ fn causes(result: &RunResult) -> String {
     if result.write_amplification.is_none() || host_pages == 0 {
         return "–".into();
     }
-    let lowest = result.layers.last().expect("every stack has an FTL");
-    let parts = result.layers.iter().flat_map(|layer| {
-        let is_lowest = std::ptr::eq(layer, lowest);
+    // What a layer gets from above was counted there: below the top, host writes are nobody's own.
+    let parts = result.layers.iter().enumerate().flat_map(|(depth, layer)| {
         let writes =
             layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, *amounts.get("write")?)));
-        writes
-            .filter(move |(cause, _)| is_lowest || *cause != "host")
-            .map(move |(cause, pages)| (layer, cause, pages))
+        writes.filter(move |(cause, _)| depth == 0 || *cause != "host").map(move |(cause, pages)| {
+            let name = if cause == "host" { cause.clone() } else { format!("{} {cause}", layer.name) };
+            (cause != "host", format!("{name} {:.4}", pages as f64 / host_pages as f64))
+        })
     });
-    let part = |(layer, cause, pages): (&LayerResult, &String, u64)| {
-        format!("{} {cause} {:.4}", layer.name, pages as f64 / host_pages as f64)
-    };
-    parts.map(part).collect::<Vec<_>>().join(" + ").replace(" + -", " - ")
+    let mut parts: Vec<(bool, String)> = parts.collect();
+    parts.sort_by_key(|(own, _)| *own);
+    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(" + ")
 }
 
 fn drive(result: &RunResult) -> String {
@@ -124,7 +123,7 @@ fn workload(scenario: &Scenario) -> String {
     };
     let kind = settings.remove("kind").unwrap_or_default();
     // What is off goes without saying.
-    settings.retain(|key, value| !off(value) && !(key == "request_pages" && *value == 1));
+    settings.retain(|key, value| !(off(value) || key == "request_pages" && *value == 1));
     let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
     let settings = settings.join(", ");
     let separator = if settings.is_empty() { "" } else { ": " };

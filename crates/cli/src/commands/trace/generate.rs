@@ -18,7 +18,7 @@ const BATCH_REQUESTS: u64 = 8192;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  wearwell trace generate zipf.csv.zst --to msr --kind zipf --set skew=0.9 --requests 1000000
+  wearwell trace generate zipf.csv.zst --to msr --kind zipf --set exponent=0.9 --requests 1000000
   wearwell trace generate mix.blkparse --to blkparse --workload my.toml --capacity '64 GiB' --rate 20000 --poisson")]
 pub struct Args {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct Args {
     /// Scenario whose workload it is (TOML), or a file with nothing but the keys of a workload
     #[arg(long, value_name = "FILE")]
     workload: Option<PathBuf>,
-    /// Kind of workload with its own defaults; see `wearwell list workloads`
+    /// Kind of workload, with --set for what it needs; see `wearwell list workloads`
     #[arg(long, value_name = "NAME", required_unless_present = "workload")]
     kind: Option<String>,
     /// A key of the workload, such as read_ratio=0.5
