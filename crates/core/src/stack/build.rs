@@ -46,6 +46,7 @@ pub(super) fn build_with<P: Payload>(
         sizes.push(resolve_segments(log, below, page_bytes).map_err(|error| error.within(&key))?);
     }
     refuse_segments(&scenario.ftl)?;
+    refuse_too_large(&device, &sizes)?;
     scenario.ftl.name.get_or_insert_with(|| "ftl".into());
 
     // The oracle knows the workload as it enters the stack; on a lower layer it would know nothing.
@@ -84,6 +85,38 @@ pub(super) fn build_with<P: Payload>(
         .map(|log| log.name.clone().expect("named above"))
         .collect();
     Ok(Stack { top, names, page_bytes, device })
+}
+
+/// Refuses a stack whose tables could not be held, before the attempt ends the program.
+fn refuse_too_large(device: &ResolvedDevice, logical_pages: &[u32]) -> Result<(), ConfigError> {
+    // The least a run needs: a block directory on the drive, page tables (places and owners) for the logs on it.
+    let tables = |&pages: &u32| 8 * u64::from(pages);
+    let needed = 4 * u64::from(device.logical_pages) + logical_pages[1..].iter().map(tables).sum::<u64>();
+    match physical_memory() {
+        Some(there) if needed > there => Err(ConfigError::new(
+            "device",
+            format!(
+                "simulating {} logical pages takes at least {} of memory, the machine has {}; use a smaller drive or a \
+                 larger `mapping_unit`",
+                device.logical_pages,
+                ByteSize(needed),
+                ByteSize(there)
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of memory in the machine, where that can be found out.
+#[cfg(target_os = "linux")]
+fn physical_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    Some(info.totalram as u64 * u64::from(info.mem_unit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn physical_memory() -> Option<u64> {
+    None
 }
 
 fn resolve_segments(log: &mut LogConfig, pages_below: u32, page_bytes: u32) -> Result<u32, ConfigError> {

@@ -163,6 +163,13 @@ impl Sizes {
     /// Blocks per plane and logical pages from the two of physical size, logical size and spare space that are given.
     fn solve(&self, device: &Device, planes: u64, spare: Option<f64>) -> Result<(u32, u64), ConfigError> {
         let stripe = planes * self.pages_per_plane_block;
+        if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
+            let problem = format!(
+                "is {} bytes; it must be a multiple of the mapping unit of {}",
+                capacity.0, self.unit
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
         let logical = device.capacity.map(|capacity| capacity.0 / self.unit);
         let raw = device.raw_capacity.map(|raw| (raw.0 / self.unit).div_ceil(stripe));
         let physical = match (raw, device.blocks_per_plane) {

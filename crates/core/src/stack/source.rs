@@ -323,8 +323,10 @@ impl Addresses {
             }
             return Ok(());
         }
-        // No request needs to touch any page of the drive twice.
-        let last = last.min(first.saturating_add(self.span_pages.max(pages)));
+        // No request needs to touch any page of the drive twice. Compacted, one that is longer than the drive has too
+        // many pages, and is left to be refused.
+        let longest = if self.rule == AddressRule::Compact { u64::MAX } else { self.span_pages.max(pages) };
+        let last = last.min(first.saturating_add(longest));
         let mut run: Option<(u32, u32)> = None;
         for page in first..last {
             let Some(mapped) = self.map(page, op)? else { continue };

@@ -234,6 +234,10 @@ impl VictimPolicy for Recorder {
         block
     }
 
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        self.policy.upcoming(blocks)
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.policy.final_draw()
     }
