@@ -109,7 +109,10 @@ fn compacted_addresses_are_numbered_as_they_come() {
     );
     // A single request that is longer than the drive is refused like many short ones.
     let message = Trace::new(&["W,0,0,413696"]).refusal("address = \"compact\"");
-    assert!(message.contains("request 1") && message.contains("more than the drive's 100 pages"), "{message}");
+    assert!(
+        message.contains("request 1") && message.contains("more than the drive's 100 pages"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod draft;
 mod journal;
 mod key;
 mod parts;
+mod precondition;
 mod report;
 mod result;
 mod run;

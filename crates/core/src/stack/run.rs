@@ -2,6 +2,7 @@
 
 use super::build::{self, Stack};
 use super::parts::Parts;
+use super::precondition::{Sequential, Uniform};
 use super::report::{self, Snapshot};
 use super::result::{Phase, RunResult, Window};
 use super::scenario::{Fill, Measure, Scenario};
@@ -9,9 +10,8 @@ use super::source::{Source, SourceError, TraceReplay};
 use super::steady;
 use crate::config::ConfigError;
 use crate::layer::{LayerError, no_data};
-use crate::seed::{Random, Seed, below};
+use crate::seed::Seed;
 use crate::trace::Op;
-use crate::units::Lpn;
 use crate::workload::PageBatch;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -474,51 +474,4 @@ fn apply(stack: &mut Stack<()>, batch: &PageBatch) -> Result<u64, LayerError> {
         }
     }
     Ok(written)
-}
-
-/// Every page once, in order.
-struct Sequential {
-    next: u32,
-    end: u32,
-}
-
-impl Source for Sequential {
-    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
-        let count = (pages as u64).min(u64::from(self.end - self.next)) as u32;
-        batch.push_request(Op::Write, 0, Lpn(self.next), count);
-        self.next += count;
-        Ok(())
-    }
-
-    fn passes(&self) -> Option<u64> {
-        None
-    }
-
-    fn final_draw(&mut self) -> u64 {
-        0
-    }
-}
-
-/// Uniformly random page writes.
-struct Uniform {
-    pages: u32,
-    random: Random,
-}
-
-impl Source for Uniform {
-    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
-        for _ in 0..pages {
-            let page = below(&mut self.random, u64::from(self.pages)) as u32;
-            batch.push_request(Op::Write, 0, Lpn(page), 1);
-        }
-        Ok(())
-    }
-
-    fn passes(&self) -> Option<u64> {
-        None
-    }
-
-    fn final_draw(&mut self) -> u64 {
-        0
-    }
 }
