@@ -66,6 +66,17 @@ pub enum LayerError {
     Medium(#[from] MediumError),
 }
 
+impl LayerError {
+    /// Whether the drive, however far below, has come to the end of its life.
+    pub fn is_end_of_life(&self) -> bool {
+        match self {
+            LayerError::EndOfLife { .. } => true,
+            LayerError::Medium(MediumError::Lower(lower)) => lower.is_end_of_life(),
+            _ => false,
+        }
+    }
+}
+
 /// Why a medium refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MediumError {

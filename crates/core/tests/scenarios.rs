@@ -3,7 +3,7 @@
 mod common;
 
 use common::{root, run_text, scenario, try_run};
-use wearwell_core::stack::{Performance, RunResult};
+use wearwell_core::stack::{Performance, Phase, RunResult, Scenario};
 
 const SMALL: &str = r#"
     [device]
@@ -20,8 +20,7 @@ fn without_performance(mut result: RunResult) -> RunResult {
 }
 
 fn sum_of_programs(result: &RunResult) -> u64 {
-    let measured =
-        result.windows.iter().filter(|window| window.phase == wearwell_core::stack::Phase::Measure);
+    let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
     measured.map(|window| window.programs).sum()
 }
 
@@ -190,4 +189,31 @@ fn settings_that_cannot_work_are_refused_by_name() {
         assert!(message.starts_with(&format!("{key}: ")), "{changes}: {message}");
         assert!(message.contains(word), "{changes}: {message}");
     }
+}
+
+/// A drive may die under a log: the run ends with the life it measured, not with an error.
+#[test]
+fn a_drive_may_die_under_a_log() {
+    let mut dying: Scenario = toml::from_str(
+        r#"
+        device = { blocks_per_plane = 300, pages_per_block = 16, spare_factor = 0.2, endurance_cycles = 20, wears_out = true }
+        log = [{ segment_size = "128 KiB", spare_factor = 0.2 }]
+        workload = { kind = "uniform" }
+        measure = { until_worn_out_blocks = 300 }
+        "#,
+    )
+    .unwrap();
+    dying.seed = 3;
+    let result = try_run(&dying).unwrap();
+    let life = result.worn_out.unwrap();
+    assert!(life.end_of_life && life.blocks > 0, "{life:?}");
+    let host = result.layers[0].outgoing["host"]["write"];
+    assert_eq!(result.layers[0].incoming["write"], host);
+    assert_eq!(result.windows.last().unwrap().host_pages, host + fill(&result));
+}
+
+/// Host pages of the fill, which is not measured.
+fn fill(result: &RunResult) -> u64 {
+    let filled = result.windows.iter().filter(|window| window.phase == Phase::Fill);
+    filled.map(|window| window.window_host_pages).sum()
 }

@@ -2,7 +2,7 @@
 
 use super::directory::{Directory, Writes};
 use super::store::{Frontier, LogStore, Reclaim};
-use crate::counters::Cause;
+use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium};
 use crate::placement::{PageContext, Placement};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -41,6 +41,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.below.program(stream, frontier, owners, &data[..length], Cause::Host)?;
+            // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
+            self.below.counters.add_incoming(Operation::Write, length as u64);
             let writes = Writes { pages, length, prefetch: self.prefetch };
             let victim = &mut self.victim;
             self.directory.place(

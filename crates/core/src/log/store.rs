@@ -261,7 +261,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         self.check_range(pages)?;
-        self.below.counters.add_incoming(Operation::Write, pages.len() as u64);
         self.append_host(pages, data, hint)
     }
 

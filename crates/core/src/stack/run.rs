@@ -383,7 +383,12 @@ impl Driver<'_> {
                 self.host_pages += written;
                 self.window_host_pages += written;
             }
-            Err(error @ LayerError::EndOfLife { .. }) => self.end_of_life = Some(error),
+            Err(error) if error.is_end_of_life() => {
+                let written = Snapshot::take(&self.stack).host_pages() - self.host_pages;
+                self.host_pages += written;
+                self.window_host_pages += written;
+                self.end_of_life = Some(error);
+            }
             Err(error) => return Err(error.into()),
         }
         if self.observer.keep_going().is_break() {

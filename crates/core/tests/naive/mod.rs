@@ -105,7 +105,6 @@ impl Model {
 
     pub fn write(&mut self, pages: &[Lpn], contents: &[u64], hint: u16) -> Result<(), LayerError> {
         self.refuse_unknown(pages)?;
-        self.counters.add_incoming(Operation::Write, pages.len() as u64);
         for (page, &content) in pages.iter().zip(contents) {
             let stream = match self.placement.host_stream() {
                 Some(stream) => stream,
@@ -182,7 +181,10 @@ impl Model {
         self.blocks[block].pages.push(page);
         self.map[page.owner as usize] = Some((block, self.blocks[block].pages.len() - 1));
         self.counters.add_outgoing(cause, Operation::Write, 1);
-        self.host_pages += u64::from(cause == Cause::Host);
+        if cause == Cause::Host {
+            self.counters.add_incoming(Operation::Write, 1);
+            self.host_pages += 1;
+        }
         if self.room(block) == 0 {
             self.open[stream.index()] = None;
             self.blocks[block].state = BlockState::Closed;
