@@ -46,7 +46,13 @@ pub(super) fn build_with<P: Payload>(
         sizes.push(resolve_segments(log, below, page_bytes).map_err(|error| error.within(&key))?);
     }
     refuse_segments(&scenario.ftl)?;
-    refuse_too_large(&device, &sizes)?;
+    let wears_out = device.wear.endurance_cycles.is_some();
+    let whole_blocks = match scenario.ftl.placement.frontiers() {
+        Some(frontiers) => block_directory(&scenario.ftl, &frontiers, wears_out, size_of::<P>() > 0)
+            .map_err(|error| error.within("ftl"))?,
+        None => false,
+    };
+    refuse_too_large(&device, &sizes, whole_blocks)?;
     scenario.ftl.name.get_or_insert_with(|| "ftl".into());
 
     // The oracle knows the workload as it enters the stack; on a lower layer it would know nothing.
@@ -88,15 +94,26 @@ pub(super) fn build_with<P: Payload>(
 }
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
-fn refuse_too_large(device: &ResolvedDevice, logical_pages: &[u32]) -> Result<(), ConfigError> {
-    // The least a run needs: a block directory on the drive, page tables (places and owners) for the logs on it.
-    let tables = |&pages: &u32| 8 * u64::from(pages);
-    let needed = 4 * u64::from(device.logical_pages) + logical_pages[1..].iter().map(tables).sum::<u64>();
+fn refuse_too_large(
+    device: &ResolvedDevice,
+    logical_pages: &[u32],
+    whole_blocks: bool,
+) -> Result<(), ConfigError> {
+    // Places of logical pages, then owners and validity bits of physical ones where the directory keeps them.
+    let places: u64 = logical_pages.iter().map(|&pages| 4 * u64::from(pages)).sum();
+    let below =
+        [device.geometry.pages()].into_iter().chain(logical_pages.iter().map(|&pages| u64::from(pages)));
+    let owners: u64 = below
+        .take(logical_pages.len())
+        .skip(usize::from(whole_blocks))
+        .map(|pages| 4 * pages + pages / 8)
+        .sum();
+    let needed = places + owners + 12 * u64::from(device.geometry.blocks());
     match physical_memory() {
         Some(there) if needed > there => Err(ConfigError::new(
             "device",
             format!(
-                "simulating {} logical pages takes at least {} of memory, the machine has {}; use a smaller drive or a \
+                "simulating {} logical pages takes {} of memory, the machine has {}; use a smaller drive or a \
                  larger `mapping_unit`",
                 device.logical_pages,
                 ByteSize(needed),
