@@ -137,7 +137,7 @@ def test_run_errors(small, tmp_path):
     with pytest.raises(ww.TraceError, match=r"no-such-file.*No such file"):
         ww.run(small, trace={"path": "no-such-file"})
     far = tmp_path / "far.csv"
-    far.write_text("time_ns,op,volume,offset_bytes,length_bytes\n1,W,0,8388608,4096\n")
+    far.write_text("time_ns,op,volume,offset_bytes,length_bytes,hint\n1,W,0,8388608,4096,0\n")
     with pytest.raises(ww.TraceError, match=r"ends at byte 8392704, the drive has"):
         ww.run(small, trace={"path": far, "format": "wearwell-csv"})
     with pytest.raises(TypeError, match="not a int"):
