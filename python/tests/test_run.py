@@ -133,11 +133,13 @@ def test_ctrl_c_ends_a_run(call):
     assert process.returncode == 0
 
 
-def test_run_errors(small, samples):
+def test_run_errors(small, tmp_path):
     with pytest.raises(ww.TraceError, match=r"no-such-file.*No such file"):
         ww.run(small, trace={"path": "no-such-file"})
-    with pytest.raises(ww.TraceError, match="the drive has"):
-        ww.run(small, trace={"path": samples / "msr.csv", "format": "msr"})
+    far = tmp_path / "far.csv"
+    far.write_text("time_ns,op,volume,offset_bytes,length_bytes,hint\n1,W,0,8388608,4096,0\n")
+    with pytest.raises(ww.TraceError, match=r"ends at byte 8392704, the drive has"):
+        ww.run(small, trace={"path": far, "format": "wearwell-csv"})
     with pytest.raises(TypeError, match="not a int"):
         ww.run(3)
 
