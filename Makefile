@@ -41,9 +41,11 @@ $(VENV)/.tools: pyproject.toml
 	$(VENV)/bin/pip install --quiet --upgrade pip maturin
 	@touch $@
 
-lint:
+lint: python
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check python
+	$(VENV)/bin/mypy --strict python/wearwell
 
 bench:
 	cargo bench --bench engine

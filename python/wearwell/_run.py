@@ -79,10 +79,9 @@ def run(
 
     Notes
     -----
-    Parts written in Python are slow. On one core of a small machine, a call of ``select`` or ``closed`` takes about
-    0.2 to 0.5 µs, every array of `Blocks` that it looks at about 1 ns a block more, and ``invalidated`` about 0.2 µs
-    for every page written. The engine by itself takes some 10 ns a page. A policy that proves its worth belongs into
-    a file of ``crates/core/src/victim``.
+    Parts written in Python are slow: the engine calls back into the interpreter for every victim, every closed block
+    and, if the policy has ``invalidated``, every page written. They are for prototypes; a policy that proves its
+    worth belongs into a file of ``crates/core/src/victim``.
     """
     own_victim = victim if victim is not None and not isinstance(victim, str | Mapping) else None
     own_workload = workload if workload is not None and not isinstance(workload, str | Mapping) else None
