@@ -48,7 +48,9 @@ fn files() -> Vec<PathBuf> {
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().unwrap().is_dir();
-            let is_ours = !name.starts_with('.') && name != "__pycache__" && !name.ends_with(".egg-info");
+            // What Python builds and leaves among the sources is not ours either.
+            let is_built = name == "__pycache__" || name.ends_with(".egg-info") || name.ends_with(".so");
+            let is_ours = !name.starts_with('.') && !is_built;
             if is_folder && is_ours && name != "target" {
                 walk(&entry.path(), found);
             } else if !is_folder && is_ours {

@@ -160,7 +160,7 @@ impl LiveDevice {
 
     fn write(&self, py: Python<'_>, page: i64, data: &[u8]) -> PyResult<()> {
         let page_bytes = self.page_bytes as usize;
-        if data.is_empty() || data.len() % page_bytes != 0 {
+        if data.is_empty() || !data.len().is_multiple_of(page_bytes) {
             return Err(PyValueError::new_err(format!(
                 "{} bytes are no whole pages of {page_bytes} bytes",
                 data.len()
