@@ -10,6 +10,7 @@ pub mod seed;
 pub mod stack;
 pub mod table;
 pub mod temperature;
+pub mod theory;
 pub mod trace;
 pub mod units;
 pub mod validity;

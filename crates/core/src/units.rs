@@ -77,6 +77,12 @@ impl OverProvisioning {
             load: u / t,
         }
     }
+
+    /// From the spare factor, which must lie strictly between 0 and 1.
+    pub fn from_spare_factor(spare_factor: f64) -> Self {
+        let load = 1.0 - spare_factor;
+        OverProvisioning { alpha: 1.0 / load, spare_factor, over_provisioning: spare_factor / load, load }
+    }
 }
 
 /// Exact division of 32-bit numbers by a number fixed at set-up.

@@ -1,0 +1,1 @@
+//! Write amplification in closed form, or as the root of a scalar equation.

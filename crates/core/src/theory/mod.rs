@@ -1,0 +1,13 @@
+//! What write amplification must be, by calculation alone: mean fields, closed forms and limits.
+//!
+//! Nothing here knows the simulator; the two meet in `tests/agreement` and in `wearwell check theory`.
+
+pub mod closed_forms;
+
+mod classes;
+mod drive;
+mod error;
+
+pub use classes::{Class, Classes};
+pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
+pub use error::TheoryError;
