@@ -73,4 +73,9 @@ impl Classes {
     pub fn count(&self) -> usize {
         self.0.len()
     }
+
+    /// Shares of the writes, hottest class first.
+    pub fn write_shares(&self) -> Vec<f64> {
+        self.0.iter().map(|class| class.write_share).collect()
+    }
 }

@@ -1,0 +1,103 @@
+//! Two write frontiers: the host's blocks hold only fresh pages, cleaning fills blocks of its own.
+//!
+//! The internal frontier holds `(i, j)` pages just before a victim is taken, a Markov chain whose stationary law
+//! `pi` is needed. Its lumping over `j` moves as `j -> j + (valid pages of the victim) mod b`: a circulant matrix, so every
+//! `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give `pi` level by level:
+//!
+//! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
+//!
+//! where `*` adds contents and `L_j` is what is left of victims with at least `j` valid pages when `j` of them, drawn at
+//! random, spill over into the new internal frontier. The blocks that it completes have the law
+//! `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions into products.
+
+use super::frontier::Frontier;
+use super::lattice::Lattice;
+use super::levels::Levels;
+use super::spectrum::{Spectra, Transform};
+
+/// Victims rarer than this are left out of the convolutions: far below what double precision keeps of their sum.
+const NEGLIGIBLE: f64 = 1e-24;
+
+pub(super) struct Double {
+    transform: Transform,
+    /// Transforms by level: of the victims, of `L`, and of the internal frontier.
+    victims: Spectra,
+    spilled: Spectra,
+    internal: Spectra,
+    /// `L_n` and `L_{n-1}` as contents.
+    kept: Vec<f64>,
+    next: Vec<f64>,
+    /// Law of the contents that `b` host writes give.
+    fresh: Vec<f64>,
+    equal_rates: Vec<f64>,
+}
+
+impl Double {
+    pub fn new(lattice: &Lattice, shares: &[f64]) -> Self {
+        let transform = Transform::new(lattice);
+        let spectra = || Spectra::new(lattice.pages() + 1, transform.frequencies());
+        Double {
+            victims: spectra(),
+            spilled: spectra(),
+            internal: spectra(),
+            kept: vec![0.0; lattice.size()],
+            next: vec![0.0; lattice.size()],
+            fresh: lattice.multinomial(lattice.pages(), shares),
+            equal_rates: vec![1.0; lattice.classes()],
+            transform,
+        }
+    }
+
+    /// Transforms of `p[.][j]` and `L_j` for all `j`.
+    ///
+    /// `L_{n-1}` is `L_n` with one of its pages removed at random, and the victims with `n - 1` pages: no binomials.
+    fn spill(&mut self, lattice: &Lattice, levels: &Levels) {
+        let pages = lattice.pages();
+        self.kept.fill(0.0);
+        for level in (0..=pages).rev() {
+            lattice.add(level, 1.0, &levels.selected[level], &mut self.kept);
+            self.transform.forward(lattice, level, &self.kept, self.spilled.level_mut(level));
+            self.transform.forward(lattice, level, &levels.selected[level], self.victims.level_mut(level));
+            if level > 0 {
+                self.next.fill(0.0);
+                lattice.deaths(level, &self.equal_rates, &self.kept, &mut self.next);
+                self.kept.fill(0.0);
+                lattice.add(level - 1, 1.0 / level as f64, &self.next, &mut self.kept);
+            }
+        }
+    }
+
+    /// The stationary law of the internal frontier, eq. (14) and (15).
+    fn settle_internal(&mut self, pages: usize, levels: &Levels) {
+        let frequent: Vec<usize> = (1..=pages).filter(|&level| levels.victims[level] > NEGLIGIBLE).collect();
+        let stay = 1.0 / (1.0 - levels.victims[0]);
+        for level in 1..=pages {
+            let (before, mut now) = self.internal.split(level);
+            now.set_scaled(self.spilled.level(level), stay / pages as f64);
+            for &step in frequent.iter().take_while(|step| **step < level) {
+                now.add_product(before.level(level - step), self.victims.level(step), stay);
+            }
+        }
+    }
+}
+
+impl Frontier for Double {
+    fn fill(&mut self, lattice: &Lattice, _: &[f64], levels: &Levels, full: &mut [f64]) {
+        let pages = lattice.pages();
+        self.spill(lattice, levels);
+        self.settle_internal(pages, levels);
+        // Blocks completed internally; the victims themselves become the host's next blocks.
+        let mut completed = self.internal.zero();
+        for level in 1..=pages {
+            let rest = pages - level;
+            let internal = self.internal.level(level);
+            completed.level_mut(0).add_product_of_difference(
+                internal,
+                self.spilled.level(rest),
+                self.victims.level(rest),
+            );
+        }
+        self.transform.inverse(lattice, completed.level_mut(0), full);
+        lattice.add(pages, levels.host_pages() / pages as f64, &self.fresh, full);
+    }
+}

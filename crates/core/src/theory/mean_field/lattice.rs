@@ -1,0 +1,227 @@
+//! The contents of a block: how many of its valid pages belong to each class.
+//!
+//! A content of `j` valid pages is known by its counts in all classes but the last, which gets the rest. The first
+//! class runs along a row, the others number the rows, so that with two classes a level is one contiguous array
+//! over the hot pages, `i = 0..=j`, and with more classes a list of such arrays. Every vector of contents is laid
+//! out for full blocks; a level uses the part of each row that it needs.
+
+/// The rows of all contents of blocks of `pages` pages.
+#[derive(Debug)]
+pub(super) struct Lattice {
+    pages: usize,
+    classes: usize,
+    rows: Vec<Row>,
+    size: usize,
+}
+
+/// Contents that agree in all classes between the first and the last.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// Counts of the classes 1 to k - 2.
+    pub counts: Vec<usize>,
+    /// Their sum.
+    pub sum: usize,
+    /// Where the row begins.
+    pub start: usize,
+    /// For each of the classes 1 to k - 2, the row with one page more of it; none beyond the full block.
+    up: Vec<usize>,
+}
+
+const NO_ROW: usize = usize::MAX;
+
+impl Lattice {
+    pub fn new(pages: usize, classes: usize) -> Self {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut size = 0;
+        for counts in compositions(classes.saturating_sub(2), pages) {
+            let sum: usize = counts.iter().sum();
+            rows.push(Row { up: Vec::new(), sum, start: size, counts });
+            size += if classes == 1 { 1 } else { pages - sum + 1 };
+        }
+        let at: std::collections::BTreeMap<Vec<usize>, usize> =
+            rows.iter().enumerate().map(|(index, row)| (row.counts.clone(), index)).collect();
+        for row in &mut rows {
+            row.up = (0..row.counts.len())
+                .map(|class| {
+                    let mut more = row.counts.clone();
+                    more[class] += 1;
+                    at.get(&more).copied().unwrap_or(NO_ROW)
+                })
+                .collect();
+        }
+        Lattice { pages, classes, rows, size }
+    }
+
+    /// Number of contents of blocks of `pages` pages: the numbers of the first `classes - 1` classes, at most
+    /// `pages` together. Infinite when it does not fit.
+    pub fn count(pages: usize, classes: usize) -> f64 {
+        (1..classes).map(|class| (pages + class) as f64 / class as f64).product()
+    }
+
+    pub fn pages(&self) -> usize {
+        self.pages
+    }
+
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Length of a vector of contents.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Contents of `row` with `level` valid pages: the range in a vector, empty if the row holds more already.
+    #[inline]
+    pub fn span(&self, row: &Row, level: usize) -> std::ops::Range<usize> {
+        let length = match self.classes {
+            1 => 1,
+            _ => (level + 1).saturating_sub(row.sum),
+        };
+        row.start..row.start + length
+    }
+
+    /// Rate at which the contents of `row` at `level` lose a page, as `first + i * step`, when a page of class `t`
+    /// dies at `rates[t]`.
+    #[inline]
+    pub fn death_rate(&self, row: &Row, level: usize, rates: &[f64]) -> (f64, f64) {
+        let last = rates[self.classes - 1];
+        let between: f64 = row.counts.iter().zip(&rates[1..]).map(|(&count, rate)| count as f64 * rate).sum();
+        let first = between + (level - row.sum) as f64 * last;
+        (first, rates[0] - last)
+    }
+
+    /// What falls from `level` to the one below when a page of class `t` dies at `rates[t]`.
+    ///
+    /// `to[c] = sum_t (c_t + 1) rates[t] from[c + e_t]`, written over `to`.
+    pub fn deaths(&self, level: usize, rates: &[f64], from: &[f64], to: &mut [f64]) {
+        let (first, last) = (rates[0], rates[self.classes - 1]);
+        for row in &self.rows {
+            if row.sum + 1 > level {
+                continue;
+            }
+            let source = &from[self.span(row, level)];
+            let target = &mut to[self.span(row, level - 1)];
+            let rest = (level - row.sum) as f64;
+            if self.classes == 1 {
+                target[0] = rest * last * source[0];
+                continue;
+            }
+            for (i, (target, pair)) in target.iter_mut().zip(source.windows(2)).enumerate() {
+                let i = i as f64;
+                *target = (rest - i) * last * pair[0] + (i + 1.0) * first * pair[1];
+            }
+            for (class, (&count, &up)) in row.counts.iter().zip(&row.up).enumerate() {
+                let rate = (count + 1) as f64 * rates[class + 1];
+                let source = &from[self.span(&self.rows[up], level)];
+                for (target, source) in target.iter_mut().zip(source) {
+                    *target += rate * source;
+                }
+            }
+        }
+    }
+
+    /// What becomes of blocks with `level` valid pages when one more page is written, of class `t` with probability
+    /// `shares[t]`.
+    ///
+    /// `to[c] = sum_t shares[t] from[c - e_t]`, written over `to`.
+    pub fn births(&self, level: usize, shares: &[f64], from: &[f64], to: &mut [f64]) {
+        let (first, last) = (shares[0], shares[self.classes - 1]);
+        if self.classes == 1 {
+            to[0] = last * from[0];
+            return;
+        }
+        for row in self.rows.iter().filter(|row| row.sum <= level + 1) {
+            to[self.span(row, level + 1)].fill(0.0);
+        }
+        for row in self.rows.iter().filter(|row| row.sum <= level) {
+            let source = &from[self.span(row, level)];
+            let target = &mut to[self.span(row, level + 1)];
+            for (target, source) in target.iter_mut().zip(source) {
+                *target += last * source;
+            }
+            for (target, source) in target[1..].iter_mut().zip(source) {
+                *target += first * source;
+            }
+            for (class, &up) in row.up.iter().enumerate() {
+                let target = &mut to[self.span(&self.rows[up], level + 1)];
+                for (target, source) in target.iter_mut().zip(source) {
+                    *target += shares[class + 1] * source;
+                }
+            }
+        }
+    }
+
+    /// Adds `weight * from` to `to`, at one level.
+    pub fn add(&self, level: usize, weight: f64, from: &[f64], to: &mut [f64]) {
+        for row in self.rows.iter().filter(|row| row.sum <= level) {
+            let span = self.span(row, level);
+            for (to, from) in to[span.clone()].iter_mut().zip(&from[span]) {
+                *to += weight * from;
+            }
+        }
+    }
+
+    /// Sum over the contents of a level.
+    pub fn total(&self, level: usize, of: &[f64]) -> f64 {
+        let rows = self.rows.iter().filter(|row| row.sum <= level);
+        rows.map(|row| of[self.span(row, level)].iter().sum::<f64>()).sum()
+    }
+
+    /// Sum over the contents of a level of their pages of each class: `sum_c c_t of[c]`, added to `pages`.
+    pub fn add_class_pages(&self, level: usize, of: &[f64], pages: &mut [f64]) {
+        let last = self.classes - 1;
+        for row in self.rows.iter().filter(|row| row.sum <= level) {
+            let values = &of[self.span(row, level)];
+            let sum: f64 = values.iter().sum();
+            let along: f64 = match self.classes {
+                1 => 0.0,
+                _ => values.iter().enumerate().map(|(i, value)| i as f64 * value).sum(),
+            };
+            let mut rest = (level - row.sum) as f64 * sum;
+            if self.classes > 1 {
+                pages[0] += along;
+                rest -= along;
+            }
+            pages[last] += rest;
+            for (class, &count) in row.counts.iter().enumerate() {
+                pages[class + 1] += count as f64 * sum;
+            }
+        }
+    }
+
+    /// The multinomial law of blocks of `level` pages, each of class `t` with probability `shares[t]`.
+    pub fn multinomial(&self, level: usize, shares: &[f64]) -> Vec<f64> {
+        let mut law = vec![0.0; self.size];
+        law[0] = 1.0;
+        let mut next = law.clone();
+        for filled in 0..level {
+            self.births(filled, shares, &law, &mut next);
+            std::mem::swap(&mut law, &mut next);
+        }
+        law
+    }
+}
+
+/// All vectors of `parts` counts with a sum of at most `total`, in lexicographic order.
+fn compositions(parts: usize, total: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..parts {
+        all = all
+            .into_iter()
+            .flat_map(|counts| {
+                let left = total - counts.iter().sum::<usize>();
+                (0..=left).map(move |count| {
+                    let mut more = counts.clone();
+                    more.push(count);
+                    more
+                })
+            })
+            .collect();
+    }
+    all
+}

@@ -1,0 +1,149 @@
+//! The mean field of a log-structured drive: what becomes of its blocks when there are very many.
+//!
+//! Van Houdt, "Performance of garbage collection algorithms for flash-based solid state drives with hot/cold data",
+//! Performance Evaluation 70 (2013), extended to any number of classes. `docs/theory.md` derives it in the symbols
+//! used here.
+
+mod anderson;
+mod double;
+mod frontier;
+mod lattice;
+mod levels;
+mod solve;
+mod spectrum;
+mod start;
+#[cfg(test)]
+mod tests;
+
+use super::selection::Selection;
+use super::{Classes, Drive, TheoryError};
+use double::Double;
+use frontier::{Frontier, Single};
+use lattice::Lattice;
+use solve::Solver;
+use start::Start;
+
+/// How many logs the drive writes (sec. 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// Host writes and moved pages share a block.
+    Single,
+    /// Host writes and moved pages go to blocks of their own.
+    Double,
+}
+
+impl Structure {
+    fn frontier(self, lattice: &Lattice, classes: &Classes) -> Box<dyn Frontier> {
+        match self {
+            Structure::Single => Box::new(Single::new(lattice)),
+            Structure::Double => Box::new(Double::new(lattice, &classes.write_shares())),
+        }
+    }
+}
+
+/// A drive under a workload and a cleaning policy, in the limit of many blocks.
+pub struct MeanField<'a> {
+    drive: Drive,
+    classes: Classes,
+    structure: Structure,
+    selection: &'a dyn Selection,
+    lattice: Lattice,
+}
+
+/// The steady state of a [`MeanField`].
+#[derive(Clone, Debug)]
+pub struct SteadyState {
+    /// Page writes for each page the host writes, eq. (4): `b / E`.
+    pub write_amplification: f64,
+    /// `E`: pages the host writes for each victim.
+    pub host_pages_per_victim: f64,
+    /// `m_j`: share of the blocks with `j` valid pages, `j = 0..=b`.
+    pub valid_pages: Vec<f64>,
+    /// `p_j`: share of the victims with `j` valid pages.
+    pub victim_valid_pages: Vec<f64>,
+    /// Shares of the classes, hottest first, among the valid pages of victims.
+    pub moved_shares: Vec<f64>,
+    /// How well the equations hold: relative change that one more iteration would make, and the largest relative
+    /// error of the number of pages of a class.
+    pub residual: f64,
+    /// Evaluations of the equations.
+    pub evaluations: usize,
+}
+
+/// Largest number of contents of a full block that is solved; times `b` doubles it is what the solver keeps twice.
+pub const MAX_CONTENTS: f64 = 250_000.0;
+
+/// Most multiplications in one evaluation of the double frontier, complex.
+const MAX_PRODUCTS: f64 = 2e9;
+
+impl<'a> MeanField<'a> {
+    /// The model; refused if its states are too many.
+    pub fn new(
+        drive: Drive,
+        classes: Classes,
+        structure: Structure,
+        selection: &'a dyn Selection,
+    ) -> Result<Self, TheoryError> {
+        let pages = drive.pages_per_block() as usize;
+        check_size(pages, classes.count(), structure)?;
+        let lattice = Lattice::new(pages, classes.count());
+        Ok(MeanField { drive, classes, structure, selection, lattice })
+    }
+
+    /// The fixed point of the mean field.
+    pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
+        let start = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice);
+        let frontier = self.structure.frontier(&self.lattice, &self.classes);
+        let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
+        let fit = solver.solve(&start);
+        let residual = fit.residual.max(fit.mass_error);
+        // Written so that NaN is refused, too.
+        if !(residual <= ACCEPTED_RESIDUAL) {
+            return Err(self.not_converged(fit.evaluations, residual));
+        }
+        let levels = solver.levels;
+        let pages = f64::from(self.drive.pages_per_block());
+        let moved: f64 = levels.class_victim_pages.iter().sum();
+        Ok(SteadyState {
+            write_amplification: pages / levels.host_pages(),
+            host_pages_per_victim: levels.host_pages(),
+            moved_shares: levels.class_victim_pages.iter().map(|pages| pages / moved).collect(),
+            valid_pages: levels.masses,
+            victim_valid_pages: levels.victims,
+            residual,
+            evaluations: fit.evaluations,
+        })
+    }
+
+    fn not_converged(&self, evaluations: usize, residual: f64) -> TheoryError {
+        let parameters = format!(
+            "b = {}, S_f = {}, {}, {:?} frontier, classes {:?}",
+            self.drive.pages_per_block(),
+            self.drive.spare_factor(),
+            self.selection.describe(),
+            self.structure,
+            self.classes.as_slice()
+        );
+        TheoryError::NotConverged { evaluations, residual, parameters }
+    }
+}
+
+/// Beyond this residual a result is withheld.
+const ACCEPTED_RESIDUAL: f64 = 1e-8;
+
+/// Refuses models whose states would not fit, or would take hours.
+fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), TheoryError> {
+    let contents = Lattice::count(pages, classes);
+    let products = match structure {
+        Structure::Single => 0.0,
+        Structure::Double => (pages as f64).powi(2) * 0.5 * (pages as f64).powi(classes as i32 - 1),
+    };
+    if contents <= MAX_CONTENTS && contents * pages as f64 <= 1e8 && products <= MAX_PRODUCTS {
+        return Ok(());
+    }
+    let problem = format!(
+        "{classes} classes in blocks of {pages} pages have {contents:.0} contents, too many to solve; merge classes \
+         or use the reduced model"
+    );
+    Err(TheoryError::parameter("classes", problem))
+}

@@ -1,0 +1,27 @@
+//! Draws again until the block has fewer valid pages than the average one.
+
+use super::Selection;
+
+/// Random++: `p_j = m_j / sum_{l < b rho} m_l` for `j < b rho`, else 0. Van Houdt, SIGMETRICS 2013.
+///
+/// Strictly fewer: where `b rho` is whole, blocks with just the average are passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomPlusPlus;
+
+/// `b * rho` computed as `b * (1 - S_f)` may miss a whole number by rounding.
+const ROUNDING: f64 = 1e-9;
+
+impl Selection for RandomPlusPlus {
+    fn describe(&self) -> String {
+        "random++".to_owned()
+    }
+
+    fn probabilities(&self, masses: &[f64], mean_valid_pages: f64, victims: &mut [f64]) {
+        let below = ((mean_valid_pages - ROUNDING).ceil() as usize).min(masses.len());
+        let eligible: f64 = masses[..below].iter().sum();
+        victims.fill(0.0);
+        for (victims, mass) in victims.iter_mut().zip(&masses[..below]) {
+            *victims = mass / eligible;
+        }
+    }
+}
