@@ -9,7 +9,9 @@ pub mod selection;
 mod classes;
 mod drive;
 mod error;
+mod search;
 
 pub use classes::{Class, Classes};
 pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
 pub use error::TheoryError;
+pub use search::{Choice, OptimalChoices, optimal_choices, solve_spare};

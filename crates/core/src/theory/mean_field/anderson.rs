@@ -80,7 +80,8 @@ impl Anderson {
             along.push(part);
         }
         for at in (0..basis.len()).rev() {
-            let known: f64 = (at + 1..basis.len()).map(|other| triangle[at][other] * weights[basis[other].0]).sum();
+            let known: f64 =
+                (at + 1..basis.len()).map(|other| triangle[at][other] * weights[basis[other].0]).sum();
             weights[basis[at].0] = (along[at] - known) / triangle[at][at];
         }
         weights
@@ -109,7 +110,8 @@ mod tests {
     #[test]
     fn a_linear_map_is_solved_at_once() {
         let rates = [0.999, 0.9, -0.5, 0.3];
-        let map = |x: &[f64]| -> Vec<f64> { x.iter().zip(rates).map(|(x, rate)| 1.0 + rate * (x - 1.0)).collect() };
+        let map =
+            |x: &[f64]| -> Vec<f64> { x.iter().zip(rates).map(|(x, rate)| 1.0 + rate * (x - 1.0)).collect() };
         let mut anderson = Anderson::new(5);
         let mut point = vec![5.0, -3.0, 0.0, 9.0];
         for _ in 0..7 {

@@ -194,6 +194,25 @@ impl Lattice {
         }
     }
 
+    /// Multiplies the law of full blocks by `factors[t]` for each page of class `t`.
+    pub fn tilt(&self, factors: &[f64], law: &mut [f64]) {
+        let last = factors[self.classes - 1];
+        let step = factors[0] / last;
+        for row in &self.rows {
+            let between: f64 = row
+                .counts
+                .iter()
+                .zip(&factors[1..])
+                .map(|(&count, factor)| factor.powi(count as i32))
+                .product();
+            let mut factor = between * last.powi((self.pages - row.sum) as i32);
+            for value in &mut law[self.span(row, self.pages)] {
+                *value *= factor;
+                factor *= step;
+            }
+        }
+    }
+
     /// The multinomial law of blocks of `level` pages, each of class `t` with probability `shares[t]`.
     pub fn multinomial(&self, level: usize, shares: &[f64]) -> Vec<f64> {
         let mut law = vec![0.0; self.size];

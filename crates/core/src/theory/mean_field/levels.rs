@@ -60,7 +60,13 @@ impl Levels {
                     let entering = lattice.total(level, &self.inflow);
                     let mass_at = |hazard| mass_at(lattice, level, &self.inflow, rates, hazard);
                     let guess = self.masses[level];
-                    selection.hazard(&Level { above, entering, is_last: level == 0, guess, mass_at: &mass_at })
+                    selection.hazard(&Level {
+                        above,
+                        entering,
+                        is_last: level == 0,
+                        guess,
+                        mass_at: &mass_at,
+                    })
                 }
             };
             self.settle(lattice, level, rates, hazard);
@@ -101,9 +107,10 @@ impl Levels {
         lattice.add_class_pages(level, selected, &mut self.class_victim_pages);
     }
 
-    /// Valid pages of an average block, `sum_j j m_j`.
-    pub fn valid_pages(&self) -> f64 {
-        self.masses.iter().enumerate().map(|(level, mass)| level as f64 * mass).sum()
+    /// Invalid pages of an average block, `sum_j (b - j) m_j`.
+    pub fn invalid_pages(&self) -> f64 {
+        let pages = self.masses.len() - 1;
+        self.masses.iter().enumerate().map(|(level, mass)| (pages - level) as f64 * mass).sum()
     }
 
     /// Pages that an average victim gives to the host, `E = sum_j (b - j) p_j`.

@@ -95,7 +95,7 @@ impl<'a> MeanField<'a> {
         let start = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice);
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
-        let fit = solver.solve(&start);
+        let fit = solver.solve(&start, self.structure == Structure::Single);
         let residual = fit.residual.max(fit.mass_error);
         // Written so that NaN is refused, too.
         if !(residual <= ACCEPTED_RESIDUAL) {

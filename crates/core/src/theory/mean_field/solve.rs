@@ -13,7 +13,7 @@ use super::lattice::Lattice;
 use super::levels::{Hazards, Levels};
 use super::start::Start;
 use crate::theory::selection::Selection;
-use crate::theory::{Classes, Drive};
+use crate::theory::{Class, Classes, Drive};
 
 /// The problem and the room to work in.
 pub(super) struct Solver<'a> {
@@ -36,16 +36,41 @@ pub(super) struct Fit {
     pub mass_error: f64,
 }
 
+impl Fit {
+    const NONE: Fit = Fit { evaluations: 0, residual: f64::INFINITY, mass_error: f64::INFINITY };
+
+    pub fn error(&self) -> f64 {
+        worse(self.residual, self.mass_error)
+    }
+}
+
+/// The larger; NaN if either is, which `f64::max` would drop.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
 /// Passes before the joint iteration is given up, and the nested one.
 const JOINT_PASSES: usize = 400;
-const NESTED_STEPS: usize = 400;
+const NESTED_STEPS: usize = 1000;
 
 /// Residual at which the iteration ends, and what is accepted when it stalls at rounding errors before.
-const TARGET: f64 = 2e-13;
+const TARGET: f64 = 3e-12;
 const ACCEPTED: f64 = 1e-10;
 
 /// Steps without progress after which an iteration counts as stalled.
-const PATIENCE: usize = 12;
+const PATIENCE: usize = 30;
+
+/// A residual this many times the best one shows that extrapolation has gone astray.
+const GROWTH: f64 = 10.0;
+
+/// Relative error of the spare space at which the joint iteration begins.
+const ROUGHLY: f64 = 1e-2;
+
+/// d log (invalid pages) / d log E where it is not measured.
+const TYPICAL_SLOPE: f64 = 0.7;
+
+/// Largest factor by which pages of a class are made more or less likely in one step.
+const LARGEST_TILT: f64 = 1.6;
 
 /// Depth of the acceleration; with more the old steps disturb, with less it is slower.
 const DEPTH: usize = 10;
@@ -63,16 +88,25 @@ impl<'a> Solver<'a> {
     }
 
     /// Solves from `start`, leaving the steady state in `self.levels`; says how well.
-    pub fn solve(&mut self, start: &Start) -> Fit {
+    ///
+    /// With `tilt_first` the map corrects the classes of full blocks by what the drive has too many or too few of. That
+    /// moves the slowest mode, how rarely written pages lie among the blocks, at once. It suits one frontier; two fill two
+    /// kinds of blocks, and a correction that treats them alike often leads astray.
+    pub fn solve(&mut self, start: &Start, tilt_first: bool) -> Fit {
         let begin = self.begin(start);
-        let mut best = self.joint(&begin, DEPTH);
-        if best.residual.max(best.mass_error) > ACCEPTED {
-            best = self.joint(&begin, DEPTH / 2);
+        for (is_tilted, depth) in [(tilt_first, DEPTH), (!tilt_first, DEPTH), (false, DEPTH / 2)] {
+            let fit = self.joint(&begin, is_tilted, depth);
+            if fit.error() <= ACCEPTED {
+                return Fit { evaluations: self.evaluations, ..fit };
+            }
         }
-        if best.residual.max(best.mass_error) > ACCEPTED && self.selection.is_descending() {
-            best = self.nested(&begin);
+        let mut fit = Fit::NONE;
+        for depth in [DEPTH / 2, 0] {
+            if self.selection.is_descending() && !(fit.error() <= ACCEPTED) {
+                fit = self.nested(&begin, depth);
+            }
         }
-        Fit { evaluations: self.evaluations, ..best }
+        Fit { evaluations: self.evaluations, ..fit }
     }
 
     /// The first point: `q`, `log E`, and hazards if they are unknown.
@@ -82,7 +116,12 @@ impl<'a> Solver<'a> {
         if !self.selection.is_descending() {
             let pages = self.lattice.pages();
             let rates = self.rates(start.host_pages);
-            self.levels.pass(self.lattice, &start.full_blocks, &rates, &Hazards::Given(&vec![1.0; pages + 1]));
+            self.levels.pass(
+                self.lattice,
+                &start.full_blocks,
+                &rates,
+                &Hazards::Given(&vec![1.0; pages + 1]),
+            );
             let mut hazards = vec![1.0; pages + 1];
             self.update_hazards(&mut hazards);
             point.extend(hazards);
@@ -125,15 +164,26 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// The image of `point`, whose pass was made, with `slope` = d log J / d log E.
-    fn image(&mut self, point: &[f64], slope: f64) -> Vec<f64> {
+    /// By what factor the pages of each class are too few, within [`LARGEST_TILT`].
+    fn missing_pages(&self) -> Vec<f64> {
+        let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
+        let wanted = |class: &Class| self.drive.mean_valid_pages() * class.space_share;
+        classes
+            .map(|(class, pages)| (wanted(class) / pages).clamp(1.0 / LARGEST_TILT, LARGEST_TILT))
+            .collect()
+    }
+
+    /// The image of `point`, whose pass was made, with `slope` = d log (invalid pages) / d log E.
+    fn image(&mut self, point: &[f64], slope: f64, is_tilted: bool) -> Vec<f64> {
         let size = self.lattice.size();
         let mut image = point.to_vec();
         let shares = self.shares();
         self.frontier.fill(self.lattice, &shares, &self.levels, &mut image[..size]);
+        if is_tilted {
+            self.lattice.tilt(&self.missing_pages(), &mut image[..size]);
+        }
         normalise(&mut image[..size]);
-        let excess = (self.levels.valid_pages() / self.drive.mean_valid_pages()).ln();
-        image[size] -= (excess / slope).clamp(-1.0, 1.0);
+        image[size] -= (self.excess_spare() / slope).clamp(-1.0, 1.0);
         self.update_hazards_of(&mut image[size + 1..]);
         image
     }
@@ -144,17 +194,10 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// d log J / d log E at `point`, by a difference; J are the valid pages of an average block.
-    fn slope(&mut self, point: &[f64]) -> f64 {
-        const STEP: f64 = 1e-3;
-        let size = self.lattice.size();
-        self.pass(point);
-        let here = self.levels.valid_pages();
-        let mut aside = point.to_vec();
-        aside[size] += STEP;
-        self.pass(&aside);
-        let slope = (self.levels.valid_pages() / here).ln() / STEP;
-        if slope < -1e-4 { slope } else { -0.1 }
+    /// Logarithm of the invalid pages of an average block over what they should be, `b S_f`.
+    fn excess_spare(&self) -> f64 {
+        let pages = f64::from(self.drive.pages_per_block());
+        (self.levels.invalid_pages() / (pages * self.drive.spare_factor())).ln()
     }
 
     /// Largest relative error of the pages of a class.
@@ -162,90 +205,109 @@ impl<'a> Solver<'a> {
         let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
         classes
             .map(|(class, pages)| (pages / (self.drive.mean_valid_pages() * class.space_share) - 1.0).abs())
-            .fold(0.0, f64::max)
+            .fold(0.0, worse)
+    }
+
+    /// How far `image` is from `point`, whose pass was made.
+    fn fit(&self, point: &[f64], image: &[f64]) -> Fit {
+        Fit {
+            evaluations: 0,
+            residual: distance(point, image, self.lattice.size()),
+            mass_error: self.mass_error(),
+        }
     }
 
     /// Iterates on all unknowns at once.
-    fn joint(&mut self, begin: &[f64], depth: usize) -> Fit {
-        let size = self.lattice.size();
-        let slope = self.slope(begin);
+    fn joint(&mut self, begin: &[f64], is_tilted: bool, depth: usize) -> Fit {
         let mut anderson = Anderson::new(depth);
         let mut point = begin.to_vec();
-        let mut best = Fit { evaluations: 0, residual: f64::INFINITY, mass_error: f64::INFINITY };
+        // With hazards given, invalid pages say nothing about E until the hazards fit.
+        let slope =
+            if self.selection.is_descending() { self.balance(&mut point, ROUGHLY) } else { TYPICAL_SLOPE };
+        let mut best = Fit::NONE;
         let mut best_point = point.clone();
         let mut since_best = 0;
         for _ in 0..JOINT_PASSES {
             self.pass(&point);
-            let image = self.image(&point, slope);
-            let residual = distance(&point, &image, size);
-            let mass_error = self.mass_error();
-            if residual.is_nan() || residual > 1e3 * best.residual {
-                // Lost: go back and take plain steps for a while.
-                anderson.restart();
-                point = best_point.clone();
-                since_best += 1;
-                if residual.is_nan() || since_best > PATIENCE {
-                    break;
-                }
-                continue;
-            }
+            let image = self.image(&point, slope, is_tilted);
+            let fit = self.fit(&point, &image);
             since_best += 1;
-            if residual.max(mass_error) < best.residual.max(best.mass_error) {
-                best = Fit { evaluations: 0, residual, mass_error };
+            if fit.error() < best.error() {
+                best = fit;
                 best_point.clone_from(&point);
                 since_best = 0;
             }
-            if residual.max(mass_error) < TARGET || since_best > PATIENCE {
+            if best.error() < TARGET
+                || since_best > PATIENCE
+                || fit.error().is_nan() && best.error().is_infinite()
+            {
                 break;
             }
-            let next = anderson.next(&point, &image);
-            point = admissible(next, &point, size);
+            if fit.residual.is_nan() || fit.residual > GROWTH * best.residual {
+                // Lost: go back and build a new history from there.
+                anderson.restart();
+                point.clone_from(&best_point);
+                continue;
+            }
+            point = admissible(anderson.next(&point, &image), &point, self.lattice.size());
         }
         self.pass(&best_point);
         best
     }
 
     /// Iterates on `q`, `E` being found anew for each: slower, and harder to throw off.
-    fn nested(&mut self, begin: &[f64]) -> Fit {
+    fn nested(&mut self, begin: &[f64], depth: usize) -> Fit {
         let size = self.lattice.size();
-        let mut anderson = Anderson::new(DEPTH / 2);
+        let mut anderson = Anderson::new(depth);
         let mut point = begin.to_vec();
-        let mut best = Fit { evaluations: 0, residual: f64::INFINITY, mass_error: f64::INFINITY };
+        let mut best = Fit::NONE;
         let mut since_best = 0;
         for _ in 0..NESTED_STEPS {
-            self.balance(&mut point);
-            let image = self.image(&point, -0.1);
-            let residual = distance(&point, &image, size);
-            let mass_error = self.mass_error();
+            let slope = self.balance(&mut point, 1e-14);
+            let image = self.image(&point, slope, false);
+            let fit = self.fit(&point, &image);
             since_best += 1;
-            if residual.max(mass_error) < 0.9 * best.residual.max(best.mass_error) {
-                best = Fit { evaluations: 0, residual, mass_error };
+            if fit.error() < 0.99 * best.error() {
+                best = fit;
                 since_best = 0;
             }
-            if residual.max(mass_error) < TARGET || since_best > 3 * PATIENCE {
+            if best.error() < TARGET || since_best > PATIENCE {
                 break;
             }
-            let next = anderson.next(&point[..size], &image[..size]);
-            let mut whole = point.clone();
-            whole[..size].copy_from_slice(&next);
-            point = admissible(whole, &point, size);
+            let mut next = point.clone();
+            next[..size].copy_from_slice(&anderson.next(&point[..size], &image[..size]));
+            point = admissible(next, &point, size);
         }
         best
     }
 
-    /// Finds `log E` in `point` at which the blocks hold `b * rho` pages; they hold fewer the larger `E` is.
-    fn balance(&mut self, point: &mut [f64]) {
+    /// Finds `log E` in `point` at which the blocks hold `b S_f` invalid pages, to `tolerance`; returns d excess / d log E.
+    ///
+    /// Invalid pages grow with `E`, nearly in proportion while they are few: secants, held between brackets.
+    fn balance(&mut self, point: &mut [f64], tolerance: f64) -> f64 {
         let size = self.lattice.size();
         let (mut low, mut high) = (f64::NEG_INFINITY, (self.lattice.pages() as f64).ln());
-        for _ in 0..200 {
+        let mut slope = TYPICAL_SLOPE;
+        let mut last: Option<(f64, f64)> = None;
+        for _ in 0..100 {
             self.pass(point);
-            let excess = (self.levels.valid_pages() / self.drive.mean_valid_pages()).ln();
-            if excess.abs() < 1e-14 || high - low < 1e-15 {
+            let (here, excess) = (point[size], self.excess_spare());
+            if let Some((there, other)) = last.filter(|(there, _)| *there != here) {
+                slope = ((excess - other) / (here - there)).clamp(0.05, 2.0);
+            }
+            if excess.abs() < tolerance || high - low < 1e-15 {
                 break;
             }
-            if excess > 0.0 { low = point[size] } else { high = point[size] }
-            point[size] = if low.is_finite() { 0.5 * (low + high) } else { point[size] - 1.0 };
+            if excess < 0.0 {
+                low = here
+            } else {
+                high = here
+            }
+            last = Some((here, excess));
+            let next = here - (excess / slope).clamp(-2.0, 2.0);
+            point[size] = if next > low && next < high { next } else { 0.5 * (low.max(high - 4.0) + high) };
         }
+        slope
     }
 }
 
@@ -270,5 +332,5 @@ fn distance(point: &[f64], image: &[f64], size: usize) -> f64 {
     let law: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
     let hazards = point[size + 1..].iter().zip(&image[size + 1..]);
     let hazards = hazards.map(|(a, b)| if *a == *b { 0.0 } else { (a - b).abs() / a.abs().max(b.abs()) });
-    law.max((point[size] - image[size]).abs()).max(hazards.fold(0.0, f64::max))
+    law.max((point[size] - image[size]).abs()).max(hazards.fold(0.0, worse))
 }

@@ -181,7 +181,9 @@ impl Transform {
     /// The law of full blocks with the transform `from`, written over `law`.
     pub fn inverse(&mut self, lattice: &Lattice, from: SpectrumMut, law: &mut [f64]) {
         let half = self.length / 2 + 1;
-        for (value, (real, imaginary)) in self.dense.iter_mut().zip(from.real.iter().zip(from.imaginary.iter())) {
+        for (value, (real, imaginary)) in
+            self.dense.iter_mut().zip(from.real.iter().zip(from.imaginary.iter()))
+        {
             *value = Complex64::new(*real, *imaginary);
         }
         self.along_further(&Arc::clone(&self.inverse));

@@ -1,7 +1,7 @@
 //! Where the search for a steady state begins: the drive as cyclic cleaning would leave it.
 
-use super::lattice::Lattice;
 use super::Structure;
+use super::lattice::Lattice;
 use crate::theory::{Classes, Drive};
 
 /// A guess of the law of full blocks and of the host pages a victim gives.
@@ -38,7 +38,8 @@ fn fifo(drive: &Drive, classes: &Classes) -> (f64, Vec<f64>) {
     let survival = |amplification: f64, heat: f64| (-heat / (amplification * drive.load())).exp();
     let excess = |amplification: f64| -> f64 {
         let classes = classes.as_slice().iter();
-        classes.map(|class| class.write_share / (1.0 - survival(amplification, class.heat()))).sum::<f64>() - amplification
+        classes.map(|class| class.write_share / (1.0 - survival(amplification, class.heat()))).sum::<f64>()
+            - amplification
     };
     let (mut low, mut high) = (1.0, 2.0);
     while excess(high) > 0.0 && high < 1e9 {

@@ -26,7 +26,13 @@ const TABLE_2: &[Row] = &[
     (64, 0.09, 3.0, 0.94, 0.06, 4.6364),
 ];
 
-fn solve(pages: u32, spare: f64, classes: Classes, structure: Structure, selection: &dyn Selection) -> SteadyState {
+fn solve(
+    pages: u32,
+    spare: f64,
+    classes: Classes,
+    structure: Structure,
+    selection: &dyn Selection,
+) -> SteadyState {
     let drive = Drive::new(pages, spare).unwrap();
     MeanField::new(drive, classes, structure, selection).unwrap().steady_state().unwrap()
 }
@@ -44,9 +50,17 @@ fn tables_1_and_2_to_every_printed_digit() {
             let start = std::time::Instant::now();
             let state = row(printed, structure);
             println!(
-                "{printed:?} {} {:?} {:e} {}", state.write_amplification, start.elapsed(), state.residual, state.evaluations
+                "{printed:?} {} {:?} {:e} {}",
+                state.write_amplification,
+                start.elapsed(),
+                state.residual,
+                state.evaluations
             );
-            assert!((state.write_amplification - printed.5).abs() <= 5e-5, "{printed:?}: {}", state.write_amplification);
+            assert!(
+                (state.write_amplification - printed.5).abs() <= 5e-5,
+                "{printed:?}: {}",
+                state.write_amplification
+            );
         }
     }
 }
@@ -57,7 +71,45 @@ fn other_laws() {
         let c = || Classes::hot_cold(0.9, 0.1).unwrap();
         for s in [&Random as &dyn Selection, &RandomNotFull, &RandomPlusPlus, &GreedyLimit] {
             let state = solve(32, 0.1, c(), structure, s);
-            println!("{} {} {:e} {}", s.describe(), state.write_amplification, state.residual, state.evaluations);
+            println!(
+                "{} {} {:e} {}",
+                s.describe(),
+                state.write_amplification,
+                state.residual,
+                state.evaluations
+            );
         }
     }
+}
+
+#[test]
+fn random_points_converge() {
+    use rand::Rng;
+    let mut random = crate::seed::Seed(7).random();
+    let mut worst = 0;
+    let mut total = 0;
+    let mut slow = 0;
+    for n in 0..3000 {
+        let pages = [4, 8, 16, 32, 64, 5, 12][random.random_range(0..7)];
+        let spare = 10f64.powf(random.random_range(-2.0..-0.3));
+        let d = (200f64).powf(random.random_range(0.0..1.0));
+        let (r, f) = (random.random_range(0.01..0.99), random.random_range(0.01..0.99));
+        let s = if n % 2 == 0 { Structure::Single } else { Structure::Double };
+        let drive = Drive::new(pages, spare).unwrap();
+        let sel = DChoices::new(d).unwrap();
+        match MeanField::new(drive, Classes::hot_cold(r, f).unwrap(), s, &sel).unwrap().steady_state() {
+            Ok(st) => {
+                total += st.evaluations;
+                if st.evaluations > 120 {
+                    slow += 1;
+                }
+                if false {
+                    println!("{pages} {spare} {d} {r} {f} {s:?} {} {:e}", st.evaluations, st.residual);
+                }
+                worst = worst.max(st.evaluations)
+            }
+            Err(e) => println!("FAIL {e}"),
+        }
+    }
+    println!("worst {worst} slow {slow} mean {}", total as f64 / 3000.0);
 }

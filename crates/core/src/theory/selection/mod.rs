@@ -72,7 +72,11 @@ impl Level<'_> {
             if excess.abs() <= 4.0 * f64::EPSILON * mass {
                 break;
             }
-            if excess > 0.0 { low = mass } else { high = mass }
+            if excess > 0.0 {
+                low = mass
+            } else {
+                high = mass
+            }
             let step = excess / (1.0 - slope * hazard_slope);
             let newton = mass + step;
             let next = if newton > low && newton < high {

@@ -1,0 +1,94 @@
+//! Questions put backwards: which parameter gives the best or the wanted write amplification?
+
+use super::error::between;
+use super::{Drive, TheoryError};
+
+/// A number of choices and what it leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// `d`.
+    pub choices: u32,
+    /// Write amplification with it.
+    pub write_amplification: f64,
+}
+
+/// Every whole `d` from 1 to `max_choices` with its write amplification, and the best of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptimalChoices {
+    /// The least write amplification; the smallest `d` if several share it.
+    pub best: Choice,
+    /// All, in order of `d`.
+    pub scan: Vec<Choice>,
+}
+
+impl OptimalChoices {
+    /// True if the best is the last tried: more choices may be better still.
+    pub fn is_at_the_end(&self) -> bool {
+        self.scan.last().is_some_and(|last| last.choices == self.best.choices)
+    }
+}
+
+/// Tries every `d` up to `max_choices` (1 or more), because nothing is proved about the shape in between.
+///
+/// With one write frontier more choices are always better; with two there is an optimum, typically near ten
+/// (Van Houdt 2013, sec. 4.3).
+pub fn optimal_choices(
+    max_choices: u32,
+    mut write_amplification: impl FnMut(u32) -> Result<f64, TheoryError>,
+) -> Result<OptimalChoices, TheoryError> {
+    let mut scan = Vec::with_capacity(max_choices as usize);
+    for choices in 1..=max_choices {
+        scan.push(Choice { choices, write_amplification: write_amplification(choices)? });
+    }
+    let best = scan
+        .iter()
+        .copied()
+        .reduce(|best, next| if next.write_amplification < best.write_amplification { next } else { best });
+    let best = best.ok_or_else(|| TheoryError::parameter("max_choices", "0 leaves nothing to try"))?;
+    Ok(OptimalChoices { best, scan })
+}
+
+/// Spare factors between which [`solve_spare`] searches.
+const SPARE_FACTORS: (f64, f64) = (1e-4, 1.0 - 1e-4);
+
+/// Relative width of the interval at which the search ends.
+const WIDTH: f64 = 1e-12;
+
+/// The spare factor at which write amplification is `target` (above 1), for a law that falls as spare space grows.
+///
+/// Bisection on the logarithm of the excess: amplification grows like the inverse of the spare factor, so that
+/// nothing is known to be smooth but its order. Refused if the target lies outside what spare factors from 0.0001
+/// to 0.9999 give.
+pub fn solve_spare(
+    target: f64,
+    pages_per_block: u32,
+    mut write_amplification: impl FnMut(Drive) -> Result<f64, TheoryError>,
+) -> Result<Drive, TheoryError> {
+    between("target_wa", target, 1.0, f64::INFINITY)?;
+    let mut at = |spare_factor: f64| write_amplification(Drive::new(pages_per_block, spare_factor)?);
+    let (mut low, mut high) = SPARE_FACTORS;
+    let (most, least) = (at(low)?, at(high)?);
+    if !(least <= target && target <= most) {
+        let problem = format!("{target} is outside what spare space can give: {least:.6} to {most:.1}");
+        return Err(TheoryError::parameter("target_wa", problem));
+    }
+    // Regula falsi (Illinois) on log WA over log S_f, nearly a straight line; the bracket always holds the root.
+    let log = |value: f64| (value / target).ln();
+    let (mut excess_low, mut excess_high) = (log(most), log(least));
+    while high / low - 1.0 > WIDTH {
+        let share = excess_low / (excess_low - excess_high);
+        let middle = (low.ln() + share * (high / low).ln()).exp().clamp(low, high);
+        let excess = log(at(middle)?);
+        if excess == 0.0 || middle == low || middle == high {
+            return Drive::new(pages_per_block, middle);
+        }
+        if excess > 0.0 {
+            (low, excess_low) = (middle, excess);
+            excess_high *= 0.5;
+        } else {
+            (high, excess_high) = (middle, excess);
+            excess_low *= 0.5;
+        }
+    }
+    Drive::new(pages_per_block, 0.5 * (low + high))
+}
