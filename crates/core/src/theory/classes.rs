@@ -40,7 +40,8 @@ impl Classes {
         if hot_writes == hot_space && (hot_writes == 0.0 || hot_writes == 1.0) {
             return Ok(Classes::uniform());
         }
-        let (r, f) = (between("hot_writes", hot_writes, 0.0, 1.0)?, between("hot_space", hot_space, 0.0, 1.0)?);
+        let (r, f) =
+            (between("hot_writes", hot_writes, 0.0, 1.0)?, between("hot_space", hot_space, 0.0, 1.0)?);
         let hot = Class { write_share: r, space_share: f };
         let cold = Class { write_share: 1.0 - r, space_share: 1.0 - f };
         Ok(Classes(vec![hot, cold]))
@@ -55,7 +56,8 @@ impl Classes {
         }
         for (name, sum) in ["write_share", "space_share"].into_iter().zip(sums) {
             if (sum - 1.0).abs() > SHARE_TOLERANCE {
-                let problem = format!("the shares of the {} classes sum to {sum} instead of 1", classes.len());
+                let problem =
+                    format!("the shares of the {} classes sum to {sum} instead of 1", classes.len());
                 return Err(TheoryError::parameter(name, problem));
             }
         }

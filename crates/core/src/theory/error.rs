@@ -12,7 +12,9 @@ pub enum TheoryError {
         problem: String,
     },
     /// The equations were not solved: no number is better than a wrong one.
-    #[error("no fixed point found after {evaluations} evaluations (residual {residual:.1e}); please report {parameters}")]
+    #[error(
+        "no fixed point found after {evaluations} evaluations (residual {residual:.1e}); please report {parameters}"
+    )]
     NotConverged {
         /// Evaluations of the map.
         evaluations: usize,
