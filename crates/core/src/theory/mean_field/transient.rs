@@ -49,6 +49,7 @@ impl MeanField<'_> {
         drive_writes: f64,
         points: usize,
     ) -> Result<Vec<PathPoint>, TheoryError> {
+        self.selection.check_smooth()?;
         between("drive_writes", drive_writes, 0.0, f64::INFINITY)?;
         if points == 0 {
             return Err(TheoryError::parameter("points", "0 leaves nothing to show"));
@@ -252,7 +253,8 @@ fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryEr
             model.drive.spare_factor()
         }
         Beginning::Mixed => {
-            let uniform = MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
+            let uniform =
+                MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
             let masses = uniform.steady_state()?.valid_pages;
             let shares: Vec<f64> = model.classes.as_slice().iter().map(|class| class.space_share).collect();
             for (level, mass) in masses.iter().enumerate() {
