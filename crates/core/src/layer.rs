@@ -264,6 +264,12 @@ pub trait Layer<P: Payload>: Send {
     /// Appends the reports of this layer and of all below it, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
+    /// From now on tells apart whose pages cleaning moves: partition `k` ends before page `ends[k]`, and each write is
+    /// of one partition's pages. A layer that cannot tell does nothing.
+    fn divide(&mut self, ends: &[u32]) {
+        let _ = ends;
+    }
+
     /// A number drawn from the layer's generators; ends their use. Equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
 
@@ -299,6 +305,22 @@ pub struct LayerReport {
     pub memory_bytes: u64,
     /// Whether the layer tracked page identities or only blocks.
     pub directory: &'static str,
+    /// Its partitions, if it has any.
+    pub partitions: Vec<PartitionReport>,
+    /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition
+    /// that owns them. Pages beyond the last partition count as one more. Empty in a layer that is not shared.
+    pub moved_pages: Vec<Vec<u64>>,
+}
+
+/// One partition of a shared layer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartitionReport {
+    /// Its first page in the layer.
+    pub first: u32,
+    /// Its pages.
+    pub pages: u32,
+    /// What came in through it since the start; nothing goes out but through the layer.
+    pub incoming: Counters,
 }
 
 /// The flash's report.

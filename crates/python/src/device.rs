@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
 use wearwell_core::counters::{Cause, Counters, Operation};
 use wearwell_core::layer::{Bytes, LayerError, Reports};
-use wearwell_core::log::BoxedLayer;
-use wearwell_core::stack::{self, Scenario};
+use wearwell_core::stack::{self, Scenario, Stack};
 use wearwell_core::units::Lpn;
 
 /// A stack of whatever page size.
@@ -27,35 +26,33 @@ fn pages(first: u32, count: u32) -> Vec<Lpn> {
     (first..first + count).map(Lpn).collect()
 }
 
-impl<const N: usize> Store for BoxedLayer<Bytes<N>> {
+impl<const N: usize> Store for Stack<Bytes<N>> {
     fn write(&mut self, first: u32, data: &[u8]) -> Result<(), LayerError> {
         let (contents, _) = data.as_chunks::<N>();
         let contents: Vec<_> = contents.iter().map(|&page| Bytes(page)).collect();
-        (**self).write(&pages(first, contents.len() as u32), &contents, 0)
+        self.entrances[0].layer.write(&pages(first, contents.len() as u32), &contents, 0)
     }
 
     fn read(&mut self, first: u32, count: u32) -> Result<Vec<u8>, LayerError> {
         let mut out = Vec::new();
-        (**self).read(&pages(first, count), &mut out)?;
+        self.entrances[0].layer.read(&pages(first, count), &mut out)?;
         Ok(out.iter().flat_map(|page| page.0).collect())
     }
 
     fn trim(&mut self, first: u32, count: u32) -> Result<(), LayerError> {
-        (**self).trim(&pages(first, count))
+        self.entrances[0].layer.trim(&pages(first, count))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        (**self).flush()
+        self.entrances[0].layer.flush()
     }
 
     fn reports(&self) -> Reports {
-        let mut reports = Reports::default();
-        (**self).describe(&mut reports);
-        reports
+        self.describe()
     }
 
     fn check(&self) -> Result<(), String> {
-        (**self).check()
+        Stack::check(self)
     }
 }
 
@@ -73,10 +70,10 @@ fn build<const N: usize>(scenario: &Scenario) -> PyResult<LiveDevice> {
     let mut scenario = scenario.clone();
     let stack = stack::build::<Bytes<N>>(&mut scenario).map_err(|error| errors::from_config(&error))?;
     Ok(LiveDevice {
-        logical_pages: stack.top.logical_pages(),
-        store: Mutex::new(Box::new(stack.top)),
-        names: stack.names,
+        logical_pages: stack.entrances[0].layer.logical_pages(),
+        names: stack.names().map(str::to_owned).collect(),
         page_bytes: stack.page_bytes,
+        store: Mutex::new(Box::new(stack)),
         scenario,
     })
 }
@@ -117,6 +114,10 @@ impl LiveDevice {
             // A stack that counts tells the sizes before memory is taken for data.
             let counting =
                 stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
+            if counting.entrances.len() > 1 {
+                let message = "tenant: a device has one user; give the scenario one tenant or none";
+                return Err(ScenarioError::new_err((message, "tenant")));
+            }
             let bytes = counting.device.geometry.bytes();
             let page_bytes = counting.page_bytes;
             drop(counting);

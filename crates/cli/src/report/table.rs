@@ -1,8 +1,10 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
 use super::grid;
-use wearwell_core::stack::{ByteSize, LayerResult, Lifetime, RunResult, Scenario};
+use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
+use wearwell_core::stack::{ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult};
 use wearwell_core::units::OverProvisioning;
+use wearwell_core::workload::WorkloadConfig;
 
 /// The whole result as text.
 pub fn result(result: &RunResult) -> String {
@@ -18,6 +20,10 @@ pub fn result(result: &RunResult) -> String {
     text.push('\n');
     text += &layers(&result.layers);
     text.push('\n');
+    if !result.tenants.is_empty() {
+        text += &tenants(&result.tenants);
+        text.push('\n');
+    }
     text
 }
 
@@ -72,15 +78,19 @@ fn causes(result: &RunResult) -> String {
         return "–".into();
     }
     // What a layer gets from above was counted there: below the top, host writes are nobody's own.
+    let tenants = !result.tenants.is_empty();
+    let host = tenants.then(|| (false, format!("host {:.4}", 1.0)));
     let parts = result.layers.iter().enumerate().flat_map(|(depth, layer)| {
         let writes =
             layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, *amounts.get("write")?)));
-        writes.filter(move |(cause, _)| depth == 0 || *cause != "host").map(move |(cause, pages)| {
-            let name = if cause == "host" { cause.clone() } else { format!("{} {cause}", layer.name) };
-            (cause != "host", format!("{name} {:.4}", pages as f64 / host_pages as f64))
-        })
+        writes.filter(move |(cause, _)| (depth == 0 && !tenants) || *cause != "host").map(
+            move |(cause, pages)| {
+                let name = if cause == "host" { cause.clone() } else { format!("{} {cause}", layer.name) };
+                (cause != "host", format!("{name} {:.4}", pages as f64 / host_pages as f64))
+            },
+        )
     });
-    let mut parts: Vec<(bool, String)> = parts.collect();
+    let mut parts: Vec<(bool, String)> = host.into_iter().chain(parts).collect();
     parts.sort_by_key(|(own, _)| *own);
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(" + ")
 }
@@ -111,14 +121,23 @@ fn spare_space(measures: &OverProvisioning) -> String {
 
 /// The workload or trace, in a line of its settings.
 fn workload(scenario: &Scenario) -> String {
-    if let Some(trace) = &scenario.trace {
+    if !scenario.tenant.is_empty() {
+        let tenant = |tenant: &TenantConfig| {
+            let name = tenant.name.as_deref().unwrap_or("–");
+            format!("{name}: {}", source(tenant.trace.as_ref(), tenant.workload.as_ref()))
+        };
+        return scenario.tenant.iter().map(tenant).collect::<Vec<_>>().join("\n");
+    }
+    source(scenario.trace.as_ref(), scenario.workload.as_ref())
+}
+
+fn source(trace: Option<&TraceConfig>, workload: Option<&WorkloadConfig>) -> String {
+    if let Some(trace) = trace {
         let name = trace.path.file_name().unwrap_or(trace.path.as_os_str()).display().to_string();
         let format = trace.format.as_ref().map_or_else(String::new, |format| format!(" ({format})"));
         return format!("trace {name}{format}, in a loop");
     }
-    let Some(Ok(serde_json::Value::Object(mut settings))) =
-        scenario.workload.as_ref().map(serde_json::to_value)
-    else {
+    let Some(Ok(serde_json::Value::Object(mut settings))) = workload.map(serde_json::to_value) else {
         return "–".into();
     };
     let kind = settings.remove("kind").unwrap_or_default();
@@ -229,6 +248,35 @@ fn layers(layers: &[LayerResult]) -> String {
         ]
     };
     grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+/// What each tenant wrote and its part in the work of the layer that it shares.
+fn tenants(tenants: &[TenantResult]) -> String {
+    let head = [
+        "tenant",
+        "on",
+        "share",
+        "host writes",
+        "moved, its own",
+        "moved, its doing",
+        "WA, owned",
+        "WA, caused",
+    ];
+    let row = |tenant: &TenantResult| {
+        let pages = |pages: Option<u64>| pages.map_or_else(|| "–".into(), count);
+        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.4}"));
+        vec![
+            tenant.name.clone(),
+            tenant.on.clone(),
+            format!("{:.1} %", tenant.share * 100.0),
+            count(tenant.host_pages),
+            pages(tenant.moved_owned),
+            pages(tenant.moved_caused),
+            ratio(tenant.write_amplification_owned),
+            ratio(tenant.write_amplification_caused),
+        ]
+    };
+    grid(&head, tenants.iter().map(row).collect(), &[2, 3, 4, 5, 6, 7])
 }
 
 /// A whole number with its thousands apart.

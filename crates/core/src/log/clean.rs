@@ -195,6 +195,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.below.program(stream, frontier, owners, &self.staged.data[range], Cause::Cleaning)?;
         if let Some(owners) = owners {
             self.directory.relocate(frontier.block, frontier.page, owners);
+            if let Some(attribution) = &mut self.attribution {
+                attribution.moved(owners);
+            }
         }
         self.staged.drop_front(length);
         self.advance(stream, frontier, length as u32);
@@ -231,6 +234,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
         self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
+        if let Some(attribution) = &mut self.attribution {
+            attribution.moved(&[page]);
+        }
         self.advance(stream, frontier, 1);
         Ok(())
     }

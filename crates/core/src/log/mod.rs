@@ -2,14 +2,18 @@
 //!
 //! A [`LogStore`] keeps its logical pages on erase blocks: it appends to open blocks, one for each stream, and when
 //! erased blocks run out it cleans: a victim's live pages are moved and the victim is erased. What it stands on is
-//! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer.
+//! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer. [`Shared`] lets several users stand on
+//! one layer.
 
 mod append;
+mod attribution;
 mod clean;
 mod directory;
+mod partition;
 mod segments;
 mod store;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use partition::{Partition, Shared};
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};

@@ -1,5 +1,6 @@
 //! The store: its parts, and what its user can ask of it.
 
+use super::attribution::Attribution;
 use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
@@ -35,6 +36,18 @@ pub enum Reclaim {
         /// Cleaning stops at this many erased blocks; at least `low`.
         high: u32,
     },
+}
+
+impl Reclaim {
+    /// Blocks that a store with so many streams needs besides those that its logical pages fill.
+    pub fn reserved_blocks(self, streams: u8) -> u32 {
+        match self {
+            Reclaim::InPlace => u32::from(streams),
+            Reclaim::FreePool { low, high } => {
+                high.max(low.saturating_add(1)).saturating_add(u32::from(streams))
+            }
+        }
+    }
 }
 
 /// Which live pages of a victim fill up a frontier that has not room for them all.
@@ -123,6 +136,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) staged: Staged<M::Payload>,
     pub(super) victim_valid_pages: Vec<u64>,
     pub(super) spilled_pages: u64,
+    /// Who is charged with moved pages, in a store that several users share.
+    pub(super) attribution: Option<Box<Attribution>>,
     pub(super) random: Random,
 }
 
@@ -149,6 +164,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             staged: Staged::default(),
             victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
             spilled_pages: 0,
+            attribution: None,
             random: config.seed.of("copy order").random(),
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
@@ -209,13 +225,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// those that must wait erased, and one whose dead pages are the gain.
     pub(super) fn needed_blocks(&self) -> u32 {
         let full = self.config.logical_pages.div_ceil(self.below.medium.pages_per_block());
-        let streams = u32::from(self.placement.streams());
-        match self.config.reclaim {
-            Reclaim::InPlace => full + streams,
-            Reclaim::FreePool { low, high } => {
-                full.saturating_add(streams).saturating_add(high.max(low.saturating_add(1)))
-            }
-        }
+        full.saturating_add(self.config.reclaim.reserved_blocks(self.placement.streams()))
     }
 
     /// The medium below.
@@ -261,6 +271,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         self.check_range(pages)?;
+        if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
+            attribution.begin(first);
+        }
         self.append_host(pages, data, hint)
     }
 
@@ -313,8 +326,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
                 as u64,
             directory: D::NAME,
+            partitions: Vec::new(),
+            moved_pages: self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix()),
         });
         self.below.medium.describe(reports);
+    }
+
+    fn divide(&mut self, ends: &[u32]) {
+        // What is left beyond the last partition is nobody's, but has a place in the table.
+        let rest = ends.last().is_none_or(|&end| end < self.config.logical_pages);
+        let mut ends = ends.to_vec();
+        ends.extend(rest.then_some(self.config.logical_pages));
+        self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -3,25 +3,82 @@
 use super::device::{self, ResolvedDevice};
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
 use super::size::ByteSize;
+use super::tenants;
+use super::tree::{self, Node, Tree, User};
 use crate::config::{ConfigError, StoreSize};
-use crate::layer::{Medium, Payload};
-use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, StoreConfig};
+use crate::layer::{Medium, Payload, Reports};
+use crate::log::{
+    BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, Shared, StoreConfig,
+};
 use crate::nand::Nand;
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
+use crate::temperature::Temperature;
 use crate::units::{OverProvisioning, StreamId};
 use crate::victim::{VictimPolicy, VictimVisitor};
 
 /// A stack ready to be written to.
 pub struct Stack<P> {
-    /// The topmost layer; it owns those below.
-    pub top: BoxedLayer<P>,
-    /// Names of the log layers, from the top.
-    pub names: Vec<String>,
+    /// Where each tenant writes; a single one where the scenario has no tenants.
+    pub entrances: Vec<Entrance<P>>,
     /// Bytes of a page.
     pub page_bytes: u32,
     /// The drive.
     pub device: ResolvedDevice,
+    /// Layers that several stand on.
+    shared: Vec<Shared<P>>,
+    pub(super) tree: Tree,
+}
+
+/// Where a tenant writes.
+pub struct Entrance<P> {
+    /// The layer, or the tenant's partition of it; it owns those below that nobody else stands on.
+    pub layer: BoxedLayer<P>,
+    /// Number of the layer in the reports.
+    pub on: usize,
+    /// Number of the partition of that layer, if it is divided.
+    pub partition: Option<usize>,
+}
+
+impl<P: Payload> Stack<P> {
+    /// Names of the log layers in the order of the scenario, the FTL last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tree.layers.iter().map(|layer| layer.name.as_str())
+    }
+
+    /// Pages of all tenants together.
+    pub fn logical_pages(&self) -> u64 {
+        self.entrances.iter().map(|entrance| u64::from(entrance.layer.logical_pages())).sum()
+    }
+
+    /// The reports of all layers, in the order of their names, and of the flash.
+    pub fn describe(&self) -> Reports {
+        let mut reports = Reports::default();
+        self.entrances.iter().for_each(|entrance| entrance.layer.describe(&mut reports));
+        self.shared.iter().for_each(|shared| shared.describe(&mut reports));
+        // They came from each entrance and each shared layer down to the next shared one.
+        let whole = self.entrances.iter().filter(|entrance| entrance.partition.is_none());
+        let divided = self.tree.upwards().into_iter().filter(|&at| self.tree.layers[at].sizes.is_some());
+        let tops = whole.map(|entrance| entrance.on).chain(divided);
+        let order = tops.flat_map(|top| self.tree.alone_from(top));
+        let mut layers: Vec<_> = order.zip(std::mem::take(&mut reports.layers)).collect();
+        layers.sort_by_key(|(at, _)| *at);
+        reports.layers = layers.into_iter().map(|(_, report)| report).collect();
+        reports
+    }
+
+    /// A number drawn from the generators of all layers that are asked; ends their use.
+    pub(super) fn final_draw(&mut self) -> u64 {
+        let entrances = self.entrances.iter_mut().map(|entrance| entrance.layer.final_draw());
+        let shared = self.shared.iter_mut().map(Shared::final_draw);
+        entrances.chain(shared).reduce(|draw, next| draw.rotate_left(7) ^ next).expect("an entrance")
+    }
+
+    /// Recounts everything that is counted, in all layers; an error is a defect.
+    pub fn check(&self) -> Result<(), String> {
+        self.entrances.iter().try_for_each(|entrance| entrance.layer.check())?;
+        self.shared.iter().try_for_each(Shared::check)
+    }
 }
 
 /// Fills in every default of `scenario` and builds its stack.
@@ -32,82 +89,129 @@ pub fn build<P: Payload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigErro
 /// The same with a victim policy of the caller's for the FTL, instead of the one that the scenario names.
 pub(super) fn build_with<P: Payload>(
     scenario: &mut Scenario,
-    victim: Option<Box<dyn VictimPolicy>>,
+    mut victim: Option<Box<dyn VictimPolicy>>,
 ) -> Result<Stack<P>, ConfigError> {
     let device = device::resolve(&mut scenario.device)?;
-    let seed = Seed(scenario.seed);
     let page_bytes = device.geometry.page_bytes;
-    let logs = scenario.log.len();
-    let mut sizes = vec![device.logical_pages];
-    for (at, log) in scenario.log.iter_mut().enumerate().rev() {
-        let key = format!("log[{at}]");
-        log.name.get_or_insert_with(|| format!("log{at}"));
-        let below = *sizes.last().expect("the drive");
-        sizes.push(resolve_segments(log, below, page_bytes).map_err(|error| error.within(&key))?);
-    }
     refuse_segments(&scenario.ftl)?;
+    let tree = tree::resolve(scenario, &device)?;
+    let ftl = tree.ftl();
     let wears_out = device.wear.endurance_cycles.is_some();
     let whole_blocks = match scenario.ftl.placement.frontiers() {
-        Some(frontiers) => block_directory(&scenario.ftl, &frontiers, wears_out, size_of::<P>() > 0)
-            .map_err(|error| error.within("ftl"))?,
+        Some(frontiers) => {
+            let obstacles = Obstacles { wears_out, shared: tree.layers[ftl].sizes.is_some() };
+            block_directory(&scenario.ftl, &frontiers, obstacles, size_of::<P>() > 0)
+                .map_err(|error| error.within("ftl"))?
+        }
         None => false,
     };
-    refuse_too_large(&device, &sizes, whole_blocks)?;
-    scenario.ftl.name.get_or_insert_with(|| "ftl".into());
-
-    // The oracle knows the workload as it enters the stack; on a lower layer it would know nothing.
-    let top_pages = *sizes.last().expect("the drive");
-    let temperature = |is_top: bool| match &scenario.workload {
-        Some(workload) if is_top => {
-            workload.temperature(top_pages, seed.of("workload")).map_err(|error| error.within("workload"))
-        }
-        _ => Ok(None),
+    refuse_too_large(&device, &tree, whole_blocks)?;
+    let mut building = Building {
+        nand: Some(Nand::<P>::new(device.geometry, device.wear, Seed(scenario.seed))),
+        logs: scenario.log.iter().map(|_| None).collect(),
+        entrances: tree.tenants.iter().map(|_| None).collect(),
+        shared: Vec::new(),
     };
-    let nand = Nand::<P>::new(device.geometry, device.wear, seed);
-    let spec = Spec {
-        seed: seed.of("ftl"),
-        victim,
-        temperature: temperature(logs == 0)?,
-        wears_out: device.wear.endurance_cycles.is_some(),
-    };
-    let mut top = spec.store(&mut scenario.ftl, sizes[0], nand).map_err(|error| error.within("ftl"))?;
-    for (at, (log, &logical_pages)) in scenario.log.iter_mut().rev().zip(&sizes[1..]).enumerate() {
-        let name = log.name.clone().expect("named above");
-        let segment_pages = log.segment_size.expect("resolved above").0 / u64::from(page_bytes);
-        let segments = Segments::new(top, segment_pages as u32, log.trim.expect("resolved above"));
+    for at in tree.upwards() {
+        let node = &tree.layers[at];
         let spec = Spec {
-            seed: seed.of(&format!("log {name}")),
-            victim: None,
-            temperature: temperature(at + 1 == logs)?,
-            wears_out: false,
+            seed: Seed(scenario.seed).of(&if at == ftl {
+                "ftl".into()
+            } else {
+                format!("log {}", node.name)
+            }),
+            victim: if at == ftl { victim.take() } else { None },
+            temperature: temperature(scenario, node)?,
+            obstacles: Obstacles { wears_out: wears_out && at == ftl, shared: node.sizes.is_some() },
+            lower_pages: lower_pages(&tree, node),
         };
-        let key = format!("log[{}]", logs - 1 - at);
-        top = spec.store(log, logical_pages, segments).map_err(|error| error.within(&key))?;
+        let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
+        building.hand_over(layer, node);
     }
-    let names = scenario
-        .log
-        .iter()
-        .chain([&scenario.ftl])
-        .map(|log| log.name.clone().expect("named above"))
-        .collect();
-    Ok(Stack { top, names, page_bytes, device })
+    let Building { entrances, shared, .. } = building;
+    let entrances = entrances.into_iter().zip(&tree.tenants).map(|(layer, seat)| Entrance {
+        layer: layer.expect("every tenant stands on a layer"),
+        on: seat.on,
+        partition: seat.partition,
+    });
+    Ok(Stack { entrances: entrances.collect(), shared, page_bytes, device, tree })
+}
+
+/// The oracle of the only tenant of a layer.
+///
+/// It knows the workload as it enters the stack; on a lower or a shared layer it would know nothing.
+fn temperature(scenario: &Scenario, node: &Node) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
+    let (None, [User::Tenant(at)]) = (&node.sizes, &node.users[..]) else { return Ok(None) };
+    let (key, seed, workload) = tenants::workload_of(scenario, *at);
+    match workload {
+        Some(workload) => workload.temperature(node.logical_pages, seed).map_err(|error| error.within(&key)),
+        None => Ok(None),
+    }
+}
+
+/// Pages of the whole layer below, where the layer has a partition of it.
+fn lower_pages(tree: &Tree, node: &Node) -> Option<u32> {
+    let seat = node.seat.as_ref()?;
+    seat.partition.map(|_| tree.layers[seat.on].logical_pages)
+}
+
+/// A stack on its way up.
+struct Building<P> {
+    nand: Option<Nand<P>>,
+    /// What each log will stand on.
+    logs: Vec<Option<BoxedLayer<P>>>,
+    entrances: Vec<Option<BoxedLayer<P>>>,
+    shared: Vec<Shared<P>>,
+}
+
+impl<P: Payload> Building<P> {
+    /// The layer `at` on what was built for it.
+    fn layer(
+        &mut self,
+        spec: Spec,
+        scenario: &mut Scenario,
+        node: &Node,
+        at: usize,
+    ) -> Result<BoxedLayer<P>, ConfigError> {
+        let Some(log) = scenario.log.get_mut(at) else {
+            let nand = self.nand.take().expect("there is one FTL");
+            return spec.store(&mut scenario.ftl, node.logical_pages, nand);
+        };
+        let lower = self.logs[at].take().expect("layers are built upwards");
+        let segment_bytes = log.segment_size.expect("resolved with the tree").0;
+        let page_bytes = u64::from(scenario.device.mapping_unit.expect("resolved with the device").0);
+        let segments = Segments::new(
+            lower,
+            (segment_bytes / page_bytes) as u32,
+            log.trim.expect("resolved with the tree"),
+        );
+        spec.store(log, node.logical_pages, segments)
+    }
+
+    /// Hands the layer to its user, or cuts it up for its users.
+    fn hand_over(&mut self, layer: BoxedLayer<P>, node: &Node) {
+        let Some(sizes) = &node.sizes else { return self.give(node.users[0], layer) };
+        let (shared, partitions) = Shared::new(layer, sizes);
+        self.shared.push(shared);
+        for (&user, partition) in node.users.iter().zip(partitions) {
+            self.give(user, Box::new(partition));
+        }
+    }
+
+    fn give(&mut self, user: User, layer: BoxedLayer<P>) {
+        match user {
+            User::Log(at) => self.logs[at] = Some(layer),
+            User::Tenant(at) => self.entrances[at] = Some(layer),
+        }
+    }
 }
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
-fn refuse_too_large(
-    device: &ResolvedDevice,
-    logical_pages: &[u32],
-    whole_blocks: bool,
-) -> Result<(), ConfigError> {
+fn refuse_too_large(device: &ResolvedDevice, tree: &Tree, whole_blocks: bool) -> Result<(), ConfigError> {
     // Places of logical pages, then owners and validity bits of physical ones where the directory keeps them.
-    let places: u64 = logical_pages.iter().map(|&pages| 4 * u64::from(pages)).sum();
-    let below =
-        [device.geometry.pages()].into_iter().chain(logical_pages.iter().map(|&pages| u64::from(pages)));
-    let owners: u64 = below
-        .take(logical_pages.len())
-        .skip(usize::from(whole_blocks))
-        .map(|pages| 4 * pages + pages / 8)
-        .sum();
+    let places: u64 = tree.layers.iter().map(|layer| 4 * u64::from(layer.logical_pages)).sum();
+    let kept = tree.layers.iter().enumerate().filter(|(at, _)| !(whole_blocks && *at == tree.ftl()));
+    let owners: u64 = kept.map(|(_, layer)| 4 * layer.physical_pages + layer.physical_pages / 8).sum();
     let needed = places + owners + 12 * u64::from(device.geometry.blocks());
     match physical_memory() {
         Some(there) if needed > there => Err(ConfigError::new(
@@ -136,33 +240,14 @@ fn physical_memory() -> Option<u64> {
     None
 }
 
-fn resolve_segments(log: &mut LogConfig, pages_below: u32, page_bytes: u32) -> Result<u32, ConfigError> {
-    let segment = log.segment_size.ok_or_else(|| {
-        ConfigError::new("segment_size", "is missing; a stacked log needs it, for example \"2 MiB\"")
-    })?;
-    let page_bytes = u64::from(page_bytes);
-    let segment_pages = segment.0 / page_bytes;
-    if segment_pages == 0 || segment.0 % page_bytes != 0 || segment_pages > u64::from(pages_below) {
-        let below = ByteSize(u64::from(pages_below) * page_bytes);
-        let problem = format!(
-            "is {segment}; it must be a multiple of the page of {page_bytes} bytes and fit into the {below} below"
-        );
-        return Err(ConfigError::new("segment_size", problem));
-    }
-    let spare = *log.spare_factor.get_or_insert(0.1);
-    if !(spare > 0.0 && spare < 1.0) {
-        return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
-    }
-    log.trim.get_or_insert(true);
-    let pages = u64::from(pages_below) / segment_pages * segment_pages;
-    Ok((pages as f64 * (1.0 - spare)).round() as u32)
-}
-
 fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
     let given = [
         ("segment_size", ftl.segment_size.is_some()),
         ("spare_factor", ftl.spare_factor.is_some()),
         ("trim", ftl.trim.is_some()),
+        ("on", ftl.on.is_some()),
+        ("share", ftl.share.is_some()),
+        ("align", ftl.align.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((key, _)) => Err(ConfigError::new(
@@ -178,8 +263,17 @@ struct Spec {
     seed: Seed,
     /// Stands in for the policy that the configuration names.
     victim: Option<Box<dyn VictimPolicy>>,
-    temperature: Option<Box<dyn crate::temperature::Temperature>>,
+    temperature: Option<Box<dyn Temperature>>,
+    obstacles: Obstacles,
+    /// Pages of the whole layer below, where the medium is a partition of it.
+    lower_pages: Option<u32>,
+}
+
+/// What keeps a store from doing with a directory of blocks.
+#[derive(Clone, Copy)]
+struct Obstacles {
     wears_out: bool,
+    shared: bool,
 }
 
 impl Spec {
@@ -200,7 +294,8 @@ impl Spec {
         match log.placement.frontiers() {
             Some(frontiers) => {
                 let config = store_config(log, &frontiers, &size)?;
-                let whole_blocks = block_directory(log, &frontiers, self.wears_out, size_of::<P>() > 0)?;
+                check_reserve(log, &config, frontiers.streams(), &size, self.lower_pages)?;
+                let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
                 let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
                 builder.with_victim(self.victim, log)
             }
@@ -211,12 +306,52 @@ impl Spec {
                     return Err(only_page("placement"));
                 }
                 let config = store_config(log, &placement, &size)?;
+                check_reserve(log, &config, placement.streams(), &size, self.lower_pages)?;
                 let builder = Builder { config, medium, placement, size, whole_blocks: false };
                 builder.with_victim(self.victim, log)
             }
         }
         .map_err(|error| error.within("victim"))?
     }
+}
+
+/// Refuses a log that has not segments enough to clean, with what would be enough.
+fn check_reserve(
+    log: &LogConfig,
+    config: &StoreConfig,
+    streams: u8,
+    size: &StoreSize,
+    lower_pages: Option<u32>,
+) -> Result<(), ConfigError> {
+    let Some(segment) = log.segment_size else { return Ok(()) };
+    let reserved = config.reclaim.reserved_blocks(streams);
+    let full = size.logical_pages.div_ceil(size.pages_per_block);
+    if full.saturating_add(reserved) <= size.blocks {
+        return Ok(());
+    }
+    let needs =
+        format!("{reserved} of its {} segments of {segment} must stay free to write and clean", size.blocks);
+    if size.blocks > reserved {
+        let spare = (f64::from(reserved) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
+        let problem =
+            format!("is {}; {needs}, which takes at least {spare}", log.spare_factor.unwrap_or_default());
+        return Err(ConfigError::new("spare_factor", problem));
+    }
+    let least = u64::from(reserved) + 1;
+    let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
+    let page_bytes = segment.0 / u64::from(size.pages_per_block);
+    let mut problem = format!(
+        "is {segment}; {needs}, and none is left for data: it must be at most {}",
+        ByteSize(pages / least * page_bytes)
+    );
+    if let Some(lower) = lower_pages {
+        let share = tree::least_share(least * u64::from(size.pages_per_block), lower);
+        problem += &match share <= 1.0 {
+            true => format!(", or `share` at least {share}"),
+            false => String::new(),
+        };
+    }
+    Err(ConfigError::new("segment_size", problem))
 }
 
 fn only_page(reason: &str) -> ConfigError {
@@ -233,14 +368,15 @@ fn only_page(reason: &str) -> ConfigError {
 fn block_directory(
     log: &LogConfig,
     placement: &impl Placement,
-    wears_out: bool,
+    obstacles: Obstacles,
     holds_data: bool,
 ) -> Result<bool, ConfigError> {
     let single = placement.cleaning_stream() == Some(StreamId(0));
     let obstacle = [
         (!single, "placement"),
         (log.reclaim != ReclaimKind::InPlace, "reclaim"),
-        (wears_out, "wear"),
+        (obstacles.wears_out, "wear"),
+        (obstacles.shared, "sharing"),
         (holds_data, "content"),
     ]
     .into_iter()

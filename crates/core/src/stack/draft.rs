@@ -15,8 +15,11 @@ use std::path::Path;
 const RIVALS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
-    &["workload", "trace"],
+    &["workload", "trace", "tenant"],
 ];
+
+/// The same inside of an entry of a list: the list, and the keys of its entries.
+const RIVALS_IN: &[(&str, &[&str])] = &[("tenant", &["workload", "trace"])];
 
 /// Tables that are one of several kinds: the last part of their key, and the key inside that names the kind.
 const KINDS: &[(&str, &str)] = &[("victim", "policy"), ("placement", "kind"), ("workload", "kind")];
@@ -106,9 +109,13 @@ impl Draft {
         })?;
         let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         let mut draft = if is_json { Self::from_json(&text, &name)? } else { Self::from_toml(&text, &name)? };
-        if let Some(Value::String(trace)) = draft.value.pointer_mut("/trace/path") {
-            let directory = path.parent().unwrap_or(Path::new(""));
-            *trace = directory.join(&*trace).display().to_string();
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let tenants = draft.value.get("tenant").and_then(Value::as_array).map_or(0, Vec::len);
+        let traces = (0..tenants).map(|at| format!("/tenant/{at}/trace/path"));
+        for trace in traces.chain(["/trace/path".to_owned()]) {
+            if let Some(Value::String(trace)) = draft.value.pointer_mut(&trace) {
+                *trace = directory.join(&*trace).display().to_string();
+            }
         }
         Ok(draft)
     }
@@ -174,11 +181,19 @@ impl Draft {
     }
 
     fn drop_rivals(&mut self, key: &Key) {
-        for group in RIVALS {
-            if !group.iter().any(|member| key.is_within(&known(member))) {
+        let whole = RIVALS.iter().map(|group| group.iter().map(|member| known(member)).collect());
+        let inner = RIVALS_IN.iter().filter_map(|(list, group)| match &key.segments[..] {
+            [Segment::Name(name), Segment::Index(at), _, ..] if name == list => {
+                Some(group.iter().map(|member| known(&format!("{list}[{at}].{member}"))).collect())
+            }
+            _ => None,
+        });
+        let groups: Vec<Vec<Key>> = whole.chain(inner).collect();
+        for group in groups {
+            if !group.iter().any(|member| key.is_within(member)) {
                 continue;
             }
-            for member in group.iter().map(|member| known(member)) {
+            for member in group {
                 let given_by_hand = self.changed.iter().any(|changed| changed.is_within(&member));
                 if !key.is_within(&member) && !given_by_hand {
                     self.remove(&member);
@@ -206,7 +221,8 @@ impl Draft {
             let key = Some(path).filter(|path| *path != "." && !path.is_empty());
             self.at(key, error.inner().to_string())
         })?;
-        if let Some(trace) = &mut scenario.trace {
+        let tenants = scenario.tenant.iter_mut().filter_map(|tenant| tenant.trace.as_mut());
+        for trace in scenario.trace.iter_mut().chain(tenants) {
             // A result has to be repeatable from any directory.
             let absolute = trace.path.canonicalize().or_else(|_| std::path::absolute(&trace.path));
             trace.path = absolute.unwrap_or_else(|_| std::mem::take(&mut trace.path));

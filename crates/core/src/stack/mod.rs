@@ -2,8 +2,10 @@
 
 mod axis;
 mod build;
+mod conserve;
 mod device;
 mod draft;
+mod driver;
 mod journal;
 mod key;
 mod parts;
@@ -17,16 +19,19 @@ mod source;
 pub mod steady;
 mod summary;
 mod sweep;
+mod tenant_report;
+mod tenants;
 mod toml_value;
+mod tree;
 
 pub use axis::Axis;
-pub use build::{Stack, build};
+pub use build::{Entrance, Stack, build};
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
-    Window, WornOut,
+    Course, DeviceResult, LayerResult, Lifetime, NandResult, PartitionResult, Performance, Phase, RunResult,
+    StepResult, TenantResult, WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

@@ -1,15 +1,20 @@
 //! From a finished run to its result.
 
-use super::build::{Stack, over_provisioning};
+use super::build::{Entrance, Stack, over_provisioning};
+use super::conserve;
+use super::driver::Finished;
 use super::result::{
     Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
     WornOut,
 };
-use super::run::{Finished, RunError};
+use super::run::RunError;
 use super::scenario::Scenario;
 use super::steady::{self, Estimate};
-use crate::counters::Operation;
+use super::tenant_report;
+use super::tree::Tree;
+use crate::counters::{Counters, Operation};
 use crate::layer::{LayerReport, NandReport, Reports};
+use std::collections::BTreeSet;
 
 /// A confidence interval wider than this share of the mean is worth a warning.
 const WIDE_INTERVAL: f64 = 0.05;
@@ -18,22 +23,39 @@ const WIDE_INTERVAL: f64 = 0.05;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
     reports: Reports,
+    host_pages: u64,
+    mapped_share: f64,
 }
 
 impl Snapshot {
     pub fn take(stack: &Stack<()>) -> Self {
-        let mut reports = Reports::default();
-        stack.top.describe(&mut reports);
-        Snapshot { reports }
+        let mut snapshot = Snapshot { reports: stack.describe(), ..Snapshot::default() };
+        let tenants = 0..stack.entrances.len();
+        snapshot.host_pages = tenants.map(|at| snapshot.incoming(stack, at).incoming(Operation::Write)).sum();
+        let layers = &snapshot.reports.layers;
+        let written_to: BTreeSet<usize> = stack.entrances.iter().map(|entrance| entrance.on).collect();
+        let sum = |amount: fn(&LayerReport) -> u32| -> u64 {
+            written_to.iter().map(|&at| u64::from(amount(&layers[at]))).sum()
+        };
+        snapshot.mapped_share =
+            sum(|layer| layer.mapped_pages) as f64 / sum(|layer| layer.logical_pages) as f64;
+        snapshot
+    }
+
+    /// What came in from tenant `at`.
+    pub fn incoming(&self, stack: &Stack<()>, at: usize) -> Counters {
+        let Entrance { on, partition, .. } = stack.entrances[at];
+        let layer = &self.reports.layers[on];
+        partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
     }
 
     fn nand(&self) -> &NandReport {
         self.reports.nand.as_ref().expect("every stack stands on flash")
     }
 
-    /// Pages that the host wrote since the drive was new.
+    /// Pages that all tenants wrote since the drive was new.
     pub fn host_pages(&self) -> u64 {
-        self.reports.layers[0].counters.incoming(Operation::Write)
+        self.host_pages
     }
 
     pub fn programs(&self) -> u64 {
@@ -48,23 +70,25 @@ impl Snapshot {
         self.nand().worn_out_blocks
     }
 
+    /// Share of the pages that hold data, on the layers that tenants write to.
     pub fn mapped_share(&self) -> f64 {
-        let top = &self.reports.layers[0];
-        f64::from(top.mapped_pages) / f64::from(top.logical_pages)
+        self.mapped_share
     }
 }
 
 pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, RunError> {
     let after = Snapshot::take(&run.stack);
-    check_conservation(&after, run.end_of_life.is_some())?;
+    let died = run.end_of_life.is_some();
+    conserve::check(&scenario, &run.stack.tree, &after.reports, &run.tenants, died)?;
     let layers: Vec<LayerResult> = layer_results(&run, &after);
     let cleaned: u64 = layers.iter().map(|layer| layer.victims).sum();
+    let tenants = tenant_report::tenants(&scenario, &run, &after, &layers);
     let nand = nand_result(&run.before, &after);
     let host_pages = after.host_pages() - run.before.host_pages();
     let meaningful = cleaned > 0 && host_pages > 0;
     let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
     let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
-    let course = course(&run, host_pages, &after);
+    let course = course(&run, host_pages);
     let wear = wear_result(after.nand());
     let page_bytes = f64::from(run.stack.page_bytes);
     let lifetime =
@@ -85,6 +109,7 @@ pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, Run
         write_amplification,
         write_amplification_estimate: estimate,
         layers,
+        tenants,
         nand,
         wear,
         lifetime,
@@ -95,37 +120,17 @@ pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, Run
     })
 }
 
-/// What the lowest layer says it sent to the flash must be what the flash says it got, and so on up the stack.
-///
-/// A drive that dies in the middle of a run of pages has taken some that the layer above does not count as sent.
-fn check_conservation(after: &Snapshot, died: bool) -> Result<(), RunError> {
-    let layers = &after.reports.layers;
-    for pair in layers.windows(2) {
-        let (sent, received) = (written(&pair[0]), pair[1].counters.incoming(Operation::Write));
-        if sent != received && !(died && sent < received) {
-            return Err(RunError::Inconsistent(format!(
-                "a layer wrote {sent} pages, the one below took {received}"
-            )));
-        }
-    }
-    let lowest = layers.last().expect("every stack has an FTL");
-    let (sent, received) = (written(lowest), after.programs());
-    if sent != received {
-        return Err(RunError::Inconsistent(format!("the FTL wrote {sent} pages, the flash took {received}")));
-    }
-    Ok(())
-}
-
 fn written(layer: &LayerReport) -> u64 {
     layer.counters.outgoing_total(Operation::Write)
 }
 
 fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    pairs.zip(&run.stack.names).map(|((before, after), name)| layer_result(name, before, after)).collect()
+    pairs.enumerate().map(|(at, (before, after))| layer_result(&run.stack.tree, at, before, after)).collect()
 }
 
-fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerResult {
+fn layer_result(tree: &Tree, at: usize, before: &LayerReport, after: &LayerReport) -> LayerResult {
+    let node = &tree.layers[at];
     let counters = after.counters.since(&before.counters);
     let victim_valid_pages: Vec<u64> = before
         .victim_valid_pages
@@ -135,8 +140,11 @@ fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerR
         .collect();
     let victims: u64 = victim_valid_pages.iter().sum();
     let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
+    let moved_pages = tenant_report::moved_pages(before, after);
     LayerResult {
-        name: name.to_owned(),
+        name: node.name.clone(),
+        on: node.seat.as_ref().map(|seat| tree.layers[seat.on].name.clone()),
+        share: node.seat.as_ref().map_or(1.0, |seat| tree.share(seat)),
         directory: after.directory.into(),
         write_amplification: counters.write_amplification().filter(|_| victims > 0),
         incoming: LayerResult::incoming_of(&counters),
@@ -147,6 +155,8 @@ fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerR
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
         victim_valid_pages,
         spilled_pages: after.spilled_pages - before.spilled_pages,
+        partitions: tenant_report::partitions(tree, at, before, after, &moved_pages),
+        moved_pages,
     }
 }
 
@@ -170,8 +180,12 @@ fn device_result(stack: &Stack<()>) -> DeviceResult {
     }
 }
 
-fn course(run: &Finished, measured_host_pages: u64, after: &Snapshot) -> Course {
-    let logical_pages = f64::from(after.reports.layers[0].logical_pages);
+fn course(run: &Finished, measured_host_pages: u64) -> Course {
+    let logical_pages = run.stack.logical_pages() as f64;
+    let trace_passes = match &run.tenants[..] {
+        [only] => only.trace_passes,
+        _ => None,
+    };
     let drive_writes = |phases: &[Phase]| {
         let windows = run.windows.iter().filter(|window| phases.contains(&window.phase));
         windows.map(|window| window.window_host_pages).sum::<u64>() as f64 / logical_pages
@@ -183,8 +197,8 @@ fn course(run: &Finished, measured_host_pages: u64, after: &Snapshot) -> Course 
         measured_host_pages,
         steady: run.steady,
         measured_drift: steady::drift(&run.measured),
-        trace_passes: run.trace_passes,
-        skipped_lines: run.skipped_lines,
+        trace_passes,
+        skipped_lines: run.tenants.iter().map(|tenant| tenant.skipped_lines).sum(),
     }
 }
 
@@ -211,7 +225,7 @@ fn lifetime(scenario: &Scenario, run: &Finished, amplification: f64, wear: &Wear
     let endurance_cycles = run.stack.device.endurance_cycles?;
     let physical_bytes = run.stack.device.geometry.bytes() as f64;
     let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
-    let logical_bytes = f64::from(run.stack.top.logical_pages()) * f64::from(run.stack.page_bytes);
+    let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
     let days = scenario.measure.warranty_years * 365.25;
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
     Some(Lifetime {

@@ -30,8 +30,11 @@ pub struct RunResult {
     pub write_amplification: Option<f64>,
     /// The same by batch means over the measured windows, with its confidence interval.
     pub write_amplification_estimate: Option<Estimate>,
-    /// The layers, from the top.
+    /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
+    /// The tenants in the order of the scenario; none where `workload` or `trace` is all that writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantResult>,
     /// The flash over the measured part.
     pub nand: NandResult,
     /// Wear since the drive was new.
@@ -89,6 +92,12 @@ pub struct Course {
 pub struct LayerResult {
     /// Its name.
     pub name: String,
+    /// The layer it stands on; `None` for the FTL, which stands on flash.
+    #[serde(default)]
+    pub on: Option<String>,
+    /// Share of that layer's logical pages that it has.
+    #[serde(default = "all")]
+    pub share: f64,
     /// Whether the simulation kept pages or only blocks.
     pub directory: String,
     /// Outgoing over incoming writes; `None` where it would mean nothing.
@@ -109,6 +118,82 @@ pub struct LayerResult {
     pub victim_valid_pages: Vec<u64>,
     /// Pages that left their stream because no erased block was left.
     pub spilled_pages: u64,
+    /// Its partitions, where it has any, in the order of the logs and then the tenants that stand on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<PartitionResult>,
+    /// `[cause][owner]`, by the numbers of the partitions: pages that cleaning moved, by the partition whose write ran
+    /// the cleaning and the one that owns them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved_pages: Vec<Vec<u64>>,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// A partition of a layer over the measured part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartitionResult {
+    /// The log or the tenant that has it.
+    pub name: String,
+    /// Its share of the layer's logical pages.
+    pub share: f64,
+    /// Its first page in the layer.
+    pub first_page: u32,
+    /// Its pages.
+    pub pages: u32,
+    /// Pages (flushes, for `flush`) that came in through it, by operation.
+    pub incoming: BTreeMap<String, u64>,
+    /// Its pages that cleaning moved, whoever caused it.
+    pub moved_owned: u64,
+    /// Pages that cleaning moved because of its writes, whoever owns them.
+    pub moved_caused: u64,
+}
+
+/// One tenant over the measured part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TenantResult {
+    /// Its name.
+    pub name: String,
+    /// The layer it writes to.
+    pub on: String,
+    /// Share of that layer's logical pages that it has.
+    pub share: f64,
+    /// Its pages there.
+    pub logical_pages: u32,
+    /// Its rate.
+    pub rate: f64,
+    /// Pages that it wrote.
+    pub host_pages: u64,
+    /// The same as a share of what all tenants wrote.
+    pub host_share: Option<f64>,
+    /// Pages (flushes, for `flush`) that it sent, by operation.
+    pub incoming: BTreeMap<String, u64>,
+    /// The layers that its pages went through, from the top, as far as they can be told from those of others.
+    pub chain: Vec<StepResult>,
+    /// Its pages that cleaning moved on the first layer that it shares; `None` if it shares none.
+    pub moved_owned: Option<u64>,
+    /// Pages that cleaning moved there because of its writes.
+    pub moved_caused: Option<u64>,
+    /// Pages sent below by that layer over the tenant's host pages, moved pages being charged to their owner.
+    pub write_amplification_owned: Option<f64>,
+    /// The same, moved pages being charged to whose write caused it.
+    pub write_amplification_caused: Option<f64>,
+    /// Passes through its trace, over the whole run.
+    pub trace_passes: Option<u64>,
+    /// Lines of its trace that were skipped, over all passes.
+    pub skipped_lines: u64,
+}
+
+/// One layer on the way of a tenant's pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The layer.
+    pub layer: String,
+    /// Pages written to it that come from the tenant.
+    pub pages_in: u64,
+    /// Pages that it wrote below for them, moved ones included.
+    pub pages_out: u64,
 }
 
 impl LayerResult {

@@ -28,12 +28,15 @@ pub struct Scenario {
     /// Logs stacked on the drive, the topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogConfig>,
-    /// A synthetic workload; either this or `trace`.
+    /// A synthetic workload; either this, `trace` or `tenant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadConfig>,
-    /// A trace to replay; either this or `workload`.
+    /// A trace to replay; either this, `workload` or `tenant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
+    /// Several workloads and traces at once, each on a layer of its choice; instead of `workload` and `trace`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenant: Vec<TenantConfig>,
     /// What is written before anything counts.
     #[serde(default)]
     pub precondition: Precondition,
@@ -147,6 +150,18 @@ pub struct LogConfig {
     /// What the simulation keeps of each page.
     #[serde(default)]
     pub directory: DirectoryKind,
+    /// Stacked logs only: name of the layer it stands on; the next log in the list unless given, for the last one the
+    /// FTL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Stacked logs only: share of that layer's logical pages that it gets, as a partition; all of them if nothing else
+    /// stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Stacked logs only: whether the partition ends on a whole block (segment) of the layer below, if it is as large as
+    /// one; true unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<bool>,
     /// Stacked logs only: size of a segment, the log's erase block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_size: Option<ByteSize>,
@@ -180,6 +195,37 @@ pub enum DirectoryKind {
     Page,
     /// Only the block of every page: faster and smaller, with the same counts.
     Block,
+}
+
+/// One of several that write at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantConfig {
+    /// Its name in results, from which its seed is taken; `tenant0`, `tenant1`, … unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Name of the layer it writes to; the topmost unless given, if there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Share of that layer's logical pages that it gets, as a partition; all of them if nothing else stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Whether the partition ends on a whole block (segment) of the layer, if it is as large as one; true unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<bool>,
+    /// Pages it writes, in proportion to the other tenants' rates; above 0.
+    #[serde(default = "default_rate")]
+    pub rate: f64,
+    /// A synthetic workload; either this or `trace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadConfig>,
+    /// A trace to replay; either this or `workload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceConfig>,
+}
+
+fn default_rate() -> f64 {
+    1.0
 }
 
 /// A trace to replay.

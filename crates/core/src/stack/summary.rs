@@ -1,6 +1,6 @@
 //! A result as one row of a table, for sweeps and spreadsheets.
 
-use super::result::{LayerResult, RunResult};
+use super::result::{LayerResult, RunResult, TenantResult};
 use super::steady::estimate;
 use super::sweep::PointResult;
 use serde_json::{Map, Value, json};
@@ -36,6 +36,7 @@ pub fn summary(result: &RunResult) -> Row {
         ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
     ];
     row.extend(result.layers.iter().flat_map(layer_columns));
+    row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend([
         ("erases_mean".to_owned(), json!(result.wear.erases_mean)),
         ("erases_deviation".to_owned(), json!(result.wear.erases_deviation)),
@@ -61,6 +62,18 @@ fn layer_columns(layer: &LayerResult) -> Row {
     let writes = layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, amounts.get("write")?)));
     row.extend(writes.map(|(cause, pages)| (format!("{}_{cause}_writes", layer.name), json!(pages))));
     row
+}
+
+fn tenant_columns(tenant: &TenantResult) -> Row {
+    [
+        ("host_pages", json!(tenant.host_pages)),
+        ("moved_owned", json!(tenant.moved_owned)),
+        ("moved_caused", json!(tenant.moved_caused)),
+        ("write_amplification_owned", json!(tenant.write_amplification_owned)),
+        ("write_amplification_caused", json!(tenant.write_amplification_caused)),
+    ]
+    .map(|(name, value)| (format!("{}_{name}", tenant.name), value))
+    .into()
 }
 
 /// One row for each combination of settings: the settings, then the figures, averaged over its replicas.

@@ -1,0 +1,105 @@
+//! What was sent must be what arrived, page for page, at every boundary of the tree.
+
+use super::driver::Served;
+use super::run::RunError;
+use super::scenario::Scenario;
+use super::tenants::Traffic;
+use super::tree::{Tree, User};
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::Reports;
+
+/// What is compared.
+struct Boundary<'a> {
+    scenario: &'a Scenario,
+    reports: &'a Reports,
+    tenants: &'a [Served],
+    died: bool,
+}
+
+/// Compares what each log and each tenant sent with what its layer, and its partition there, took, and what the FTL
+/// sent with what the flash took.
+///
+/// A drive that dies in the middle of a run of pages has taken some that the layer above does not count as sent.
+pub(super) fn check(
+    scenario: &Scenario,
+    tree: &Tree,
+    reports: &Reports,
+    tenants: &[Served],
+    died: bool,
+) -> Result<(), RunError> {
+    let boundary = Boundary { scenario, reports, tenants, died };
+    for (at, node) in tree.layers.iter().enumerate() {
+        let layer = &reports.layers[at];
+        let mut through = Traffic::default();
+        for &user in &node.users {
+            let seat = tree.seat(user);
+            let arrived = match seat.partition {
+                Some(index) => traffic(&layer.partitions[index].incoming),
+                None => traffic(&layer.counters),
+            };
+            boundary.compare(&seat.name, &node.name, boundary.sent(user), arrived)?;
+            through.written += arrived.written;
+            through.read += arrived.read;
+            through.trimmed += arrived.trimmed;
+        }
+        boundary.compare("its users", &node.name, through, traffic(&layer.counters))?;
+        let moved: u64 = layer.moved_pages.iter().flatten().sum();
+        let cleaned = layer.counters.outgoing(Cause::Cleaning, Operation::Write);
+        if !layer.moved_pages.is_empty() && moved != cleaned {
+            return Err(inconsistent(format!("{}: {cleaned} pages moved, {moved} have an owner", node.name)));
+        }
+    }
+    let lowest = &reports.layers[tree.ftl()].counters;
+    let (sent, received) =
+        (lowest.outgoing_total(Operation::Write), reports.nand.as_ref().map_or(0, |nand| nand.programs));
+    if sent != received {
+        return Err(inconsistent(format!("the FTL wrote {sent} pages, the flash took {received}")));
+    }
+    Ok(())
+}
+
+impl Boundary<'_> {
+    /// What a log or a tenant says it sent below.
+    fn sent(&self, user: User) -> Traffic {
+        let at = match user {
+            User::Tenant(at) => return self.tenants[at].sent,
+            User::Log(at) => at,
+        };
+        let counters = &self.reports.layers[at].counters;
+        let log = &self.scenario.log[at];
+        let page_bytes = self.scenario.device.mapping_unit.map_or(1, |unit| unit.0);
+        let segment_pages = log.segment_size.map_or(0, |segment| segment.0 / page_bytes);
+        let trims = if log.trim == Some(true) { segment_pages } else { 0 };
+        Traffic {
+            written: counters.outgoing_total(Operation::Write),
+            read: counters.outgoing_total(Operation::Read),
+            trimmed: counters.outgoing_total(Operation::Erase) * trims,
+        }
+    }
+
+    fn compare(&self, above: &str, below: &str, sent: Traffic, taken: Traffic) -> Result<(), RunError> {
+        let pairs = [
+            ("wrote", sent.written, taken.written, self.died && sent.written < taken.written),
+            ("read", sent.read, taken.read, self.died),
+            ("trimmed", sent.trimmed, taken.trimmed, self.died),
+        ];
+        match pairs.into_iter().find(|(_, sent, taken, excused)| sent != taken && !excused) {
+            Some((did, sent, taken, _)) => {
+                Err(inconsistent(format!("{above} {did} {sent} pages on {below}, which took {taken}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn traffic(counters: &Counters) -> Traffic {
+    Traffic {
+        written: counters.incoming(Operation::Write),
+        read: counters.incoming(Operation::Read),
+        trimmed: counters.incoming(Operation::Trim),
+    }
+}
+
+fn inconsistent(problem: String) -> RunError {
+    RunError::Inconsistent(problem)
+}

@@ -1,0 +1,154 @@
+//! Who writes: each tenant with its source of operations, and whose turn it is.
+
+use super::build::Stack;
+use super::parts::MakeWorkload;
+use super::run::RunError;
+use super::scenario::{Scenario, TenantConfig, TraceConfig};
+use super::source::{Source, TraceReplay};
+use crate::config::ConfigError;
+use crate::seed::Seed;
+use crate::workload::WorkloadConfig;
+
+/// A tenant of a run; the only one where the scenario has `workload` or `trace`.
+pub(super) struct Tenant {
+    pub source: Box<dyn Source>,
+    /// Pages of its own.
+    pub logical_pages: u32,
+    /// What draws the random overwrites before its workload begins.
+    pub overwrite: Seed,
+    /// What it sent into the stack since the drive was new.
+    pub sent: Traffic,
+    /// Pages written by then, when the workloads began.
+    begun_at: u64,
+    rate: f64,
+}
+
+/// What was sent, in pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub written: u64,
+    pub read: u64,
+    pub trimmed: u64,
+}
+
+impl Tenant {
+    /// Preconditioning is over.
+    pub fn begin(&mut self) {
+        self.begun_at = self.sent.written;
+    }
+
+    /// Pages written by the workload over the rate.
+    fn served(&self) -> f64 {
+        (self.sent.written - self.begun_at) as f64 / self.rate
+    }
+}
+
+/// The tenant that is furthest behind its rate, the first of several.
+///
+/// It depends on what was written before and not on how that was cut into batches. Turns are of one request, so that
+/// no tenant is ever ahead of its rate by more than its longest request.
+pub(super) fn next(tenants: &[Tenant]) -> usize {
+    let served = tenants.iter().map(Tenant::served).enumerate();
+    served.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a run has a tenant").0
+}
+
+/// The seed, the workload and the key of the workload of tenant `at`.
+pub(super) fn workload_of(scenario: &Scenario, at: usize) -> (String, Seed, Option<&WorkloadConfig>) {
+    let seed = Seed(scenario.seed);
+    match scenario.tenant.get(at) {
+        Some(tenant) => {
+            (format!("tenant[{at}].workload"), seed.of(&component(tenant)), tenant.workload.as_ref())
+        }
+        None => ("workload".into(), seed.of("workload"), scenario.workload.as_ref()),
+    }
+}
+
+fn component(tenant: &TenantConfig) -> String {
+    format!("tenant {}", tenant.name.as_deref().unwrap_or_default())
+}
+
+fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
+    scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
+}
+
+/// The tenants of a run; `own` makes the workload of the only one.
+pub(super) fn build(
+    scenario: &Scenario,
+    stack: &Stack<()>,
+    mut own: Option<MakeWorkload>,
+) -> Result<Vec<Tenant>, RunError> {
+    let tenant = |(at, logical_pages)| {
+        let source: Box<dyn Source> = match own.take() {
+            Some(make) => Box::new(make(logical_pages)),
+            None => build_source(scenario, at, logical_pages, stack.page_bytes)?,
+        };
+        let overwrite = match scenario.tenant.get(at) {
+            Some(tenant) => Seed(scenario.seed).of(&component(tenant)).of("overwrite"),
+            None => Seed(scenario.seed).of("overwrite"),
+        };
+        let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
+        Ok(Tenant { source, logical_pages, overwrite, sent: Traffic::default(), begun_at: 0, rate })
+    };
+    stack.entrances.iter().map(|entrance| entrance.layer.logical_pages()).enumerate().map(tenant).collect()
+}
+
+fn build_source(
+    scenario: &Scenario,
+    at: usize,
+    logical_pages: u32,
+    page_bytes: u32,
+) -> Result<Box<dyn Source>, RunError> {
+    let (key, seed, workload) = workload_of(scenario, at);
+    match (workload, trace_of(scenario, at)) {
+        (Some(workload), None) => {
+            Ok(Box::new(workload.build(logical_pages, seed).map_err(|error| error.within(&key))?))
+        }
+        (None, Some(trace)) => Ok(Box::new(TraceReplay::new(trace, logical_pages, page_bytes)?)),
+        _ => unreachable!("checked before the stack was built"),
+    }
+}
+
+/// Builds every workload without running it.
+pub(super) fn check_workloads(scenario: &Scenario, stack: &Stack<()>) -> Result<(), ConfigError> {
+    for (at, entrance) in stack.entrances.iter().enumerate() {
+        let (key, seed, workload) = workload_of(scenario, at);
+        if let Some(workload) = workload {
+            workload.build(entrance.layer.logical_pages(), seed).map_err(|error| error.within(&key))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a scenario in which nobody writes, or two where one should.
+pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
+    let given = (scenario.workload.is_some(), scenario.trace.is_some());
+    if scenario.tenant.is_empty() {
+        return one_source(given, "", "; or several `[[tenant]]`");
+    }
+    if given != (false, false) {
+        let other = if given.0 { "workload" } else { "trace" };
+        return Err(ConfigError::new(other, "stands beside `tenant`; put it into a tenant of its own"));
+    }
+    for (at, tenant) in scenario.tenant.iter().enumerate() {
+        let key = format!("tenant[{at}]");
+        one_source((tenant.workload.is_some(), tenant.trace.is_some()), &format!("{key}."), "")?;
+        if !(tenant.rate > 0.0 && tenant.rate.is_finite()) {
+            let problem = format!("is {}; it must be a number above 0", tenant.rate);
+            return Err(ConfigError::new(format!("{key}.rate"), problem));
+        }
+        if tenant.workload.as_ref().is_some_and(|workload| workload.written_per_request() <= 0.0) {
+            let problem = "writes nothing; rates are of pages written, so it must write";
+            return Err(ConfigError::new(format!("{key}.workload"), problem));
+        }
+    }
+    Ok(())
+}
+
+fn one_source((workload, trace): (bool, bool), prefix: &str, or: &str) -> Result<(), ConfigError> {
+    let refuse = |problem: String| Err(ConfigError::new(format!("{prefix}workload"), problem));
+    match (workload, trace) {
+        (true, true) => refuse("stands beside `trace`; give one of them".into()),
+        (false, false) => refuse(format!("is missing; give it, or `trace`{or}")),
+        _ => Ok(()),
+    }
+}
