@@ -4,7 +4,7 @@ use super::device::{self, ResolvedDevice};
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
 use super::size::ByteSize;
 use super::tenants;
-use super::tree::{self, Node, Tree, User};
+use super::tree::{self, Lower, Node, Tree, User};
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload, Reports};
 use crate::log::{
@@ -123,7 +123,7 @@ pub(super) fn build_with<P: Payload>(
             victim: if at == ftl { victim.take() } else { None },
             temperature: temperature(scenario, node)?,
             obstacles: Obstacles { wears_out: wears_out && at == ftl, shared: node.sizes.is_some() },
-            lower_pages: lower_pages(&tree, node),
+            lower: scenario.log.get(at).and_then(|log| tree.lower(at, log)),
         };
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);
@@ -147,12 +147,6 @@ fn temperature(scenario: &Scenario, node: &Node) -> Result<Option<Box<dyn Temper
         Some(workload) => workload.temperature(node.logical_pages, seed).map_err(|error| error.within(&key)),
         None => Ok(None),
     }
-}
-
-/// Pages of the whole layer below, where the layer has a partition of it.
-fn lower_pages(tree: &Tree, node: &Node) -> Option<u32> {
-    let seat = node.seat.as_ref()?;
-    seat.partition.map(|_| tree.layers[seat.on].logical_pages)
 }
 
 /// A stack on its way up.
@@ -265,8 +259,8 @@ struct Spec {
     victim: Option<Box<dyn VictimPolicy>>,
     temperature: Option<Box<dyn Temperature>>,
     obstacles: Obstacles,
-    /// Pages of the whole layer below, where the medium is a partition of it.
-    lower_pages: Option<u32>,
+    /// The layer below, where the medium is a partition of it.
+    lower: Option<Lower>,
 }
 
 /// What keeps a store from doing with a directory of blocks.
@@ -294,7 +288,7 @@ impl Spec {
         match log.placement.frontiers() {
             Some(frontiers) => {
                 let config = store_config(log, &frontiers, &size)?;
-                check_reserve(log, &config, frontiers.streams(), &size, self.lower_pages)?;
+                check_reserve(log, &config, frontiers.streams(), &size, self.lower)?;
                 let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
                 let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
                 builder.with_victim(self.victim, log)
@@ -306,7 +300,7 @@ impl Spec {
                     return Err(only_page("placement"));
                 }
                 let config = store_config(log, &placement, &size)?;
-                check_reserve(log, &config, placement.streams(), &size, self.lower_pages)?;
+                check_reserve(log, &config, placement.streams(), &size, self.lower)?;
                 let builder = Builder { config, medium, placement, size, whole_blocks: false };
                 builder.with_victim(self.victim, log)
             }
@@ -321,7 +315,7 @@ fn check_reserve(
     config: &StoreConfig,
     streams: u8,
     size: &StoreSize,
-    lower_pages: Option<u32>,
+    lower: Option<Lower>,
 ) -> Result<(), ConfigError> {
     let Some(segment) = log.segment_size else { return Ok(()) };
     let reserved = config.reclaim.reserved_blocks(streams);
@@ -344,12 +338,9 @@ fn check_reserve(
         "is {segment}; {needs}, and none is left for data: it must be at most {}",
         ByteSize(pages / least * page_bytes)
     );
-    if let Some(lower) = lower_pages {
-        let share = tree::least_share(least * u64::from(size.pages_per_block), lower);
-        problem += &match share <= 1.0 {
-            true => format!(", or `share` at least {share}"),
-            false => String::new(),
-        };
+    let share = lower.map(|lower| lower.least_share(least * u64::from(size.pages_per_block)));
+    if let Some(share) = share.filter(|share| *share <= 1.0) {
+        problem += &format!(", or `share` at least {share}");
     }
     Err(ConfigError::new("segment_size", problem))
 }

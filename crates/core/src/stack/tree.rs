@@ -31,6 +31,8 @@ pub(super) struct Node {
     pub physical_pages: u64,
     /// What stands on it, logs first, each in the order of the scenario.
     pub users: Vec<User>,
+    /// Pages of its block or segment.
+    pub block: u32,
     /// Pages of each user's partition, if the layer is divided.
     pub sizes: Option<Vec<u32>>,
 }
@@ -109,6 +111,13 @@ impl Tree {
         }
     }
 
+    /// The layer below the log `at`, if the log has a partition of it.
+    pub fn lower(&self, at: usize, log: &LogConfig) -> Option<Lower> {
+        let seat = self.layers[at].seat.as_ref().filter(|seat| seat.partition.is_some())?;
+        let Node { logical_pages, block, .. } = self.layers[seat.on];
+        Some(Lower { pages: logical_pages, block: if log.align == Some(false) { 1 } else { block } })
+    }
+
     fn seat_mut(&mut self, user: User) -> &mut Seat {
         match user {
             User::Log(at) => self.layers[at].seat.as_mut().expect("a log stands on a layer"),
@@ -160,11 +169,11 @@ pub(super) fn resolve(scenario: &mut Scenario, device: &ResolvedDevice) -> Resul
         if at != ftl {
             size(&mut scenario.log[at], &mut tree, at, page_bytes)?;
         }
-        let block = match scenario.log.get(at).and_then(|log| log.segment_size) {
+        tree.layers[at].block = match scenario.log.get(at).and_then(|log| log.segment_size) {
             Some(segment) => (segment.0 / u64::from(page_bytes)) as u32,
             None => device.geometry.pages_per_block,
         };
-        divide(scenario, &mut tree, at, block)?;
+        divide(scenario, &mut tree, at)?;
     }
     Ok(tree)
 }
@@ -184,6 +193,7 @@ fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
         logical_pages: 0,
         physical_pages: 0,
         users: Vec::new(),
+        block: 1,
         sizes: None,
     };
     let layers = names.iter().map(node).collect();
@@ -266,18 +276,18 @@ fn seat_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigEr
 /// Cuts what a log has below into segments.
 fn size(log: &mut LogConfig, tree: &mut Tree, at: usize, page_bytes: u32) -> Result<(), ConfigError> {
     let seat = tree.layers[at].seat.clone().expect("a log stands on a layer");
-    let lower = seat.partition.map(|_| tree.layers[seat.on].logical_pages);
+    let lower = tree.lower(at, log);
     let (logical, physical) = resolve_segments(log, seat.pages, lower, page_bytes)
         .map_err(|error| error.within(&tree.layers[at].key))?;
     (tree.layers[at].logical_pages, tree.layers[at].physical_pages) = (logical, physical);
     Ok(())
 }
 
-/// Logical and physical pages of a log on `pages_below` pages, a partition of `lower` pages if there is a number.
+/// Logical and physical pages of a log on `pages_below` pages, a partition of `lower` if there is one.
 fn resolve_segments(
     log: &mut LogConfig,
     pages_below: u32,
-    lower: Option<u32>,
+    lower: Option<Lower>,
     page_bytes: u32,
 ) -> Result<(u32, u64), ConfigError> {
     let segment = log.segment_size.ok_or_else(|| {
@@ -290,10 +300,9 @@ fn resolve_segments(
         let mut problem = format!(
             "is {segment}; it must be a multiple of the page of {page_bytes} bytes and fit into the {below} below"
         );
-        if let Some(lower) =
-            lower.filter(|&lower| segment_pages > u64::from(pages_below) && segment_pages <= u64::from(lower))
-        {
-            problem += &format!(", or `share` must be at least {}", least_share(segment_pages, lower));
+        let share = lower.map(|lower| lower.least_share(segment_pages)).filter(|share| *share <= 1.0);
+        if let Some(share) = share.filter(|_| segment_pages > u64::from(pages_below)) {
+            problem += &format!(", or `share` must be at least {share}");
         }
         return Err(ConfigError::new("segment_size", problem));
     }
@@ -306,17 +315,28 @@ fn resolve_segments(
     Ok(((pages as f64 * (1.0 - spare)).round() as u32, pages))
 }
 
-/// The smallest share of `lower` pages that holds `pages`, to four digits.
-pub(super) fn least_share(pages: u64, lower: u32) -> f64 {
-    (pages as f64 / f64::from(lower) * 1e4).ceil() / 1e4
+/// The layer of which another has a partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lower {
+    pages: u32,
+    /// Pages of which partitions have a whole number.
+    block: u32,
+}
+
+impl Lower {
+    /// The smallest share that holds `pages`, to four digits.
+    pub fn least_share(self, pages: u64) -> f64 {
+        let whole = pages.next_multiple_of(u64::from(self.block));
+        (whole as f64 / f64::from(self.pages) * 1e4).ceil() / 1e4
+    }
 }
 
 /// Gives each user of the layer its pages.
 ///
 /// A partition ends on a whole block (segment) of the layer if it is at least as large as one; the last one of shares
 /// that add up to 1 ends with the layer.
-fn divide(scenario: &Scenario, tree: &mut Tree, at: usize, block: u32) -> Result<(), ConfigError> {
-    let Node { name, users, logical_pages, .. } = tree.layers[at].clone();
+fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
+    let Node { name, users, logical_pages, block, .. } = tree.layers[at].clone();
     let wishes: Vec<(Option<f64>, Option<bool>)> = users
         .iter()
         .map(|user| match user {
@@ -341,7 +361,7 @@ fn divide(scenario: &Scenario, tree: &mut Tree, at: usize, block: u32) -> Result
         if end <= start {
             let problem = format!(
                 "is {share}, less than a page of {name}; it must be at least {}",
-                least_share(1, logical_pages)
+                Lower { pages: logical_pages, block: 1 }.least_share(1)
             );
             return Err(ConfigError::new(format!("{}.share", user.key()), problem));
         }
