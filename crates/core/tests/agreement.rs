@@ -6,6 +6,8 @@
 mod common;
 
 use common::run_text;
+use wearwell_core::theory::closed_forms::fifo;
+use wearwell_core::theory::{Classes, Drive};
 
 /// Drive, policy and load of a run reclaimed in place.
 #[derive(Clone, Copy)]
@@ -100,21 +102,11 @@ fn uniform(blocks: u32, pages_per_block: u32, load: f64, victim: &'static str) -
     Case { blocks, pages_per_block, load, victim, frontier: Frontier::Single, hot: None, drive_writes: 12.0 }
 }
 
-/// `x` with `1 - x = exp(-x / load)` and `x > 0`, by bisection: the reclaimed share of a block in FIFO order, whose
-/// pages each outlive a round of all the blocks with that probability (Menon 1995; Desnoyers 2014, eq. 8).
-fn fifo(load: f64) -> f64 {
-    let (mut low, mut high) = (1e-9, 1.0);
-    for _ in 0..100 {
-        let x = f64::midpoint(low, high);
-        if 1.0 - x > (-x / load).exp() { low = x } else { high = x }
-    }
-    1.0 / low
-}
-
 #[test]
 fn fifo_agrees_with_its_closed_form() {
     for load in [0.7, 0.85, 0.93] {
-        uniform(2000, 32, load, "\"fifo\"").assert_near(fifo(load), 0.0, 3);
+        let expected = fifo(&Drive::new(32, 1.0 - load).unwrap(), &Classes::uniform()).unwrap();
+        uniform(2000, 32, load, "\"fifo\"").assert_near(expected, 0.0, 3);
     }
 }
 

@@ -1,0 +1,212 @@
+//! Each class in blocks of its own, the spare space divided as well as can be.
+
+use super::super::{Classes, Drive, TheoryError};
+use super::{fifo, greedy, random};
+
+/// Most times that all pairs of classes divide their spare space anew; two classes need one, ten about thirty.
+const SWEEPS: usize = 2000;
+
+/// Smallest relative gain of a sweep that is worth another.
+const WORTH_A_SWEEP: f64 = 1e-14;
+
+/// Two classes divide their spare space as `exp(t)` to 1, for `t` up to this in size, to within `SPLIT_ERROR`.
+///
+/// The error is that of a division at a kink. A smooth minimum cannot be placed better by its values than to the square
+/// root of their rounding, about 1e-8; further steps do it neither good nor harm.
+const SPLIT_LIMIT: f64 = 30.0;
+const SPLIT_ERROR: f64 = 1e-13;
+
+/// How the blocks of one class are cleaned.
+#[derive(Clone, Copy)]
+pub enum OneClass<'a> {
+    /// [`super::fifo`].
+    Fifo,
+    /// [`super::greedy`].
+    Greedy,
+    /// [`super::random`].
+    Random,
+    /// Write amplification under uniform writes at a spare factor, by another model of the same block size.
+    ///
+    /// It must not rise with the spare factor, and be convex in physical over logical pages, `1 / (1 - S_f)`.
+    Other(&'a dyn Fn(f64) -> Result<f64, TheoryError>),
+}
+
+/// A drive that keeps classes apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Separated {
+    /// Of all classes together, by their shares of the writes.
+    pub write_amplification: f64,
+    /// In the order of the classes.
+    pub shares: Vec<ClassShare>,
+}
+
+/// What one class has of a drive, and what it costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassShare {
+    /// Spare factor of the class's own blocks.
+    pub spare_factor: f64,
+    /// Write amplification of the class.
+    pub write_amplification: f64,
+    /// Physical pages of the class over all physical pages; the shares sum to 1.
+    pub physical_share: f64,
+}
+
+/// Least write amplification of a drive that keeps each class in blocks of its own.
+///
+/// A class with a share `f` of the logical pages and `p` of the physical ones is a drive of its own under uniform
+/// writes, with `S = 1 - rho f / p`. The `p` are chosen to make `sum r A(S)` least, `A` being `law`: Desnoyers, ACM TOS
+/// 10(2), 2014, who shifts spare space between two pools. At the least, no pair of classes can gain by dividing the
+/// spare space of the two anew, and for convex costs the converse holds too; so pairs are divided, by golden section,
+/// which needs no derivative (greedy has none where levels change), until a sweep over all of them wins nothing.
+///
+/// # What it bounds
+///
+/// It is a lower bound for every way to divide the spare space, if classes never share a block and each is cleaned by
+/// `law`; as the costs are convex, dividing it differently at different times does not help. With
+/// [`OneClass::Greedy`] it bounds any cleaning, as far as greedy is the best under uniform writes, which Hu et al.
+/// (SYSTOR 2009) argue. It says nothing of drives that mix classes in a block, nor of drives that know more than the
+/// classes.
+///
+/// The spare factors are good to about 8 digits and the write amplification, which is flat there, to 12.
+///
+/// Fails as `law` does, refuses a law that gives NaN or less than 0, and fails if the pairs do not settle.
+pub fn separated(drive: &Drive, classes: &Classes, law: OneClass<'_>) -> Result<Separated, TheoryError> {
+    let pools = Pools::new(drive, classes, law);
+    let mut spare = pools.first_guess();
+    pools.settle(&mut spare)?;
+    let mut shares = Vec::with_capacity(spare.len());
+    let mut write_amplification = 0.0;
+    for (class, &spare) in spare.iter().enumerate() {
+        let of_class = pools.write_amplification(class, spare)?;
+        write_amplification += pools.writes[class] * of_class;
+        let physical_share = pools.logical[class] + spare;
+        let spare_factor = pools.spare_factor(class, spare);
+        shares.push(ClassShare { spare_factor, write_amplification: of_class, physical_share });
+    }
+    Ok(Separated { write_amplification, shares })
+}
+
+/// What each class has; pages are in shares of all physical ones.
+struct Pools<'a> {
+    drive: &'a Drive,
+    law: OneClass<'a>,
+    writes: Vec<f64>,
+    logical: Vec<f64>,
+}
+
+impl<'a> Pools<'a> {
+    fn new(drive: &'a Drive, classes: &Classes, law: OneClass<'a>) -> Self {
+        let classes = classes.as_slice();
+        let writes = classes.iter().map(|class| class.write_share).collect();
+        let logical = classes.iter().map(|class| drive.load() * class.space_share).collect();
+        Pools { drive, law, writes, logical }
+    }
+
+    /// Spare pages of each class where `A - 1` is the inverse of spare over logical pages, as for random cleaning.
+    fn first_guess(&self) -> Vec<f64> {
+        let weights: Vec<f64> = self.writes.iter().zip(&self.logical).map(|(r, c)| (r * c).sqrt()).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter().map(|weight| self.drive.spare_factor() * (weight / sum)).collect()
+    }
+
+    /// Spare factor of a class with `spare` pages; never quite 0 or 1, which no drive has.
+    fn spare_factor(&self, class: usize, spare: f64) -> f64 {
+        (spare / (self.logical[class] + spare)).clamp(f64::MIN_POSITIVE, 1.0 - 0.5 * f64::EPSILON)
+    }
+
+    fn write_amplification(&self, class: usize, spare: f64) -> Result<f64, TheoryError> {
+        let spare_factor = self.spare_factor(class, spare);
+        let own = Drive::new(self.drive.pages_per_block(), spare_factor)?;
+        let found = match self.law {
+            OneClass::Fifo => fifo(&own, &Classes::uniform()),
+            OneClass::Greedy => greedy(&own),
+            OneClass::Random => random(&own),
+            OneClass::Other(law) => law(spare_factor),
+        }?;
+        if found >= 0.0 {
+            return Ok(found);
+        }
+        Err(TheoryError::parameter("law", format!("gives {found} at spare factor {spare_factor}")))
+    }
+
+    /// What a class adds to the write amplification of the drive.
+    fn cost(&self, class: usize, spare: f64) -> Result<f64, TheoryError> {
+        Ok(self.writes[class] * self.write_amplification(class, spare)?)
+    }
+
+    /// Divides the spare space until no pair of classes gains by dividing its own anew.
+    fn settle(&self, spare: &mut [f64]) -> Result<(), TheoryError> {
+        let mut costs =
+            spare.iter().enumerate().map(|(class, &e)| self.cost(class, e)).collect::<Result<Vec<_>, _>>()?;
+        for _ in 0..SWEEPS {
+            let before: f64 = costs.iter().sum();
+            for one in 0..spare.len() {
+                for other in one + 1..spare.len() {
+                    self.divide(one, other, spare, &mut costs)?;
+                }
+            }
+            let gain = before - costs.iter().sum::<f64>();
+            // A single pair is done with its first division.
+            if spare.len() <= 2 || gain <= WORTH_A_SWEEP * before {
+                return Ok(());
+            }
+        }
+        Err(TheoryError::NotConverged {
+            evaluations: SWEEPS,
+            residual: WORTH_A_SWEEP,
+            parameters: format!(
+                "separation of {:?}, writes {:?}, pages {:?}",
+                self.drive, self.writes, self.logical
+            ),
+        })
+    }
+
+    /// Divides the spare space of two classes anew, if that is better.
+    fn divide(
+        &self,
+        one: usize,
+        other: usize,
+        spare: &mut [f64],
+        costs: &mut [f64],
+    ) -> Result<(), TheoryError> {
+        let both = spare[one] + spare[other];
+        let parts = |t: f64| (both / (1.0 + libm::exp(-t)), both / (1.0 + libm::exp(t)));
+        let cost = |t: f64| {
+            let (first, second) = parts(t);
+            Ok(self.cost(one, first)? + self.cost(other, second)?)
+        };
+        let (first, second) = parts(lowest(-SPLIT_LIMIT, SPLIT_LIMIT, cost)?);
+        let (first_cost, second_cost) = (self.cost(one, first)?, self.cost(other, second)?);
+        if first_cost + second_cost < costs[one] + costs[other] {
+            (spare[one], spare[other]) = (first, second);
+            (costs[one], costs[other]) = (first_cost, second_cost);
+        }
+        Ok(())
+    }
+}
+
+/// Where `cost`, which falls and then rises, is lowest between `low` and `high`: golden section.
+fn lowest(
+    mut low: f64,
+    mut high: f64,
+    cost: impl Fn(f64) -> Result<f64, TheoryError>,
+) -> Result<f64, TheoryError> {
+    let golden = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut at_left, mut at_right) = (cost(left)?, cost(right)?);
+    while high - low > SPLIT_ERROR {
+        if at_left < at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - golden * (high - low);
+            at_left = cost(left)?;
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + golden * (high - low);
+            at_right = cost(right)?;
+        }
+    }
+    Ok(f64::midpoint(low, high))
+}
+
+#[cfg(test)]
+mod tests;
