@@ -5,4 +5,5 @@ pub mod run;
 pub mod scenario;
 pub mod shell;
 pub mod sweep;
+pub mod theory;
 pub mod trace;
