@@ -9,13 +9,16 @@ use super::excess::exp_excess;
 /// written longest ago (Hu et al., SYSTOR 2009). 0 is a window of a fixed number of blocks on a drive of very many,
 /// which is FIFO; 1 is [`super::greedy`].
 ///
-/// The policy has no closed form in the literature; this is its mean field. Time is counted in rounds of `N` victims, in
-/// which a page dies at the rate `l = E / (b rho)`. Blocks enter the window in the order of writing, one a victim, hence
-/// at the age `1 - w`, with `Binomial(b, exp(-l (1 - w)))` valid pages. Inside, a block with `k` valid pages loses one
-/// at the rate `l k`. As in [`super::greedy`] there is a threshold `j`: blocks above it are never taken, those below at
-/// once, and those on it fill what the levels above leave of the window. With `T_k` of the blocks entering at level
-/// `k` or above, `T_k / (l k)` blocks are on level `k > j`. `l` is right when all blocks together have `b S_f` invalid
-/// pages on average.
+/// What follows is the mean field of the policy, derived here; that paper's own model is another. Time is counted in
+/// rounds of `N` victims, in which a page dies at the rate `l = E / (b rho)`. Blocks enter the window in the order of
+/// writing, one a victim, hence at the age `1 - w`, with `Binomial(b, exp(-l (1 - w)))` valid pages. Inside, a block
+/// with `k` valid pages loses one at the rate `l k`. As in [`super::greedy`] there is a threshold `j`: blocks above it
+/// are never taken, those below at once, and those on it fill what the levels above leave of the window. With `T_k` of
+/// the blocks entering at level `k` or above, `T_k / (l k)` blocks are on level `k > j`. `l` is right when all blocks
+/// together have `b S_f` invalid pages on average.
+///
+/// The simulator's `windowed_greedy` counts its window in closed blocks, `w N` of them; that the open block is no part of
+/// it is a difference of the order `1 / N`.
 ///
 /// Only uniform writes: with classes, what a block holds when it enters depends on what was copied into it, which is a
 /// fixed point over the whole composition of victims and no longer a scalar equation.

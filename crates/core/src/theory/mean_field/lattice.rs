@@ -213,6 +213,18 @@ impl Lattice {
         }
     }
 
+    /// Where full blocks lie that hold nothing but pages of `class`.
+    pub fn pure(&self, class: usize) -> usize {
+        if class + 1 == self.classes {
+            return 0;
+        }
+        if class == 0 {
+            return self.pages;
+        }
+        let is_pure = |row: &&Row| row.sum == self.pages && row.counts[class - 1] == self.pages;
+        self.rows.iter().find(is_pure).expect("every class can fill a block").start
+    }
+
     /// The multinomial law of blocks of `level` pages, each of class `t` with probability `shares[t]`.
     pub fn multinomial(&self, level: usize, shares: &[f64]) -> Vec<f64> {
         let mut law = vec![0.0; self.size];

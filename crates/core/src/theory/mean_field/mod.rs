@@ -12,6 +12,7 @@ mod levels;
 mod solve;
 mod spectrum;
 mod start;
+mod transient;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,8 @@ use frontier::{Frontier, Single};
 use lattice::Lattice;
 use solve::Solver;
 use start::Start;
+
+pub use transient::{Beginning, PathPoint};
 
 /// How many logs the drive writes (sec. 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

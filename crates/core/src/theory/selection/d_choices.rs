@@ -29,7 +29,7 @@ impl DChoices {
         if mass == 0.0 {
             return (d * above.powf(d - 1.0), 0.5 * d * (d - 1.0) * above.powf(d - 2.0));
         }
-        if above == 0.0 {
+        if above <= 0.0 {
             return (mass.powf(d - 1.0), (d - 1.0) * mass.powf(d - 2.0));
         }
         let growth = d * (mass / above).ln_1p();
@@ -38,7 +38,7 @@ impl DChoices {
         let slope = d * power * growth.exp() / (above + mass);
         // Where the powers hardly differ the quotient of the difference is noise, and the series is exact enough.
         let small = d * mass / above;
-        if small < 1e-5 {
+        if small.abs() < 1e-5 {
             return (hazard, 0.5 * d * (d - 1.0) * above.powf(d - 2.0));
         }
         (hazard, (slope - hazard) / mass)
@@ -52,8 +52,9 @@ impl Selection for DChoices {
 
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         let mut above = 0.0;
+        // Rounding can leave a level slightly below zero; the law goes on smoothly there, which draws it back.
         for (victims, &mass) in victims.iter_mut().zip(masses).rev() {
-            *victims = if mass > 0.0 { self.hazard_of(above, mass).0 * mass } else { 0.0 };
+            *victims = if mass == 0.0 { 0.0 } else { self.hazard_of(above, mass).0 * mass };
             above += mass;
         }
     }
