@@ -17,6 +17,7 @@ mod source;
 pub mod steady;
 mod summary;
 mod sweep;
+pub mod theory_check;
 mod toml_value;
 
 pub use axis::Axis;

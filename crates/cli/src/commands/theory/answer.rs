@@ -5,8 +5,8 @@ use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::table::spare_space;
-use crate::report::{csv_rows, grid};
-use serde_json::{Map, Value, json};
+use crate::report::{csv_rows, grid, ordered_json};
+use serde_json::{Value, json};
 use wearwell_core::stack::Row;
 use wearwell_core::theory::{Classes, Drive};
 
@@ -107,13 +107,15 @@ impl Answer {
 
     /// The head stands as in the JSON of a run.
     fn json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-        object.insert("mode".into(), json!("theory"));
-        object.insert("model".into(), json!(self.model));
-        object.insert("parameters".into(), Value::Object(self.parameters.iter().cloned().collect()));
-        object.extend(self.values.iter().cloned());
-        serde_json::to_string_pretty(&object).expect("plain data") + "\n"
+        let field = |name: &str, value: Value| (name.to_owned(), value);
+        let mut fields = vec![
+            field("version", json!(env!("CARGO_PKG_VERSION"))),
+            field("mode", json!("theory")),
+            field("model", json!(self.model)),
+            field("parameters", Value::Object(self.parameters.iter().cloned().collect())),
+        ];
+        fields.extend(self.values.iter().cloned());
+        ordered_json(fields)
     }
 
     fn row(&self) -> Row {

@@ -6,6 +6,7 @@ mod mean_field;
 mod options;
 mod search;
 mod spread;
+mod transient;
 
 use crate::exit::Failure;
 
@@ -24,6 +25,7 @@ pub enum Command {
     Separated(closed_forms::SeparatedArgs),
     OptimalChoices(search::ChoicesArgs),
     SolveSpare(search::SpareArgs),
+    Transient(transient::Args),
 }
 
 const HELP: &str = "\
@@ -33,6 +35,7 @@ Examples:
   wearwell theory greedy --pages-per-block 256 --over-provisioning 0.07
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 2.5
+  wearwell theory transient --from fresh --simulate
   wearwell theory double --format json | jq .write_amplification
 
 All models are limits for very many blocks. docs/theory.md derives them; `wearwell check theory` holds them against
@@ -51,5 +54,6 @@ pub fn run(command: &Command) -> Result<(), Failure> {
         Command::Separated(args) => closed_forms::separated(args),
         Command::OptimalChoices(args) => search::optimal_choices(args),
         Command::SolveSpare(args) => search::solve_spare(args),
+        Command::Transient(args) => transient::run(args),
     }
 }

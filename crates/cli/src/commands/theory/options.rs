@@ -183,6 +183,21 @@ impl PolicyArgs {
         row
     }
 
+    /// The same policy of the simulator.
+    pub fn simulated(&self) -> Result<Value, Failure> {
+        let choices = self.choices.unwrap_or(CHOICES);
+        match self.policy {
+            Policy::DChoices if choices.fract() != 0.0 => {
+                Err(Failure::Usage(format!("--choices: {choices} is not whole, and blocks are drawn whole")))
+            }
+            Policy::DChoices => Ok(json!({ "policy": "d_choices", "choices": choices as u32 })),
+            Policy::Random => Ok(json!("random")),
+            Policy::RandomPlusPlus => Ok(json!("random_plus_plus")),
+            Policy::RandomNotFull => Ok(json!("random_not_full")),
+            Policy::GreedyLimit => Ok(json!("greedy")),
+        }
+    }
+
     /// Whether any of these options was given.
     pub fn is_given(&self) -> bool {
         self.policy != Policy::DChoices || self.choices.is_some()

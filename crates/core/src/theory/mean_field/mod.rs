@@ -12,9 +12,9 @@ mod levels;
 mod solve;
 mod spectrum;
 mod start;
-mod transient;
 #[cfg(test)]
 mod tests;
+mod transient;
 
 use super::selection::Selection;
 use super::{Classes, Drive, TheoryError};

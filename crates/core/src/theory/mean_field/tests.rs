@@ -120,10 +120,29 @@ fn paths() {
         for from in [Beginning::Fresh, Beginning::Sequential, Beginning::Mixed] {
             let t = std::time::Instant::now();
             let sel = DChoices::new(10.0).unwrap();
-            let m = MeanField::new(Drive::new(32, 0.1).unwrap(), Classes::hot_cold(0.9, 0.1).unwrap(), structure, &sel).unwrap();
+            let m = MeanField::new(
+                Drive::new(32, 0.1).unwrap(),
+                Classes::hot_cold(0.9, 0.1).unwrap(),
+                structure,
+                &sel,
+            )
+            .unwrap();
             let path = m.transient(from, 60.0, 30).unwrap();
-            println!("{structure:?} {from:?} {:?} steady {}", t.elapsed(), m.steady_state().unwrap().write_amplification);
-            for p in path.iter().step_by(3) { println!("  {:.6} {:.6} {:.4} {:?} {}", p.drive_writes, p.write_amplification, p.erased, p.class_pages, p.valid_pages.iter().sum::<f64>()); }
+            println!(
+                "{structure:?} {from:?} {:?} steady {}",
+                t.elapsed(),
+                m.steady_state().unwrap().write_amplification
+            );
+            for p in path.iter().step_by(3) {
+                println!(
+                    "  {:.6} {:.6} {:.4} {:?} {}",
+                    p.drive_writes,
+                    p.write_amplification,
+                    p.erased,
+                    p.class_pages,
+                    p.valid_pages.iter().sum::<f64>()
+                );
+            }
         }
     }
 }

@@ -252,7 +252,8 @@ fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryEr
             model.drive.spare_factor()
         }
         Beginning::Mixed => {
-            let uniform = MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
+            let uniform =
+                MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
             let masses = uniform.steady_state()?.valid_pages;
             let shares: Vec<f64> = model.classes.as_slice().iter().map(|class| class.space_share).collect();
             for (level, mass) in masses.iter().enumerate() {
