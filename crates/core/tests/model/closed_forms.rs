@@ -3,6 +3,9 @@
 //! `load` is the share of physical pages that hold logical ones (rho of Van Houdt, 2013), `pages` the pages of
 //! a block (b), `E` the host writes between two victims; in all cases WA = b / E.
 
+use wearwell_core::theory::closed_forms as library;
+use wearwell_core::theory::{Classes, Drive};
+
 /// A victim drawn at random holds the average share of valid pages: WA = 1 / (1 - rho), for any block size.
 /// Van Houdt, SIGMETRICS 2013.
 pub fn random(load: f64) -> f64 {
@@ -86,4 +89,18 @@ fn closed_forms_give_published_numbers() {
     near(random(0.9), 10.0);
     // Ever more choices come as close to greedy as one likes.
     assert!((d_choices(0.9, 32, 3000.0) / greedy(0.9, 32) - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn the_library_gives_the_same_numbers() {
+    for pages in [2, 16, 128] {
+        for load in [0.75, 0.9, 0.97] {
+            let drive = Drive::new(pages, 1.0 - load).unwrap();
+            let near =
+                |ours: f64, theirs: f64| assert!((ours / theirs - 1.0).abs() < 1e-10, "{ours}, {theirs}");
+            near(random(load), library::random(&drive).unwrap());
+            near(fifo(load), library::fifo(&drive, &Classes::uniform()).unwrap());
+            near(greedy(load, pages), library::greedy(&drive).unwrap());
+        }
+    }
 }

@@ -7,8 +7,8 @@ const STEPS: usize = 60;
 
 /// `1 + W0(-a exp(-a))` for `a = 1 + excess`, `excess >= 0`: a number from 0 (`a = 1`) to 1 (`a` to infinity).
 ///
-/// `W0` of such an argument is -1 at its branch point, `a = 1`, where the argument's own rounding spoils half the digits
-/// of `W0`, and more of `1 + W0`. Given `a - 1` and asked for `1 + W0`, every digit can be had.
+/// `W0` of such an argument is -1 at its branch point, `a = 1`, where the argument's own rounding spoils half the
+/// digits of `W0`, and more of `1 + W0`. Given `a - 1` and asked for `1 + W0`, every digit can be had.
 ///
 /// With `1 + W0 = 1 - exp(-t)` the definition `W exp(W) = -a exp(-a)` reads `t - (1 - exp(-t)) = a - 1 - ln a`. The
 /// left side is convex and rises; its root lies below `L + sqrt(2 L)` for the right side `L` (because

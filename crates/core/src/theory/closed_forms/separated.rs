@@ -67,8 +67,8 @@ pub struct ClassShare {
 /// (SYSTOR 2009) argue. It says nothing of drives that mix classes in a block, nor of drives that know more than the
 /// classes.
 ///
-/// A drive that keeps classes apart but takes the block with the fewest valid pages of all does not divide its space so:
-/// it brings all classes to one load, and costs what uniform writes do.
+/// A drive that keeps classes apart but takes the block with the fewest valid pages of all does not divide its space
+/// so: it brings all classes to about one load, and costs about what uniform writes do.
 ///
 /// # Accuracy and cost
 ///

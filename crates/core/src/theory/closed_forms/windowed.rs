@@ -17,8 +17,8 @@ use super::excess::exp_excess;
 /// the blocks entering at level `k` or above, `T_k / (l k)` blocks are on level `k > j`. `l` is right when all blocks
 /// together have `b S_f` invalid pages on average.
 ///
-/// The simulator's `windowed_greedy` counts its window in closed blocks, `w N` of them; that the open block is no part of
-/// it is a difference of the order `1 / N`.
+/// The simulator's `windowed_greedy` counts its window in closed blocks, `w N` of them; that the open block is no part
+/// of it is a difference of the order `1 / N`.
 ///
 /// Only uniform writes: with classes, what a block holds when it enters depends on what was copied into it, which is a
 /// fixed point over the whole composition of victims and no longer a scalar equation.

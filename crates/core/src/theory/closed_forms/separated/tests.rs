@@ -106,7 +106,7 @@ fn equal_classes_are_one_drive() {
     }
 }
 
-/// The parts add up to the drive.
+/// The parts add up to the drive; dividing the space equally is allowed, and no better.
 #[test]
 fn shares_add_up() {
     let (drive, of) = (drive(16, 0.07), classes(&[(0.6, 0.03), (0.3, 0.27), (0.1, 0.7)]));
@@ -114,6 +114,8 @@ fn shares_add_up() {
         let found = separated(&drive, &of, law).unwrap();
         let physical: f64 = found.shares.iter().map(|share| share.physical_share).sum();
         assert!((physical - 1.0).abs() < 1e-12);
+        let together = separated(&drive, &Classes::uniform(), law).unwrap().write_amplification;
+        assert!(found.write_amplification < together);
         for (share, class) in found.shares.iter().zip(of.as_slice()) {
             let logical = share.physical_share * (1.0 - share.spare_factor);
             assert!((logical - drive.load() * class.space_share).abs() < 1e-12);
