@@ -99,7 +99,9 @@ fn bracket(
 ) -> Result<[(f64, f64); 2], TheoryError> {
     let (smallest, largest) = SPARE_FACTORS;
     let outside = |spare_factor: f64, value: f64| {
-        let problem = format!("{target} is outside what spare space can give: {value:.6} at {spare_factor}");
+        let problem = format!(
+            "{target} is outside what spare space can give: {value:.4} at a spare factor of {spare_factor}"
+        );
         Err(TheoryError::parameter("target_wa", problem))
     };
     let start = (0.5 / target).clamp(smallest, largest);

@@ -42,7 +42,7 @@ pub struct GreedyArgs {
 pub struct WindowedArgs {
     #[command(flatten)]
     drive: DriveArgs,
-    /// Share of the blocks that are looked at, the oldest, strictly between 0 and 1
+    /// Share of the blocks that are looked at, the oldest, 0 to 1
     #[arg(long, value_name = "W", help_heading = "Cleaning", allow_negative_numbers = true)]
     window_share: f64,
     /// What to print

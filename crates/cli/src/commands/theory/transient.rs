@@ -159,7 +159,7 @@ fn arrived(path: &[PathPoint], steady: f64) -> Option<f64> {
 fn arrival(path: &[PathPoint], steady: f64) -> String {
     match arrived(path, steady) {
         Some(drive_writes) => {
-            format!("after {} drive writes, to the nearest point before", short(drive_writes))
+            format!("from {} drive writes on, as far as the path goes", short(drive_writes))
         }
         None => "not on this path; give more --drive-writes".into(),
     }
@@ -181,7 +181,7 @@ fn row(path: &[PathPoint], simulated: Option<&[f64]>, at: usize) -> Row {
 
 fn table(path: &[PathPoint], simulated: Option<&[f64]>) -> String {
     let step = path.len().div_ceil(ROWS).max(1);
-    let is_shown = |at: &usize| (at + 1) % step == 0 || at + 1 == path.len();
+    let is_shown = |at: &usize| (at + 1).is_multiple_of(step) || at + 1 == path.len();
     let rows = (0..path.len()).filter(is_shown).map(|at| {
         let point = &path[at];
         let mut cells = vec![
