@@ -9,9 +9,12 @@ pub mod selection;
 mod classes;
 mod drive;
 mod error;
+mod many_classes;
 mod search;
+mod zipf;
 
 pub use classes::{Class, Classes};
 pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
 pub use error::TheoryError;
+pub use many_classes::ManyClasses;
 pub use search::{Choice, OptimalChoices, optimal_choices, solve_spare};

@@ -76,8 +76,8 @@ pub struct SteadyState {
 /// Largest number of contents of a full block that is solved; times `b` doubles it is what the solver keeps twice.
 pub const MAX_CONTENTS: f64 = 250_000.0;
 
-/// Most multiplications in one evaluation of the double frontier, complex.
-const MAX_PRODUCTS: f64 = 2e9;
+/// Most multiplications in one evaluation: minutes for an answer.
+const MAX_EFFORT: f64 = 2e9;
 
 impl<'a> MeanField<'a> {
     /// The model; refused if its states are too many.
@@ -95,7 +95,7 @@ impl<'a> MeanField<'a> {
 
     /// The fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
-        let start = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice);
+        let start = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
         let fit = solver.solve(&start, self.structure == Structure::Single);
@@ -137,16 +137,24 @@ const ACCEPTED_RESIDUAL: f64 = 1e-8;
 /// Refuses models whose states would not fit, or would take hours.
 fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), TheoryError> {
     let contents = Lattice::count(pages, classes);
-    let products = match structure {
-        Structure::Single => 0.0,
-        Structure::Double => (pages as f64).powi(2) * 0.5 * (pages as f64).powi(classes as i32 - 1),
-    };
-    if contents <= MAX_CONTENTS && contents * pages as f64 <= 1e8 && products <= MAX_PRODUCTS {
+    if contents <= MAX_CONTENTS
+        && contents * pages as f64 <= 1e8
+        && effort(pages, classes, structure) <= MAX_EFFORT
+    {
         return Ok(());
     }
     let problem = format!(
         "{classes} classes in blocks of {pages} pages have {contents:.0} contents, too many to solve; merge classes \
-         or use the reduced model"
+         (Classes::merged) or extrapolate (ManyClasses)"
     );
     Err(TheoryError::parameter("classes", problem))
+}
+
+/// About how many multiplications one evaluation takes.
+pub(super) fn effort(pages: usize, classes: usize, structure: Structure) -> f64 {
+    let pages = pages as f64;
+    match structure {
+        Structure::Single => 10.0 * pages * Lattice::count(pages as usize, classes),
+        Structure::Double => pages.powi(2) * pages.powi(classes as i32 - 1),
+    }
 }

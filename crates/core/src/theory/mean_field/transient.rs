@@ -49,6 +49,7 @@ impl MeanField<'_> {
         drive_writes: f64,
         points: usize,
     ) -> Result<Vec<PathPoint>, TheoryError> {
+        self.selection.check_smooth()?;
         between("drive_writes", drive_writes, 0.0, f64::INFINITY)?;
         if points == 0 {
             return Err(TheoryError::parameter("points", "0 leaves nothing to show"));

@@ -22,6 +22,10 @@ impl Selection for GreedyLimit {
         }
     }
 
+    fn is_smooth(&self) -> bool {
+        false
+    }
+
     fn is_descending(&self) -> bool {
         true
     }

@@ -18,6 +18,8 @@ pub use random::Random;
 pub use random_not_full::RandomNotFull;
 pub use random_plus_plus::RandomPlusPlus;
 
+use super::TheoryError;
+
 /// A policy that knows of a block only how many valid pages it holds, and of the others how many hold how many.
 pub trait Selection: Sync {
     /// For messages: the policy and its parameters.
@@ -27,6 +29,20 @@ pub trait Selection: Sync {
     ///
     /// `mean_valid_pages` is `b * rho`. The result sums to one wherever `masses` does.
     fn probabilities(&self, masses: &[f64], mean_valid_pages: f64, victims: &mut [f64]);
+
+    /// False if the law jumps: condition C2 of class C, without which only steady states can be asked for.
+    fn is_smooth(&self) -> bool {
+        true
+    }
+
+    /// Refuses a law that jumps.
+    fn check_smooth(&self) -> Result<(), TheoryError> {
+        if self.is_smooth() {
+            return Ok(());
+        }
+        let problem = format!("{} is no smooth law; take many choices instead", self.describe());
+        Err(TheoryError::parameter("policy", problem))
+    }
 
     /// True if `p_j` depends only on blocks with `j` valid pages and on how many have more.
     fn is_descending(&self) -> bool {
