@@ -67,6 +67,11 @@ impl From<TheoryError> for Failure {
     /// A parameter is shown as the option that gives it.
     fn from(error: TheoryError) -> Self {
         match error {
+            // The library's advice is for programs.
+            TheoryError::Parameter { parameter: "classes", problem } => {
+                let problem = problem.split(';').next().unwrap_or_default();
+                Failure::Usage(format!("--class, --zipf-classes: {problem}; give fewer"))
+            }
             TheoryError::Parameter { parameter, problem } => {
                 Failure::Usage(format!("{}: {problem}", option_of(parameter)))
             }
@@ -79,7 +84,6 @@ impl From<TheoryError> for Failure {
 fn option_of(parameter: &str) -> String {
     match parameter {
         "write_share" | "space_share" => format!("--class, {}", parameter.replace('_', " ")),
-        "classes" => "--class, --zipf-classes".into(),
         "exponent" => "--zipf".into(),
         other => format!("--{}", other.replace('_', "-")),
     }

@@ -49,6 +49,21 @@ fn mean_fields_are_shown() {
     assert!(limit.contains("d without bound") && limit.lines().count() < 60, "{limit}");
 }
 
+/// Simulated with 2,000 blocks over 200 drive writes: 5.6021, and 3.4818 with two frontiers.
+#[test]
+fn many_classes_are_merged_and_extrapolated() {
+    let zipf = ["--pages-per-block", "16", "--zipf", "0.99", "--logical-pages", "28800"];
+    for (model, simulated) in [("single", 5.6021), ("double", 3.4818)] {
+        let answer = json(&[&["theory", model], &zipf[..]].concat());
+        let amplification = answer["write_amplification"].as_f64().unwrap();
+        assert!((amplification / simulated - 1.0).abs() < 0.005, "{model}: {amplification}");
+        assert_eq!(answer["parameters"]["zipf"], 0.99);
+        assert!(answer["merged_classes"].as_u64().unwrap() >= 2);
+    }
+    let arguments = "single --pages-per-block 16 --zipf 0.99 --logical-pages 28800 --zipf-classes 3";
+    insta::assert_snapshot!("zipf", shown(arguments));
+}
+
 #[test]
 fn closed_forms_are_shown() {
     let all = [
@@ -157,7 +172,12 @@ fn refusals_name_the_option() {
         "single --choices 3 --policy random",
         "single --class 0.8:0.2",
         "single --class 0.8",
-        "double --class 0.4:0.1 --class 0.3:0.2 --class 0.2:0.3 --class 0.1:0.4",
+        "double --zipf 0.99 --zipf-classes 4",
+        "double --zipf NaN",
+        "double --zipf-classes 3",
+        "single --zipf 1 --logical-pages 0",
+        "single --zipf 1 --hot-writes 0.8 --hot-space 0.2",
+        "separated --zipf 1",
         "windowed --window-share 2",
         "optimal-choices --max-choices 0",
         "solve-spare --target-wa 1",

@@ -1,6 +1,7 @@
 //! What a model answers, as text, JSON and CSV.
 
-use super::options::{class_parameters, describe_classes, drive_parameters};
+use super::options::drive_parameters;
+use super::writes::Writes;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
@@ -8,7 +9,7 @@ use crate::report::table::spare_space;
 use crate::report::{csv_rows, grid, ordered_json};
 use serde_json::{Value, json};
 use wearwell_core::stack::Row;
-use wearwell_core::theory::{Classes, Drive};
+use wearwell_core::theory::Drive;
 
 /// The answer to one question.
 pub struct Answer {
@@ -38,26 +39,26 @@ impl Answer {
         model: &'static str,
         title: impl Into<String>,
         drive: &Drive,
-        classes: Option<&Classes>,
+        writes: Option<&Writes>,
         write_amplification: f64,
     ) -> Self {
         let mut answer = Answer::new(model, title);
         answer.figure("Write amplification", format!("{write_amplification:.4}"));
-        answer.about(drive, classes);
+        answer.about(drive, writes);
         answer.value("write_amplification", json!(write_amplification));
         answer
     }
 
     /// Adds the drive and its writes.
-    pub fn about(&mut self, drive: &Drive, classes: Option<&Classes>) {
+    pub fn about(&mut self, drive: &Drive, writes: Option<&Writes>) {
         self.parameters(drive_parameters(drive));
         self.figure("Block", format!("{} pages", drive.pages_per_block()));
         let measures = drive.over_provisioning();
         self.figure("Spare space", spare_space(&measures));
         self.value("over_provisioning", json!(measures));
-        if let Some(classes) = classes {
-            self.parameters(class_parameters(classes));
-            self.figure("Writes", describe_classes(classes));
+        if let Some(writes) = writes {
+            self.parameters(writes.parameters.clone());
+            self.figure("Writes", writes.text.clone());
         }
     }
 

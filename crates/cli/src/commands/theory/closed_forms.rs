@@ -1,7 +1,8 @@
 //! `wearwell theory fifo`, `greedy`, `windowed`, `random` and `separated`.
 
 use super::answer::Answer;
-use super::options::{DriveArgs, WriteArgs};
+use super::options::DriveArgs;
+use super::writes::WriteArgs;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
@@ -87,15 +88,19 @@ enum Law {
 
 /// Runs `theory fifo`.
 pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
-    let (drive, classes) = (args.drive.drive()?, args.writes.classes()?);
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
+    let classes = writes.classes(&drive)?;
     let (amplification, copied) = closed_forms::fifo_copied_shares(&drive, &classes)?;
-    let mut answer = Answer::of_drive("fifo", "first-in first-out", &drive, Some(&classes), amplification);
-    if classes.count() > 1 {
+    let mut answer = Answer::of_drive("fifo", "first-in first-out", &drive, Some(&writes), amplification);
+    if (2..=SHOWN_CLASSES).contains(&classes.count()) {
         answer.sections.push(copied_table(&classes, &copied, amplification));
     }
     answer.value("moved_shares", json!(copied));
     answer.print(args.format)
 }
+
+/// Most classes that get a line each.
+const SHOWN_CLASSES: usize = 20;
 
 fn copied_table(classes: &Classes, copied: &[f64], amplification: f64) -> String {
     let rows = classes.as_slice().iter().zip(copied).map(|(class, &copied)| {
@@ -157,7 +162,8 @@ pub fn random(args: &RandomArgs) -> Result<(), Failure> {
 
 /// Runs `theory separated`.
 pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
-    let (drive, classes) = (args.drive.drive()?, args.writes.classes()?);
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
+    let classes = writes.few_classes(&drive)?;
     let law = match args.policy {
         Law::Greedy => OneClass::Greedy,
         Law::Fifo => OneClass::Fifo,
@@ -166,7 +172,7 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
     let name = args.policy.to_possible_value().expect("no law is hidden").get_name().to_owned();
     let found = closed_forms::separated(&drive, &classes, law)?;
     let title = format!("classes in blocks of their own, {name}");
-    let mut answer = Answer::of_drive("separated", title, &drive, Some(&classes), found.write_amplification);
+    let mut answer = Answer::of_drive("separated", title, &drive, Some(&writes), found.write_amplification);
     answer.parameter("policy", json!(name));
     let rows = classes.as_slice().iter().zip(&found.shares).map(|(class, share)| {
         let shares = [class.write_share, class.space_share, share.physical_share].map(percent);

@@ -1,14 +1,15 @@
 //! `wearwell theory single` and `double`.
 
 use super::answer::Answer;
-use super::options::{DriveArgs, Frontiers, PolicyArgs, WriteArgs};
+use super::options::{DriveArgs, Frontiers, PolicyArgs};
 use super::spread;
+use super::writes::{Merging, WriteArgs};
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
 use serde_json::json;
 use wearwell_core::theory::Classes;
-use wearwell_core::theory::mean_field::{MeanField, SteadyState, Structure};
+use wearwell_core::theory::mean_field::{SteadyState, Structure};
 
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
@@ -35,11 +36,26 @@ Examples:
 
 /// Runs the command.
 pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
-    let (drive, classes, selection) = (args.drive.drive()?, args.writes.classes()?, args.policy.selection()?);
-    let state = MeanField::new(drive, classes.clone(), structure, &*selection)?.steady_state()?;
+    let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
+    let solved = writes.solve(drive, structure, &*selection)?;
+    let (classes, state) = (&solved.classes, &solved.state);
     let name = Frontiers::name(structure);
     let title = format!("mean field, {name} write frontier");
-    let mut answer = Answer::of_drive(name, title, &drive, Some(&classes), state.write_amplification);
+    let mut answer = Answer::of_drive(name, title, &drive, Some(&writes), solved.write_amplification);
+    if solved.merging != Merging::None {
+        let (merged, count) = (state.write_amplification, classes.count());
+        let what = match solved.merging {
+            Merging::Only => "blocks are too large for more, and it may be 4 % off",
+            _ => "extrapolated to all",
+        };
+        answer.figure(
+            "Merged",
+            format!("{merged:.4} with {count} classes, {what}; what follows is for {count}"),
+        );
+        answer.value("write_amplification_merged", json!(merged));
+        answer.value("merged_classes", json!(count));
+        answer.value("extrapolated", json!(solved.merging == Merging::Extrapolated));
+    }
     answer.parameters(args.policy.parameters());
     answer.figure("Victim", selection.describe());
     let (block, victim) = (spread::mean(&state.valid_pages), spread::mean(&state.victim_valid_pages));
@@ -50,7 +66,7 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
     );
     answer.sections.push(spread::table(&state.valid_pages, &state.victim_valid_pages));
     if classes.count() > 1 {
-        answer.sections.push(class_table(&classes, &state));
+        answer.sections.push(class_table(classes, state));
     }
     answer.value("host_pages_per_victim", json!(state.host_pages_per_victim));
     answer.value("valid_pages_mean", json!(block));

@@ -7,6 +7,7 @@ mod options;
 mod search;
 mod spread;
 mod transient;
+mod writes;
 
 use crate::exit::Failure;
 
@@ -32,6 +33,7 @@ const HELP: &str = "\
 Examples:
   wearwell theory single --pages-per-block 32 --spare-factor 0.07 --choices 9 --hot-writes 0.81 --hot-space 0.06
   wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6
+  wearwell theory double --zipf 0.99 --pages-per-block 64
   wearwell theory greedy --pages-per-block 256 --over-provisioning 0.07
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 2.5

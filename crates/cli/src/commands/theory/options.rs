@@ -1,14 +1,14 @@
-//! Options that the models share: the drive, the writes, the cleaning policy.
+//! Options that the models share: the drive and the cleaning policy.
 
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use wearwell_core::stack::Row;
+use wearwell_core::theory::Drive;
 use wearwell_core::theory::mean_field::Structure;
 use wearwell_core::theory::selection::{
     DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection,
 };
-use wearwell_core::theory::{Class, Classes, Drive};
 
 /// Spare factor and choices of the canonical scenario.
 const SPARE_FACTOR: f64 = 0.1;
@@ -81,53 +81,6 @@ impl SpareArgs {
             };
         }
         Ok(self.spare_factor.unwrap_or(SPARE_FACTOR))
-    }
-}
-
-/// How writes are spread over the pages.
-#[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Writes (uniform unless given)")]
-pub struct WriteArgs {
-    /// Share of the writes that go to hot pages (r)
-    #[arg(
-        long,
-        value_name = "R",
-        requires = "hot_space",
-        conflicts_with = "class",
-        allow_negative_numbers = true
-    )]
-    hot_writes: Option<f64>,
-    /// Share of the logical pages that are hot (f)
-    #[arg(
-        long,
-        value_name = "F",
-        requires = "hot_writes",
-        conflicts_with = "class",
-        allow_negative_numbers = true
-    )]
-    hot_space: Option<f64>,
-    /// A class of pages by its shares of writes and space; once for each class, the shares sum to 1
-    #[arg(long, value_name = "WRITE_SHARE:SPACE_SHARE", value_parser = class)]
-    class: Vec<Class>,
-}
-
-/// `WRITE_SHARE:SPACE_SHARE` as a class.
-fn class(text: &str) -> Result<Class, String> {
-    let (writes, space) = text.split_once(':').ok_or("write WRITE_SHARE:SPACE_SHARE, such as 0.8:0.2")?;
-    let share = |text: &str| text.trim().parse().map_err(|_| format!("`{text}` is no number"));
-    Ok(Class { write_share: share(writes)?, space_share: share(space)? })
-}
-
-impl WriteArgs {
-    /// The classes of the model.
-    pub fn classes(&self) -> Result<Classes, Failure> {
-        if let (Some(hot_writes), Some(hot_space)) = (self.hot_writes, self.hot_space) {
-            return Ok(Classes::hot_cold(hot_writes, hot_space)?);
-        }
-        if self.class.is_empty() {
-            return Ok(Classes::uniform());
-        }
-        Ok(Classes::new(&self.class)?)
     }
 }
 
@@ -235,25 +188,6 @@ impl Frontiers {
 pub fn drive_parameters(drive: &Drive) -> Row {
     let pages = ("pages_per_block".to_owned(), json!(drive.pages_per_block()));
     vec![pages, ("spare_factor".to_owned(), json!(drive.spare_factor()))]
-}
-
-/// Classes as parameters of an answer, hottest first.
-pub fn class_parameters(classes: &Classes) -> Row {
-    let one = |class: &Class| json!({ "write_share": class.write_share, "space_share": class.space_share });
-    let list: Vec<Value> = classes.as_slice().iter().map(one).collect();
-    vec![("classes".to_owned(), Value::Array(list))]
-}
-
-/// Classes in a line.
-pub fn describe_classes(classes: &Classes) -> String {
-    let class = |class: &Class| {
-        let percent = |share: f64| format!("{} %", short(100.0 * share));
-        format!("{} to {} of the pages", percent(class.write_share), percent(class.space_share))
-    };
-    match classes.as_slice() {
-        [_] => "uniform".into(),
-        classes => classes.iter().map(class).collect::<Vec<_>>().join(", "),
-    }
 }
 
 /// Four digits at most, without zeros at the end.

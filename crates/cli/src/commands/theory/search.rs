@@ -1,14 +1,15 @@
 //! `wearwell theory optimal-choices` and `solve-spare`: questions put backwards.
 
 use super::answer::Answer;
-use super::options::{BlockArgs, DriveArgs, Frontiers, PolicyArgs, WriteArgs};
+use super::options::{BlockArgs, DriveArgs, Frontiers, PolicyArgs};
+use super::writes::{WriteArgs, Writes};
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::json;
-use wearwell_core::theory::mean_field::{MeanField, Structure};
+use wearwell_core::theory::mean_field::Structure;
 use wearwell_core::theory::selection::{DChoices, Selection};
-use wearwell_core::theory::{self, Classes, Drive, OptimalChoices, TheoryError, closed_forms};
+use wearwell_core::theory::{self, Drive, OptimalChoices, TheoryError, closed_forms};
 
 /// How much worse than the best still counts as equally good.
 const FLAT: f64 = 1e-3;
@@ -39,11 +40,11 @@ pub struct ChoicesArgs {
 
 /// Runs `theory optimal-choices`.
 pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
-    let (drive, classes) = (args.drive.drive()?, args.writes.classes()?);
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
     let structure = args.structure.structure();
     let found = theory::optimal_choices(args.max_choices, |choices| {
         let selection = DChoices::new(f64::from(choices))?;
-        mean_field(drive, &classes, structure, &selection)
+        mean_field(drive, &writes, structure, &selection)
     })?;
     let name = Frontiers::name(structure);
     let title = format!("best number of choices, {name} write frontier");
@@ -51,7 +52,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let best = found.best;
     answer.figure("Best number of choices", best.choices.to_string());
     answer.figure("Write amplification", format!("{:.4}", best.write_amplification));
-    answer.about(&drive, Some(&classes));
+    answer.about(&drive, Some(&writes));
     answer.parameter("structure", json!(name));
     answer.parameter("max_choices", json!(args.max_choices));
     let (low, high) = flat(&found);
@@ -89,11 +90,11 @@ fn flat(found: &OptimalChoices) -> (u32, u32) {
 /// Write amplification by the mean field.
 fn mean_field(
     drive: Drive,
-    classes: &Classes,
+    writes: &Writes,
     structure: Structure,
     selection: &dyn Selection,
 ) -> Result<f64, TheoryError> {
-    Ok(MeanField::new(drive, classes.clone(), structure, selection)?.steady_state()?.write_amplification)
+    Ok(writes.solve(drive, structure, selection)?.write_amplification)
 }
 
 /// The spare space that a write amplification takes
@@ -137,18 +138,18 @@ enum Model {
 
 /// Runs `theory solve-spare`.
 pub fn solve_spare(args: &SpareArgs) -> Result<(), Failure> {
-    let (classes, selection) = (args.writes.classes()?, args.policy.selection()?);
+    let (writes, selection) = (args.writes.writes()?, args.policy.selection()?);
     let is_mean_field = matches!(args.model, Model::Single | Model::Double);
     if !is_mean_field && args.policy.is_given() {
         return Err(Failure::Usage("--policy, --choices: only --model single and double have them".into()));
     }
-    if args.model == Model::Greedy && classes.count() > 1 {
+    if args.model == Model::Greedy && !writes.is_uniform() {
         return Err(Failure::Usage("--model: greedy is known in closed form for uniform writes only".into()));
     }
     let law = |drive: Drive| match args.model {
-        Model::Single => mean_field(drive, &classes, Structure::Single, &*selection),
-        Model::Double => mean_field(drive, &classes, Structure::Double, &*selection),
-        Model::Fifo => closed_forms::fifo(&drive, &classes),
+        Model::Single => mean_field(drive, &writes, Structure::Single, &*selection),
+        Model::Double => mean_field(drive, &writes, Structure::Double, &*selection),
+        Model::Fifo => closed_forms::fifo(&drive, &writes.classes(&drive)?),
         Model::Greedy => closed_forms::greedy(&drive),
         Model::Random => closed_forms::random(&drive),
     };
@@ -156,7 +157,7 @@ pub fn solve_spare(args: &SpareArgs) -> Result<(), Failure> {
     let name = args.model.to_possible_value().expect("no model is hidden").get_name().to_owned();
     let mut answer = Answer::new("solve-spare", format!("spare space for a write amplification, {name}"));
     answer.figure("Write amplification", format!("{:.4}, as wanted", args.target_wa));
-    answer.about(&drive, Some(&classes));
+    answer.about(&drive, Some(&writes));
     answer.parameter("model", json!(name));
     answer.parameter("target_wa", json!(args.target_wa));
     if is_mean_field {

@@ -1,7 +1,8 @@
 //! `wearwell theory transient`: the way to the steady state, and the simulator's beside it.
 
 use super::answer::Answer;
-use super::options::{DriveArgs, Frontiers, PolicyArgs, WriteArgs, short};
+use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
+use super::writes::WriteArgs;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::progress::{ProgressArgs, RunProgress};
@@ -107,7 +108,8 @@ impl From {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (drive, classes, selection) = (args.drive.drive()?, args.writes.classes()?, args.policy.selection()?);
+    let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
+    let classes = writes.few_classes(&drive)?;
     let structure = args.structure.structure();
     // Asked of the command line before anything is calculated.
     let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
@@ -119,7 +121,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut answer = Answer::new("transient", title);
     answer.figure("Write amplification", format!("{steady:.4} in the steady state"));
     answer.figure("Within 1 % of it", arrival(&path, steady));
-    answer.about(&drive, Some(&classes));
+    answer.about(&drive, Some(&writes));
     answer.figure("Victim", selection.describe());
     answer.figure("Beginning", args.from.name());
     parameters(args, &mut answer);
