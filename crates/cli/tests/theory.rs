@@ -102,7 +102,7 @@ fn paths_are_shown() {
         let simulated = shown(&format!("{arguments} --simulate --blocks 2000"));
         let mut reader = csv::Reader::from_reader(simulated.as_bytes());
         for row in reader.records().map(|row| row.unwrap()) {
-            let difference: f64 = row[4].parse().unwrap();
+            let difference: f64 = row[5].parse().unwrap();
             assert!(difference.abs() < 2.0, "{structure}: {row:?}");
         }
     }

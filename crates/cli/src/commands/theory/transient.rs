@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
+use super::spread;
 use super::writes::WriteArgs;
 use crate::commands::run::Format;
 use crate::exit::Failure;
@@ -75,6 +76,7 @@ pub struct Args {
 const HELP: &str = "\
 The simulated drive is cleaned in place and has the classes one after the other in its space. Its mixed beginning is
 ten drive writes of uniform overwrites; with two frontiers these use both, where the model begins with one.
+greedy-limit is simulated as greedy, which with two frontiers amplifies about 1 % less than the limit.
 
 Examples:
   wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --drive-writes 20
@@ -173,6 +175,7 @@ fn row(path: &[PathPoint], simulated: Option<&[f64]>, at: usize) -> Row {
         ("drive_writes".to_owned(), json!(point.drive_writes)),
         ("write_amplification".to_owned(), json!(point.write_amplification)),
         ("erased".to_owned(), json!(point.erased)),
+        ("valid_pages_mean".to_owned(), json!(spread::mean(&point.valid_pages))),
     ];
     if let Some(value) = simulated.and_then(|simulated| simulated.get(at)) {
         row.push(("simulated".to_owned(), json!(value)));
