@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::time::Instant;
-use wearwell_core::stack::theory_check::{CheckOptions, check, grid};
+use wearwell_core::stack::theory_check::{CheckOptions, Comparison, check, grid};
 use wearwell_core::stack::{Progress, SweepObserver};
 
 struct Nobody;
@@ -43,4 +43,8 @@ fn sixty_random_points_agree() {
     }
     let alone = compared.iter().filter(|of| !of.agrees_alone()).count();
     assert!(alone <= 8, "{alone} of {} outside the interval of a single point", compared.len());
+    // A theory that errs by 3 % would not have passed.
+    let wrong = compared.iter().map(|of| Comparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
+    let found = wrong.filter(|of| !of.agrees()).count();
+    assert!(found >= 60, "only {found} of {} wrong points are found", compared.len());
 }

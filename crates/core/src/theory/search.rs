@@ -125,3 +125,48 @@ fn bracket(
     }
     Ok([low, high])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::Classes;
+    use crate::theory::closed_forms::{fifo, greedy, random};
+
+    #[test]
+    fn the_spare_space_of_a_target_is_found_or_refused() {
+        for target in [1.0002, 1.5, 5.0, 9000.0] {
+            let found = solve_spare(target, 32, |drive| random(&drive)).unwrap();
+            assert!((found.spare_factor() * target - 1.0).abs() < 1e-9, "{target}: {found:?}");
+        }
+        for target in [f64::NAN, 0.5, 1.0, 1.00001, 20_000.0, f64::INFINITY] {
+            let error = solve_spare(target, 32, |drive| random(&drive)).unwrap_err();
+            assert!(error.to_string().starts_with("target_wa: "), "{target}: {error}");
+        }
+        for target in [1.01, 2.5, 30.0] {
+            let found = solve_spare(target, 32, |drive| fifo(&drive, &Classes::uniform())).unwrap();
+            assert!((fifo(&found, &Classes::uniform()).unwrap() / target - 1.0).abs() < 1e-9);
+            let found = solve_spare(target, 32, |drive| greedy(&drive)).unwrap();
+            assert!((greedy(&found).unwrap() / target - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn models_are_not_asked_far_from_the_answer() {
+        let mut least = 1.0f64;
+        let mut law = |drive: Drive| {
+            least = least.min(drive.spare_factor());
+            random(&drive)
+        };
+        solve_spare(2.5, 32, &mut law).unwrap();
+        assert!(least > 0.1, "{least}");
+    }
+
+    #[test]
+    fn the_best_choice_is_the_first_of_equals() {
+        let laws: [fn(u32) -> f64; 2] = [|d| f64::from(d.abs_diff(7).max(1)), |d| 1.0 / f64::from(d)];
+        let [inside, falling] = laws.map(|law| optimal_choices(20, |d| Ok(law(d))).unwrap());
+        assert_eq!((inside.best.choices, inside.is_at_the_end()), (6, false));
+        assert_eq!((falling.best.choices, falling.is_at_the_end()), (20, true));
+        assert!(optimal_choices(0, |_| Ok(1.0)).is_err());
+    }
+}
