@@ -21,7 +21,8 @@ use super::{Classes, Drive, TheoryError};
 use double::Double;
 use frontier::{Frontier, Single};
 use lattice::Lattice;
-use solve::Solver;
+use levels::Levels;
+use solve::{Fit, Solver};
 use start::Start;
 
 pub use transient::{Beginning, PathPoint};
@@ -95,16 +96,7 @@ impl<'a> MeanField<'a> {
 
     /// The fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
-        let start = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
-        let frontier = self.structure.frontier(&self.lattice, &self.classes);
-        let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
-        let fit = solver.solve(&start, self.structure == Structure::Single);
-        let residual = fit.residual.max(fit.mass_error);
-        // Written so that NaN is refused, too.
-        if !(residual <= ACCEPTED_RESIDUAL) {
-            return Err(self.not_converged(fit.evaluations, residual));
-        }
-        let levels = solver.levels;
+        let (levels, fit) = self.solve()?;
         let pages = f64::from(self.drive.pages_per_block());
         let moved: f64 = levels.class_victim_pages.iter().sum();
         Ok(SteadyState {
@@ -113,9 +105,50 @@ impl<'a> MeanField<'a> {
             moved_shares: levels.class_victim_pages.iter().map(|pages| pages / moved).collect(),
             valid_pages: levels.masses,
             victim_valid_pages: levels.victims,
-            residual,
+            residual: fit.error(),
             evaluations: fit.evaluations,
         })
+    }
+
+    /// Solves from the cyclic start, or, where that is too far, by way of drives with more spare space.
+    fn solve(&self) -> Result<(Levels, Fit), TheoryError> {
+        let (mut levels, mut fit, _) = self.search(&self.drive, &self.cyclic_start(&self.drive)?);
+        for stages in [8, 40] {
+            if fit.error() <= ACCEPTED_RESIDUAL {
+                break;
+            }
+            (levels, fit) = self.approach(stages)?;
+        }
+        if fit.error() <= ACCEPTED_RESIDUAL {
+            return Ok((levels, fit));
+        }
+        Err(self.not_converged(fit.evaluations, fit.error()))
+    }
+
+    fn cyclic_start(&self, drive: &Drive) -> Result<Start, TheoryError> {
+        Start::cyclic(drive, &self.classes, self.structure, &self.lattice)
+    }
+
+    fn search(&self, drive: &Drive, start: &Start) -> (Levels, Fit, Start) {
+        let frontier = self.structure.frontier(&self.lattice, &self.classes);
+        let mut solver = Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier);
+        let fit = solver.solve(start, self.structure == Structure::Single);
+        (solver.levels, fit, solver.found)
+    }
+
+    /// From half the drive being spare down to its own spare factor, each stage beginning where the one before ended.
+    fn approach(&self, stages: i32) -> Result<(Levels, Fit), TheoryError> {
+        let far = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
+        let shrink = (self.drive.spare_factor() / far).powf(1.0 / f64::from(stages));
+        let begin = Drive::new(self.drive.pages_per_block(), far)?;
+        let (.., mut start) = self.search(&begin, &self.cyclic_start(&begin)?);
+        for stage in 1..stages {
+            let between = Drive::new(self.drive.pages_per_block(), far * shrink.powi(stage))?;
+            start.host_pages *= shrink;
+            (.., start) = self.search(&between, &start);
+        }
+        let (levels, fit, _) = self.search(&self.drive, &start);
+        Ok((levels, fit))
     }
 
     fn not_converged(&self, evaluations: usize, residual: f64) -> TheoryError {
@@ -130,6 +163,9 @@ impl<'a> MeanField<'a> {
         TheoryError::NotConverged { evaluations, residual, parameters }
     }
 }
+
+/// A spare factor at which the cyclic start is always near enough.
+const EASY_SPARE_FACTOR: f64 = 0.5;
 
 /// Beyond this residual a result is withheld.
 const ACCEPTED_RESIDUAL: f64 = 1e-8;

@@ -23,6 +23,8 @@ pub(super) struct Solver<'a> {
     pub lattice: &'a Lattice,
     pub frontier: Box<dyn Frontier + 'a>,
     pub levels: Levels,
+    /// The last law of full blocks and host pages, from which another search may begin.
+    pub found: Start,
     evaluations: usize,
 }
 
@@ -84,7 +86,8 @@ impl<'a> Solver<'a> {
         frontier: Box<dyn Frontier + 'a>,
     ) -> Self {
         let levels = Levels::new(lattice);
-        Solver { drive, classes, selection, lattice, frontier, levels, evaluations: 0 }
+        let found = Start { full_blocks: Vec::new(), host_pages: 1.0 };
+        Solver { drive, classes, selection, lattice, frontier, levels, found, evaluations: 0 }
     }
 
     /// Solves from `start`, leaving the steady state in `self.levels`; says how well.
@@ -252,7 +255,13 @@ impl<'a> Solver<'a> {
             point = admissible(anderson.next(&point, &image), &point, self.lattice.size());
         }
         self.pass(&best_point);
+        self.keep(&best_point);
         best
+    }
+
+    fn keep(&mut self, point: &[f64]) {
+        let size = self.lattice.size();
+        self.found = Start { full_blocks: point[..size].to_vec(), host_pages: point[size].exp() };
     }
 
     /// Iterates on `q`, `E` being found anew for each: slower, and harder to throw off.
@@ -278,6 +287,7 @@ impl<'a> Solver<'a> {
             next[..size].copy_from_slice(&anderson.next(&point[..size], &image[..size]));
             point = admissible(next, &point, size);
         }
+        self.keep(&point);
         best
     }
 

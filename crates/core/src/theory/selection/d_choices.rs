@@ -11,6 +11,9 @@ pub struct DChoices {
     choices: f64,
 }
 
+/// Logarithm of `((S + m) / S)^d` beyond which the smaller power is lost in rounding; the quotient itself may overflow.
+const LARGE_GROWTH: f64 = 40.0;
+
 impl DChoices {
     /// Draws a victim from `choices` blocks (d, 1 or more, finite).
     pub fn new(choices: f64) -> Result<Self, TheoryError> {
@@ -33,6 +36,10 @@ impl DChoices {
             return (mass.powf(d - 1.0), (d - 1.0) * mass.powf(d - 2.0));
         }
         let growth = d * (mass / above).ln_1p();
+        if growth > LARGE_GROWTH {
+            let power = (above + mass).powf(d - 1.0);
+            return (power * (above + mass) / mass, power * (d - (above + mass) / mass) / mass);
+        }
         let power = above.powf(d);
         let hazard = power * growth.exp_m1() / mass;
         let slope = d * power * growth.exp() / (above + mass);
