@@ -185,6 +185,8 @@ fn refusals_name_the_option() {
         "solve-spare --target-wa 2 --model greedy --hot-writes 0.8 --hot-space 0.2",
         "transient --drive-writes 0",
         "transient --points 0",
+        "transient --policy greedy-limit",
+        "transient --policy greedy-limit --simulate",
         "transient --simulate --choices 1.5",
         "transient --simulate --blocks 1",
     ] {

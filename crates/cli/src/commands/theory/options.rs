@@ -147,7 +147,9 @@ impl PolicyArgs {
             Policy::Random => Ok(json!("random")),
             Policy::RandomPlusPlus => Ok(json!("random_plus_plus")),
             Policy::RandomNotFull => Ok(json!("random_not_full")),
-            Policy::GreedyLimit => Ok(json!("greedy")),
+            Policy::GreedyLimit => {
+                Err(Failure::Usage("--policy: greedy-limit has no path; take many choices instead".into()))
+            }
         }
     }
 

@@ -76,7 +76,7 @@ pub struct Args {
 const HELP: &str = "\
 The simulated drive is cleaned in place and has the classes one after the other in its space. Its mixed beginning is
 ten drive writes of uniform overwrites; with two frontiers these use both, where the model begins with one.
-greedy-limit is simulated as greedy, which with two frontiers amplifies about 1 % less than the limit.
+greedy-limit has no path, for its law is not smooth; many choices come near.
 
 Examples:
   wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --drive-writes 20
