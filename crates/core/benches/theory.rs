@@ -3,9 +3,9 @@
 //! Fixed points to 1e-10 in write amplification, one thread; the best and the median of repeated runs.
 
 use cpu_time::ThreadTime;
-use wearwell_core::theory::mean_field::{MeanField, Structure};
+use wearwell_core::theory::mean_field::{MeanField, Structure, optimal_choices};
 use wearwell_core::theory::selection::DChoices;
-use wearwell_core::theory::{Classes, Drive, optimal_choices};
+use wearwell_core::theory::{Classes, Drive};
 
 /// Spare factor, choices, share of the writes and of the space that is hot.
 const CASES: &[(f64, f64, f64, f64)] = &[(0.10, 10.0, 0.9, 0.1), (0.05, 20.0, 0.94, 0.26)];
@@ -81,14 +81,9 @@ fn main() {
     let (spare_factor, _, hot_writes, hot_space) = CASES[0];
     let mut best = 0;
     let times = milliseconds(7, || {
-        let scan = optimal_choices(150, |choices| {
-            Ok(write_amplification(
-                32,
-                (spare_factor, f64::from(choices), hot_writes, hot_space),
-                Structure::Double,
-            )
-            .0)
-        });
+        let drive = Drive::new(32, spare_factor).expect("drive");
+        let classes = Classes::hot_cold(hot_writes, hot_space).expect("classes");
+        let scan = optimal_choices(drive, &classes, Structure::Double, 150);
         best = scan.expect("fixed points").best.choices;
     });
     report("Double, 150 values of d", 32, &format!("best d = {best}"), times, Some(200.0));

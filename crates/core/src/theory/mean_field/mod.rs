@@ -16,8 +16,8 @@ mod start;
 mod tests;
 mod transient;
 
-use super::selection::Selection;
-use super::{Classes, Drive, TheoryError};
+use super::selection::{DChoices, Selection};
+use super::{Classes, Drive, OptimalChoices, TheoryError};
 use double::Double;
 use frontier::{Frontier, Single};
 use lattice::Lattice;
@@ -72,6 +72,8 @@ pub struct SteadyState {
     pub residual: f64,
     /// Evaluations of the equations.
     pub evaluations: usize,
+    /// The law of the contents of full blocks, where a search for a similar drive may begin.
+    full_blocks: Vec<f64>,
 }
 
 /// Largest number of contents of a full block that is solved; times `b` doubles it is what the solver keeps twice.
@@ -96,10 +98,25 @@ impl<'a> MeanField<'a> {
 
     /// The fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
-        let (levels, fit) = self.solve()?;
+        let cyclic = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
+        self.solve(&cyclic).map(|found| self.state(found))
+    }
+
+    /// The fixed point, sought from that of a similar model with equally many classes and pages in a block: the same
+    /// answer in fewer evaluations.
+    pub fn steady_state_near(&self, similar: &SteadyState) -> Result<SteadyState, TheoryError> {
+        if similar.full_blocks.len() != self.lattice.size() {
+            return self.steady_state();
+        }
+        let start =
+            Start { full_blocks: similar.full_blocks.clone(), host_pages: similar.host_pages_per_victim };
+        self.solve(&start).map(|found| self.state(found))
+    }
+
+    fn state(&self, (levels, fit, found): Found) -> SteadyState {
         let pages = f64::from(self.drive.pages_per_block());
         let moved: f64 = levels.class_victim_pages.iter().sum();
-        Ok(SteadyState {
+        SteadyState {
             write_amplification: pages / levels.host_pages(),
             host_pages_per_victim: levels.host_pages(),
             moved_shares: levels.class_victim_pages.iter().map(|pages| pages / moved).collect(),
@@ -107,29 +124,28 @@ impl<'a> MeanField<'a> {
             victim_valid_pages: levels.victims,
             residual: fit.error(),
             evaluations: fit.evaluations,
-        })
+            full_blocks: found.full_blocks,
+        }
     }
 
-    /// Solves from the cyclic start, or, where that is too far, by way of drives with more spare space.
-    fn solve(&self) -> Result<(Levels, Fit), TheoryError> {
-        let (mut levels, mut fit, _) = self.search(&self.drive, &self.cyclic_start(&self.drive)?);
+    /// Solves from `start`, or, where that is too far, by way of drives with more spare space.
+    fn solve(&self, start: &Start) -> Result<Found, TheoryError> {
+        let mut found = self.search(&self.drive, start);
         for stages in [8, 40] {
-            if fit.error() <= ACCEPTED_RESIDUAL {
+            if found.1.error() <= ACCEPTED_RESIDUAL {
                 break;
             }
-            (levels, fit) = self.approach(stages)?;
+            found = self.approach(stages)?;
         }
+        let fit = found.1;
         if fit.error() <= ACCEPTED_RESIDUAL {
-            return Ok((levels, fit));
+            Ok(found)
+        } else {
+            Err(self.not_converged(fit.evaluations, fit.error()))
         }
-        Err(self.not_converged(fit.evaluations, fit.error()))
     }
 
-    fn cyclic_start(&self, drive: &Drive) -> Result<Start, TheoryError> {
-        Start::cyclic(drive, &self.classes, self.structure, &self.lattice)
-    }
-
-    fn search(&self, drive: &Drive, start: &Start) -> (Levels, Fit, Start) {
+    fn search(&self, drive: &Drive, start: &Start) -> Found {
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier);
         let fit = solver.solve(start, self.structure == Structure::Single);
@@ -137,18 +153,18 @@ impl<'a> MeanField<'a> {
     }
 
     /// From half the drive being spare down to its own spare factor, each stage beginning where the one before ended.
-    fn approach(&self, stages: i32) -> Result<(Levels, Fit), TheoryError> {
+    fn approach(&self, stages: i32) -> Result<Found, TheoryError> {
         let far = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
         let shrink = (self.drive.spare_factor() / far).powf(1.0 / f64::from(stages));
         let begin = Drive::new(self.drive.pages_per_block(), far)?;
-        let (.., mut start) = self.search(&begin, &self.cyclic_start(&begin)?);
+        let cyclic = Start::cyclic(&begin, &self.classes, self.structure, &self.lattice)?;
+        let (.., mut start) = self.search(&begin, &cyclic);
         for stage in 1..stages {
             let between = Drive::new(self.drive.pages_per_block(), far * shrink.powi(stage))?;
             start.host_pages *= shrink;
             (.., start) = self.search(&between, &start);
         }
-        let (levels, fit, _) = self.search(&self.drive, &start);
-        Ok((levels, fit))
+        Ok(self.search(&self.drive, &start))
     }
 
     fn not_converged(&self, evaluations: usize, residual: f64) -> TheoryError {
@@ -164,11 +180,35 @@ impl<'a> MeanField<'a> {
     }
 }
 
+/// What a search ends with.
+type Found = (Levels, Fit, Start);
+
 /// A spare factor at which the cyclic start is always near enough.
 const EASY_SPARE_FACTOR: f64 = 0.5;
 
 /// Beyond this residual a result is withheld.
 const ACCEPTED_RESIDUAL: f64 = 1e-8;
+
+/// Every number of choices up to `max_choices` and the best, each sought from the one before.
+pub fn optimal_choices(
+    drive: Drive,
+    classes: &Classes,
+    structure: Structure,
+    max_choices: u32,
+) -> Result<OptimalChoices, TheoryError> {
+    let mut last: Option<SteadyState> = None;
+    super::search::optimal_choices(max_choices, |choices| {
+        let selection = DChoices::new(f64::from(choices))?;
+        let model = MeanField::new(drive, classes.clone(), structure, &selection)?;
+        let state = match &last {
+            Some(last) => model.steady_state_near(last),
+            None => model.steady_state(),
+        }?;
+        let write_amplification = state.write_amplification;
+        last = Some(state);
+        Ok(write_amplification)
+    })
+}
 
 /// Refuses models whose states would not fit, or would take hours.
 fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), TheoryError> {

@@ -119,6 +119,21 @@ fn a_plain_function_does_as_well_as_a_built_in_law() {
 }
 
 #[test]
+fn a_search_from_a_similar_drive_ends_in_the_same_place() {
+    let (near_by, wanted) = (DChoices::new(9.0).unwrap(), DChoices::new(12.0).unwrap());
+    for structure in BOTH {
+        let model = |selection| {
+            MeanField::new(Drive::new(16, 0.1).unwrap(), hot_cold(0.8, 0.2), structure, selection).unwrap()
+        };
+        let similar = model(&near_by).steady_state().unwrap();
+        let found = model(&wanted).steady_state_near(&similar).unwrap();
+        let expected = model(&wanted).steady_state().unwrap();
+        near(found.write_amplification, expected.write_amplification, 1e-10);
+        assert!(found.evaluations <= expected.evaluations);
+    }
+}
+
+#[test]
 fn the_spare_factor_is_found_again() {
     let selection = DChoices::new(10.0).unwrap();
     let law = |drive: Drive| -> Result<f64, TheoryError> {

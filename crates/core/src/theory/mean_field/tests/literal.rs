@@ -153,7 +153,8 @@ fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Stru
     let selection = DChoices::new(choices).unwrap();
     let model =
         MeanField::new(Drive::new(pages, spare).unwrap(), hot_cold(r, f), structure, &selection).unwrap();
-    let (levels, _) = model.solve().unwrap();
+    let start = Start::cyclic(&model.drive, &model.classes, structure, &model.lattice).unwrap();
+    let (levels, ..) = model.solve(&start).unwrap();
     let b = pages as usize;
     let mut blocks = vec![vec![0.0; b + 2]; b + 2];
     for j in 0..=b {

@@ -73,13 +73,8 @@ fn the_optimal_number_of_choices() {
     let cases =
         [(0.8, 0.05, 9, 4.4498), (0.8, 0.2, 15, 5.5253), (0.9, 0.1, 8, 4.4714), (0.98, 0.02, 19, 1.7954)];
     for (r, f, choices, amplification) in cases {
-        let found = crate::theory::optimal_choices(40, |choices| {
-            let selection = DChoices::new(f64::from(choices))?;
-            let drive = Drive::new(32, 0.08)?;
-            Ok(MeanField::new(drive, hot_cold(r, f), Structure::Double, &selection)?
-                .steady_state()?
-                .write_amplification)
-        });
+        let drive = Drive::new(32, 0.08).unwrap();
+        let found = optimal_choices(drive, &hot_cold(r, f), Structure::Double, 40);
         let best = found.unwrap().best;
         assert!(best.choices.abs_diff(choices) <= 1, "({r}, {f}): {best:?}");
         assert!((best.write_amplification - amplification).abs() < 1e-4, "({r}, {f}): {best:?}");
