@@ -32,7 +32,7 @@ impl OptimalChoices {
 ///
 /// With one write frontier more choices are always better; with two there is an optimum, typically near ten
 /// (Van Houdt 2013, sec. 4.3).
-pub fn optimal_choices(
+pub fn scan_choices(
     max_choices: u32,
     mut write_amplification: impl FnMut(u32) -> Result<f64, TheoryError>,
 ) -> Result<OptimalChoices, TheoryError> {
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn the_best_choice_is_the_first_of_equals() {
         let laws: [fn(u32) -> f64; 2] = [|d| f64::from(d.abs_diff(7).max(1)), |d| 1.0 / f64::from(d)];
-        let [inside, falling] = laws.map(|law| optimal_choices(20, |d| Ok(law(d))).unwrap());
+        let [inside, falling] = laws.map(|law| scan_choices(20, |d| Ok(law(d))).unwrap());
         assert_eq!((inside.best.choices, inside.is_at_the_end()), (6, false));
         assert_eq!((falling.best.choices, falling.is_at_the_end()), (20, true));
-        assert!(optimal_choices(0, |_| Ok(1.0)).is_err());
+        assert!(scan_choices(0, |_| Ok(1.0)).is_err());
     }
 }
