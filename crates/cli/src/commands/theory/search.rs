@@ -42,16 +42,17 @@ pub struct ChoicesArgs {
 pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
     let structure = args.structure.structure();
-    let found = match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
-        // More classes than the model takes: each answer is extrapolated.
-        Err(TheoryError::Parameter { parameter: "classes", .. }) => {
-            theory::scan_choices(args.max_choices, |choices| {
-                let selection = DChoices::new(f64::from(choices))?;
-                mean_field(drive, &writes, structure, &selection)
-            })
-        }
-        found => found,
-    }?;
+    let found =
+        match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
+            // More classes than the model takes: each answer is extrapolated.
+            Err(TheoryError::Parameter { parameter: "classes", .. }) => {
+                theory::scan_choices(args.max_choices, |choices| {
+                    let selection = DChoices::new(f64::from(choices))?;
+                    mean_field(drive, &writes, structure, &selection)
+                })
+            }
+            found => found,
+        }?;
     let name = Frontiers::name(structure);
     let title = format!("best number of choices, {name} write frontier");
     let mut answer = Answer::new("optimal-choices", title);
