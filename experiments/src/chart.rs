@@ -16,6 +16,14 @@ pub struct Series {
     pub joined: bool,
 }
 
+impl Series {
+    /// A line through values that are exact.
+    pub fn line(name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let exact = |(x, mean)| (x, Interval { mean, half_width: 0.0 });
+        Series { name, points: points.into_iter().map(exact).collect(), joined: true }
+    }
+}
+
 /// One chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart<'a> {
