@@ -5,7 +5,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::path::Path;
 
-/// A map; cells are given row by row, the lowest row first.
+/// The number that colours a cell, and what is written on it.
+pub type Cell = (f64, String);
+
+/// A map, the lowest row first.
 #[derive(Clone, Debug)]
 pub struct HeatMap<'a> {
     /// Above it.
@@ -14,8 +17,8 @@ pub struct HeatMap<'a> {
     pub x: (&'a str, Vec<String>),
     /// Beside the y axis, and the names of the rows.
     pub y: (&'a str, Vec<String>),
-    /// The number that colours a cell, and what is written on it.
-    pub cells: Vec<(f64, String)>,
+    /// Row by row.
+    pub cells: Vec<Cell>,
 }
 
 const CELL: (i32, i32) = (64, 36);

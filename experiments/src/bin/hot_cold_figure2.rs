@@ -47,6 +47,14 @@ fn main() -> Result<(), Failure> {
         })
     });
     statements.check("the ratio of WA to its limit for large d falls as the data gets hotter", nearer);
+    let ends = grids.iter().flat_map(|grid| {
+        let hottest = grid.panel.loads.len() - 1;
+        (0..limit).map(move |at| {
+            let ratios = [0, hottest].map(|load| grid.at(load, 0, at) / grid.at(load, 0, limit));
+            (format!("{}, d = {}", grid.panel.title, POLICIES[at].choices()), falls(ratios))
+        })
+    });
+    statements.check("that ratio is smaller for the hottest data than for uniform writes", ends);
     statements.publish(&args, "hot_cold_figure2")?;
     for grid in &grids {
         for place in [0, grid.panel.loads.len() - 1] {
