@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use rayon::prelude::*;
-use wearwell_core::theory::mean_field::{MeanField, SteadyState, Structure};
+use wearwell_core::theory::mean_field::{Beginning, MeanField, PathPoint, SteadyState, Structure};
 use wearwell_core::theory::selection::{DChoices, GreedyLimit, Selection};
 use wearwell_core::theory::{Classes, Drive, OptimalChoices, optimal_choices};
 
@@ -56,6 +56,14 @@ impl Model {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         let selection = self.policy.selection()?;
         Ok(MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?.steady_state()?)
+    }
+
+    /// The path from `from` over `drive_writes`, at `points` equal distances.
+    pub fn path(&self, from: Beginning, drive_writes: f64, points: usize) -> Result<Vec<PathPoint>, Failure> {
+        let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
+        let selection = self.policy.selection()?;
+        let model = MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?;
+        Ok(model.transient(from, drive_writes, points)?)
     }
 
     /// The write amplification with every `d` from 1 to `most`, and the best `d`.
