@@ -37,9 +37,8 @@ pub struct Chart<'a> {
 
 const SIZE: (u32, u32) = (860, 520);
 
-/// Most series whose legend stands in the chart; that of more stands beside it, so wide.
-const MOST_INSIDE: usize = 9;
-const BESIDE: u32 = 200;
+/// Width of the legend, beside the chart so that it hides nothing.
+const LEGEND: u32 = 200;
 
 impl Chart<'_> {
     /// Draws the series with their confidence intervals and writes the chart.
@@ -48,13 +47,12 @@ impl Chart<'_> {
         let (left, right) = span(points().map(|point| point.0));
         let ends = points().flat_map(|(_, value)| [value.mean - reach(value), value.mean + reach(value)]);
         let (low, high) = span(ends);
-        let is_crowded = series.len() > MOST_INSIDE;
         let root = SVGBackend::new(path, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&root)
             .caption(self.title, ("sans-serif", 18))
             .margin(12)
-            .margin_right(if is_crowded { BESIDE + 12 } else { 12 })
+            .margin_right(LEGEND + 12)
             .x_label_area_size(44)
             .y_label_area_size(60)
             .build_cartesian_2d(left..right, low..high)?;
@@ -76,14 +74,10 @@ impl Chart<'_> {
                 .label(&series.name)
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
-        let position = if is_crowded {
-            SeriesLabelPosition::Coordinate(chart.plotting_area().dim_in_pixel().0 as i32 + 4, 0)
-        } else {
-            SeriesLabelPosition::MiddleRight
-        };
+        let beside = chart.plotting_area().dim_in_pixel().0 as i32 + 4;
         chart
             .configure_series_labels()
-            .position(position)
+            .position(SeriesLabelPosition::Coordinate(beside, 0))
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()?;
