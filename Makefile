@@ -51,6 +51,7 @@ bench:
 	cargo bench --bench engine
 	cargo bench --bench workload
 	cargo bench --bench trace
+	cargo bench --bench theory
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

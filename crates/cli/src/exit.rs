@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 use wearwell_core::stack::{Draft, DraftError, RunError};
+use wearwell_core::theory::TheoryError;
 
 /// Why a command failed; decides the exit code.
 #[derive(Debug)]
@@ -59,5 +60,31 @@ impl From<DraftError> for Failure {
             Some(excerpt) => Failure::Usage(format!("{error}\n{excerpt}")),
             None => Failure::usage(error),
         }
+    }
+}
+
+impl From<TheoryError> for Failure {
+    /// A parameter is shown as the option that gives it.
+    fn from(error: TheoryError) -> Self {
+        match error {
+            // The library's advice is for programs.
+            TheoryError::Parameter { parameter: "classes", problem } => {
+                let problem = problem.split(';').next().unwrap_or_default();
+                Failure::Usage(format!("--class, --zipf-classes: {problem}; give fewer"))
+            }
+            TheoryError::Parameter { parameter, problem } => {
+                Failure::Usage(format!("{}: {problem}", option_of(parameter)))
+            }
+            other => Failure::run(other),
+        }
+    }
+}
+
+/// The option that gives a parameter of the theory.
+fn option_of(parameter: &str) -> String {
+    match parameter {
+        "write_share" | "space_share" => format!("--class, {}", parameter.replace('_', " ")),
+        "exponent" => "--zipf".into(),
+        other => format!("--{}", other.replace('_', "-")),
     }
 }

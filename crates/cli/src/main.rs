@@ -31,6 +31,8 @@ Examples:
   wearwell run my.toml --output result.json       run it and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
+  wearwell check theory                           hold theory and simulation against each other
   wearwell trace describe my-trace.csv.gz --trace-format msr
   wearwell list victims                           every policy with its source
 
@@ -47,6 +49,10 @@ enum Command {
     Sweep(commands::sweep::Args),
     List(commands::list::Args),
     #[command(subcommand)]
+    Theory(commands::theory::Command),
+    #[command(subcommand)]
+    Check(commands::check::Command),
+    #[command(subcommand)]
     Trace(commands::trace::Command),
     #[command(subcommand)]
     Scenario(commands::scenario::Command),
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::List(args) => commands::list::run(&args),
+        Command::Theory(command) => commands::theory::run(&command),
+        Command::Check(command) => commands::check::run(&command),
         Command::Trace(command) => commands::trace::run(&command),
         Command::Scenario(command) => commands::scenario::run(&command),
         Command::Completions(args) => commands::shell::completions::<Cli>(&args),

@@ -1,8 +1,10 @@
 //! One file per command.
 
+pub mod check;
 pub mod list;
 pub mod run;
 pub mod scenario;
 pub mod shell;
 pub mod sweep;
+pub mod theory;
 pub mod trace;

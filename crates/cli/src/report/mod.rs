@@ -8,6 +8,7 @@ use self::parquet::Column;
 use crate::exit::Failure;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wearwell_core::stack::{Row, RunResult};
 
@@ -126,4 +127,18 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
         }
     }
     text
+}
+
+/// Fields of an object that keep their order.
+struct Ordered(Row);
+
+impl Serialize for Ordered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Fields as a JSON object, in their order.
+pub fn ordered_json(fields: Row) -> String {
+    serde_json::to_string_pretty(&Ordered(fields)).expect("plain data") + "\n"
 }

@@ -111,7 +111,8 @@ fn drive(result: &RunResult) -> String {
     )
 }
 
-fn spare_space(measures: &OverProvisioning) -> String {
+/// Spare space in the four measures in use.
+pub fn spare_space(measures: &OverProvisioning) -> String {
     let OverProvisioning { alpha, spare_factor, over_provisioning, load } = measures;
     format!(
         "spare factor {spare_factor:.4} · over-provisioning {:.2} % · alpha {alpha:.4} · load {load:.4}",

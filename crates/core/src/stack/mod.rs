@@ -21,6 +21,7 @@ mod summary;
 mod sweep;
 mod tenant_report;
 mod tenants;
+pub mod theory_check;
 mod toml_value;
 mod tree;
 

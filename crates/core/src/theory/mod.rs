@@ -17,4 +17,4 @@ pub use classes::{Class, Classes};
 pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
 pub use error::TheoryError;
 pub use many_classes::ManyClasses;
-pub use search::{Choice, OptimalChoices, optimal_choices, solve_spare};
+pub use search::{Choice, OptimalChoices, scan_choices, solve_spare};

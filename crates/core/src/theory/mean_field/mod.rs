@@ -197,7 +197,7 @@ pub fn optimal_choices(
     max_choices: u32,
 ) -> Result<OptimalChoices, TheoryError> {
     let mut last: Option<SteadyState> = None;
-    super::search::optimal_choices(max_choices, |choices| {
+    super::search::scan_choices(max_choices, |choices| {
         let selection = DChoices::new(f64::from(choices))?;
         let model = MeanField::new(drive, classes.clone(), structure, &selection)?;
         let state = match &last {

@@ -104,9 +104,12 @@ impl<'a> Solver<'a> {
             }
         }
         let mut fit = Fit::NONE;
-        for depth in [DEPTH / 2, 0] {
-            if self.selection.is_descending() && !(fit.error() <= ACCEPTED) {
+        if self.selection.is_descending() {
+            for depth in [DEPTH / 2, 0] {
                 fit = self.nested(&begin, depth);
+                if fit.error() <= ACCEPTED {
+                    break;
+                }
             }
         }
         Fit { evaluations: self.evaluations, ..fit }

@@ -1,6 +1,9 @@
 //! The printed drifts, term by term, for two classes: sums over all contents, binomials, and the matrix K of the
 //! internal frontier built in full. Hopelessly slow beyond small blocks, and obvious.
 
+// Indices are those of the print.
+#![allow(clippy::needless_range_loop)]
+
 use super::*;
 use crate::theory::selection::DChoices;
 

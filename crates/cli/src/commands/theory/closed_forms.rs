@@ -1,0 +1,199 @@
+//! `wearwell theory fifo`, `greedy`, `windowed`, `random` and `separated`.
+
+use super::answer::Answer;
+use super::options::DriveArgs;
+use super::writes::WriteArgs;
+use crate::commands::run::Format;
+use crate::exit::Failure;
+use crate::report::grid;
+use clap::ValueEnum;
+use serde_json::json;
+use wearwell_core::theory::Classes;
+use wearwell_core::theory::closed_forms::{self, OneClass};
+
+/// First-in first-out: blocks are cleaned in the order in which they were written
+///
+/// A closed form for uniform writes, the root of one equation for classes of pages (Robinson 1996; Menon 1995;
+/// Desnoyers 2014). It holds for every size of block.
+#[derive(clap::Args)]
+pub struct FifoArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    writes: WriteArgs,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Greedy cleaning of uniform writes: the block with the fewest valid pages
+///
+/// Beside it stand Desnoyers' smooth formula and the limit of large blocks, which is that of FIFO.
+#[derive(clap::Args)]
+pub struct GreedyArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Windowed greedy cleaning of uniform writes: the fewest valid pages among the oldest blocks
+#[derive(clap::Args)]
+pub struct WindowedArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    /// Share of the blocks that are looked at, the oldest, 0 to 1
+    #[arg(long, value_name = "W", help_heading = "Cleaning", allow_negative_numbers = true)]
+    window_share: f64,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Random cleaning: 1 / S_f, whatever is written
+#[derive(clap::Args)]
+pub struct RandomArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Each class in blocks of its own, the spare space divided as well as can be (Desnoyers 2014)
+#[derive(clap::Args)]
+pub struct SeparatedArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    writes: WriteArgs,
+    /// How the blocks of one class are cleaned
+    #[arg(long, value_enum, default_value_t = Law::Greedy, help_heading = "Cleaning")]
+    policy: Law,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Law {
+    /// The fewest valid pages
+    Greedy,
+    /// In the order of writing
+    Fifo,
+    /// Any block
+    Random,
+}
+
+/// Runs `theory fifo`.
+pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
+    let classes = writes.classes(&drive)?;
+    let (amplification, copied) = closed_forms::fifo_copied_shares(&drive, &classes)?;
+    let mut answer = Answer::of_drive("fifo", "first-in first-out", &drive, Some(&writes), amplification);
+    if (2..=SHOWN_CLASSES).contains(&classes.count()) {
+        answer.sections.push(copied_table(&classes, &copied, amplification));
+    }
+    answer.value("moved_shares", json!(copied));
+    answer.print(args.format)
+}
+
+/// Most classes that get a line each.
+const SHOWN_CLASSES: usize = 20;
+
+fn copied_table(classes: &Classes, copied: &[f64], amplification: f64) -> String {
+    let rows = classes.as_slice().iter().zip(copied).map(|(class, &copied)| {
+        let own = 1.0 + (amplification - 1.0) * copied / class.write_share;
+        let shares = [class.write_share, class.space_share, copied].map(percent);
+        shares.into_iter().chain([format!("{own:.4}")]).collect()
+    });
+    let head =
+        ["writes to class", "its logical pages", "its share of moved pages", "its write amplification"];
+    grid(&head, rows.collect(), &[0, 1, 2, 3])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// Runs `theory greedy`.
+pub fn greedy(args: &GreedyArgs) -> Result<(), Failure> {
+    let drive = args.drive.drive()?;
+    let amplification = closed_forms::greedy(&drive)?;
+    let mut answer = Answer::of_drive("greedy", "greedy, uniform writes", &drive, None, amplification);
+    let others = [
+        ("Smooth formula", "smooth", closed_forms::greedy_smooth(&drive)?),
+        ("Limit of large blocks", "large_blocks", closed_forms::greedy_large_blocks(&drive)?),
+    ];
+    for (title, name, other) in others {
+        let difference = 100.0 * (other / amplification - 1.0);
+        answer.figure(title, format!("{other:.4} ({difference:+.2} %)"));
+        answer.value(&format!("write_amplification_{name}"), json!(other));
+    }
+    answer.print(args.format)
+}
+
+/// Runs `theory windowed`.
+pub fn windowed(args: &WindowedArgs) -> Result<(), Failure> {
+    let drive = args.drive.drive()?;
+    let amplification = closed_forms::windowed(&drive, args.window_share)?;
+    let title = "windowed greedy, uniform writes";
+    let mut answer = Answer::of_drive("windowed", title, &drive, None, amplification);
+    answer.parameter("window_share", json!(args.window_share));
+    answer.figure("Window", format!("the oldest {} of the blocks", percent(args.window_share)));
+    let ends = [
+        ("Greedy", "greedy", closed_forms::greedy(&drive)?),
+        ("First-in first-out", "fifo", closed_forms::fifo(&drive, &Classes::uniform())?),
+    ];
+    for (title, name, end) in ends {
+        answer.figure(title, format!("{end:.4}"));
+        answer.value(&format!("write_amplification_{name}"), json!(end));
+    }
+    answer.print(args.format)
+}
+
+/// Runs `theory random`.
+pub fn random(args: &RandomArgs) -> Result<(), Failure> {
+    let drive = args.drive.drive()?;
+    let amplification = closed_forms::random(&drive)?;
+    Answer::of_drive("random", "random cleaning, any writes", &drive, None, amplification).print(args.format)
+}
+
+/// Runs `theory separated`.
+pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
+    let classes = writes.few_classes(&drive)?;
+    let law = match args.policy {
+        Law::Greedy => OneClass::Greedy,
+        Law::Fifo => OneClass::Fifo,
+        Law::Random => OneClass::Random,
+    };
+    let name = args.policy.to_possible_value().expect("no law is hidden").get_name().to_owned();
+    let found = closed_forms::separated(&drive, &classes, law)?;
+    let title = format!("classes in blocks of their own, {name}");
+    let mut answer = Answer::of_drive("separated", title, &drive, Some(&writes), found.write_amplification);
+    answer.parameter("policy", json!(name));
+    let rows = classes.as_slice().iter().zip(&found.shares).map(|(class, share)| {
+        let shares = [class.write_share, class.space_share, share.physical_share].map(percent);
+        let figures = [share.spare_factor, share.write_amplification].map(|value| format!("{value:.4}"));
+        shares.into_iter().chain(figures).collect()
+    });
+    let head = [
+        "writes to class",
+        "its logical pages",
+        "its physical pages",
+        "its spare factor",
+        "its write amplification",
+    ];
+    answer.sections.push(grid(&head, rows.collect(), &[0, 1, 2, 3, 4]));
+    let shares = found.shares.iter().map(|share| {
+        json!({
+            "spare_factor": share.spare_factor,
+            "physical_share": share.physical_share,
+            "write_amplification": share.write_amplification,
+        })
+    });
+    answer.value("classes", shares.collect());
+    answer.print(args.format)
+}

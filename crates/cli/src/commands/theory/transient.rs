@@ -1,0 +1,253 @@
+//! `wearwell theory transient`: the way to the steady state, and the simulator's beside it.
+
+use super::answer::Answer;
+use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
+use super::spread;
+use super::writes::WriteArgs;
+use crate::commands::run::Format;
+use crate::exit::Failure;
+use crate::progress::{ProgressArgs, RunProgress};
+use crate::report::grid;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use wearwell_core::stack::{self, Phase, Progress, Row, RunError, RunResult, Scenario};
+use wearwell_core::theory::mean_field::{Beginning, MeanField, PathPoint};
+use wearwell_core::theory::{Class, Classes, Drive};
+
+/// Distance from the steady state within which a path has arrived.
+const ARRIVED: f64 = 0.01;
+
+/// Drive writes of uniform overwrites that bring the simulator to the mixed beginning.
+const MIXING: f64 = 10.0;
+
+/// Rows of the table; of more points, some are left out.
+const ROWS: usize = 40;
+
+/// The mean field in time: how write amplification comes to its steady state
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    writes: WriteArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// One write frontier or two
+    #[arg(long, value_enum, default_value_t = Frontiers::Single, help_heading = "Cleaning")]
+    structure: Frontiers,
+    /// The state of the drive in the beginning
+    #[arg(long, value_enum, default_value_t = From::Sequential, help_heading = "Path")]
+    from: From,
+    /// Length of the path, in logical capacities written by the host
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10.0,
+        help_heading = "Path",
+        allow_negative_numbers = true
+    )]
+    drive_writes: f64,
+    /// Points on the path, at equal distances
+    #[arg(long, value_name = "N", default_value_t = 40, help_heading = "Path")]
+    points: usize,
+    /// Simulate the same from the same beginning, too
+    #[arg(long, help_heading = "Simulation")]
+    simulate: bool,
+    /// Blocks of the simulated drive
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000,
+        requires = "simulate",
+        help_heading = "Simulation"
+    )]
+    blocks: u32,
+    /// Seed of the simulation
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "simulate", help_heading = "Simulation")]
+    seed: u64,
+    /// What to print; csv gives the points
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+const HELP: &str = "\
+The simulated drive is cleaned in place and has the classes one after the other in its space. Its mixed beginning is
+ten drive writes of uniform overwrites; with two frontiers these use both, where the model begins with one.
+greedy-limit has no path, for its law is not smooth; many choices come near.
+
+Examples:
+  wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --drive-writes 20
+  wearwell theory transient --from fresh --structure double --simulate
+  wearwell theory transient --format csv > path.csv";
+
+/// Beginnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// All blocks erased, no data
+    Fresh,
+    /// Every page written once, in the order of addresses
+    Sequential,
+    /// The steady state of uniform writes
+    Mixed,
+}
+
+impl From {
+    fn beginning(self) -> Beginning {
+        match self {
+            From::Fresh => Beginning::Fresh,
+            From::Sequential => Beginning::Sequential,
+            From::Mixed => Beginning::Mixed,
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().expect("no beginning is hidden").get_name().to_owned()
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
+    let classes = writes.few_classes(&drive)?;
+    let structure = args.structure.structure();
+    // Asked of the command line before anything is calculated.
+    let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
+    let model = MeanField::new(drive, classes.clone(), structure, &*selection)?;
+    let steady = model.steady_state()?.write_amplification;
+    let path = model.transient(args.from.beginning(), args.drive_writes, args.points)?;
+    let simulated = scenario.map(|scenario| simulate(args, &scenario)).transpose()?;
+    let title = format!("path of the mean field, {} write frontier", Frontiers::name(structure));
+    let mut answer = Answer::new("transient", title);
+    answer.figure("Write amplification", format!("{steady:.4} in the steady state"));
+    answer.figure("Within 1 % of it", arrival(&path, steady));
+    answer.about(&drive, Some(&writes));
+    answer.figure("Victim", selection.describe());
+    answer.figure("Beginning", args.from.name());
+    parameters(args, &mut answer);
+    let rows: Vec<Row> = (0..path.len()).map(|at| row(&path, simulated.as_deref(), at)).collect();
+    answer.sections.push(table(&path, simulated.as_deref()));
+    answer.value("write_amplification_steady", json!(steady));
+    answer.value("within_1_percent_after", json!(arrived(&path, steady)));
+    answer.value("path", rows.iter().map(|row| Value::Object(row.iter().cloned().collect())).collect());
+    answer.rows = Some(rows);
+    answer.print(args.format)
+}
+
+fn parameters(args: &Args, answer: &mut Answer) {
+    answer.parameters(args.policy.parameters());
+    answer.parameter("structure", json!(Frontiers::name(args.structure.structure())));
+    answer.parameter("from", json!(args.from.name()));
+    answer.parameter("drive_writes", json!(args.drive_writes));
+    answer.parameter("points", json!(args.points));
+    if args.simulate {
+        answer.figure("Simulated drive", format!("{} blocks, seed {}", args.blocks, args.seed));
+        answer.parameter("blocks", json!(args.blocks));
+        answer.parameter("seed", json!(args.seed));
+    }
+}
+
+/// Drive writes after which all further stretches of the path are near the steady state.
+fn arrived(path: &[PathPoint], steady: f64) -> Option<f64> {
+    let is_near = |point: &&PathPoint| (point.write_amplification / steady - 1.0).abs() <= ARRIVED;
+    let near = path.iter().rev().take_while(is_near).count();
+    match (near, path.len() - near) {
+        (0, _) => None,
+        (_, 0) => Some(0.0),
+        (_, before) => Some(path[before - 1].drive_writes),
+    }
+}
+
+fn arrival(path: &[PathPoint], steady: f64) -> String {
+    match arrived(path, steady) {
+        Some(drive_writes) => {
+            format!("from {} drive writes on, as far as the path goes", short(drive_writes))
+        }
+        None => "not on this path; give more --drive-writes".into(),
+    }
+}
+
+fn row(path: &[PathPoint], simulated: Option<&[f64]>, at: usize) -> Row {
+    let point = &path[at];
+    let mut row = vec![
+        ("drive_writes".to_owned(), json!(point.drive_writes)),
+        ("write_amplification".to_owned(), json!(point.write_amplification)),
+        ("erased".to_owned(), json!(point.erased)),
+        ("valid_pages_mean".to_owned(), json!(spread::mean(&point.valid_pages))),
+    ];
+    if let Some(value) = simulated.and_then(|simulated| simulated.get(at)) {
+        row.push(("simulated".to_owned(), json!(value)));
+        row.push(("difference_percent".to_owned(), json!(100.0 * (value / point.write_amplification - 1.0))));
+    }
+    row
+}
+
+fn table(path: &[PathPoint], simulated: Option<&[f64]>) -> String {
+    let step = path.len().div_ceil(ROWS).max(1);
+    let is_shown = |at: &usize| (at + 1).is_multiple_of(step) || at + 1 == path.len();
+    let rows = (0..path.len()).filter(is_shown).map(|at| {
+        let point = &path[at];
+        let mut cells = vec![
+            short(point.drive_writes),
+            format!("{:.2} %", 100.0 * point.erased),
+            format!("{:.4}", point.write_amplification),
+        ];
+        if let Some(value) = simulated.and_then(|simulated| simulated.get(at)) {
+            let difference = 100.0 * (value / point.write_amplification - 1.0);
+            cells.extend([format!("{value:.4}"), format!("{difference:+.2} %")]);
+        }
+        cells
+    });
+    let head = ["drive writes", "erased", "write amplification", "simulated", "difference"];
+    let columns = if simulated.is_some() { 5 } else { 3 };
+    grid(&head[..columns], rows.collect(), &(0..columns).collect::<Vec<_>>())
+}
+
+/// What the simulator is asked for.
+fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, Failure> {
+    let placement = Frontiers::name(args.structure.structure());
+    let victim = args.policy.simulated()?;
+    let (fill, random_overwrites) = match args.from {
+        From::Fresh => ("none", 0.0),
+        From::Sequential => ("sequential", 0.0),
+        From::Mixed => ("sequential", MIXING),
+    };
+    let part = |class: &Class| json!({ "weight": class.write_share, "space": class.space_share, "workload": { "kind": "uniform" } });
+    let workload = match classes.as_slice() {
+        [_] => json!({ "kind": "uniform" }),
+        classes => json!({ "kind": "mixed", "parts": classes.iter().map(part).collect::<Vec<_>>() }),
+    };
+    let scenario = json!({
+        "seed": args.seed,
+        "device": {
+            "blocks_per_plane": args.blocks,
+            "pages_per_block": drive.pages_per_block(),
+            "spare_factor": drive.spare_factor(),
+        },
+        "ftl": { "victim": victim, "placement": placement, "reclaim": "in_place", "copy_order": "random" },
+        "precondition": { "fill": fill, "random_overwrites": random_overwrites },
+        "workload": workload,
+        "measure": {
+            "warm_up": 0.0,
+            "drive_writes": args.drive_writes,
+            "window": args.drive_writes / args.points.max(1) as f64,
+        },
+    });
+    serde_json::from_value(scenario).map_err(Failure::usage)
+}
+
+/// Write amplification of the simulator, window by window.
+fn simulate(args: &Args, scenario: &Scenario) -> Result<Vec<f64>, Failure> {
+    let display = RunProgress::new(args.progress);
+    let outcome = stack::run(scenario, &mut |progress: &Progress| display.show(progress));
+    display.clear();
+    let result: RunResult = outcome.map_err(|error| match error {
+        RunError::Interrupted => Failure::Interrupted,
+        RunError::Config(error) => Failure::Usage(format!("the simulated drive: {error}")),
+        other => Failure::run(other),
+    })?;
+    let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
+    Ok(measured.map(|window| window.write_amplification).collect())
+}

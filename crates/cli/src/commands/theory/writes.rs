@@ -1,0 +1,171 @@
+//! How writes are spread over the pages, as options and in answers.
+
+use super::options::short;
+use crate::exit::Failure;
+use serde_json::{Value, json};
+use wearwell_core::stack::Row;
+use wearwell_core::theory::mean_field::{MeanField, SteadyState, Structure};
+use wearwell_core::theory::selection::Selection;
+use wearwell_core::theory::{Class, Classes, Drive, ManyClasses, TheoryError};
+
+/// Logical pages of the canonical scenario.
+const LOGICAL_PAGES: u64 = 2_097_152;
+
+/// How writes are spread over the pages.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Writes (uniform unless given)")]
+pub struct WriteArgs {
+    /// Share of the writes that go to hot pages (r)
+    #[arg(long, value_name = "R", requires = "hot_space", conflicts_with_all = ["class", "zipf"])]
+    #[arg(allow_negative_numbers = true)]
+    hot_writes: Option<f64>,
+    /// Share of the logical pages that are hot (f)
+    #[arg(long, value_name = "F", requires = "hot_writes", conflicts_with_all = ["class", "zipf"])]
+    #[arg(allow_negative_numbers = true)]
+    hot_space: Option<f64>,
+    /// A class of pages by its shares of writes and space; once for each class, the shares sum to 1
+    #[arg(long, value_name = "WRITE_SHARE:SPACE_SHARE", value_parser = class, conflicts_with = "zipf")]
+    class: Vec<Class>,
+    /// Zipf's law: the page of rank i is written in proportion to i to the power of minus this
+    #[arg(long, value_name = "EXPONENT", allow_negative_numbers = true)]
+    zipf: Option<f64>,
+    /// Pages of Zipf's law; 2097152 unless given, 8 GiB
+    #[arg(long, value_name = "N", requires = "zipf")]
+    logical_pages: Option<u64>,
+    /// Merge Zipf's law to so many classes, instead of as many as can be solved and an extrapolation to all
+    #[arg(long, value_name = "K", requires = "zipf")]
+    zipf_classes: Option<usize>,
+}
+
+/// `WRITE_SHARE:SPACE_SHARE` as a class.
+fn class(text: &str) -> Result<Class, String> {
+    let (writes, space) = text.split_once(':').ok_or("write WRITE_SHARE:SPACE_SHARE, such as 0.8:0.2")?;
+    let share = |text: &str| text.trim().parse().map_err(|_| format!("`{text}` is no number"));
+    Ok(Class { write_share: share(writes)?, space_share: share(space)? })
+}
+
+impl WriteArgs {
+    /// The writes of the model.
+    pub fn writes(&self) -> Result<Writes, Failure> {
+        if let Some(exponent) = self.zipf {
+            return self.zipf(exponent);
+        }
+        let classes = match (self.hot_writes, self.hot_space) {
+            (Some(hot_writes), Some(hot_space)) => Classes::hot_cold(hot_writes, hot_space)?,
+            _ if self.class.is_empty() => Classes::uniform(),
+            _ => Classes::new(&self.class)?,
+        };
+        let one =
+            |class: &Class| json!({ "write_share": class.write_share, "space_share": class.space_share });
+        let list: Vec<Value> = classes.as_slice().iter().map(one).collect();
+        let parameters = vec![("classes".to_owned(), Value::Array(list))];
+        Ok(Writes { text: describe(&classes), parameters, merge: None, all: classes })
+    }
+
+    fn zipf(&self, exponent: f64) -> Result<Writes, Failure> {
+        let logical_pages = self.logical_pages.unwrap_or(LOGICAL_PAGES);
+        let mut text = format!("Zipf's law, exponent {exponent}, over {logical_pages} pages");
+        let mut parameters =
+            vec![("zipf".to_owned(), json!(exponent)), ("logical_pages".to_owned(), json!(logical_pages))];
+        if let Some(count) = self.zipf_classes {
+            text += &format!(", merged to {count} classes");
+            parameters.push(("zipf_classes".to_owned(), json!(count)));
+        }
+        let all = Classes::zipf(exponent, logical_pages)?;
+        Ok(Writes { text, parameters, merge: self.zipf_classes, all })
+    }
+}
+
+/// The classes of a model, and how to speak of them.
+pub struct Writes {
+    /// In a line.
+    pub text: String,
+    /// As parameters of an answer.
+    pub parameters: Row,
+    merge: Option<usize>,
+    all: Classes,
+}
+
+impl Writes {
+    /// Whether all pages are written alike.
+    pub fn is_uniform(&self) -> bool {
+        self.all.count() == 1
+    }
+
+    /// The classes on `drive`, merged if that was asked for.
+    pub fn classes(&self, drive: &Drive) -> Result<Classes, TheoryError> {
+        match self.merge {
+            Some(count) => self.all.merged(count, drive),
+            None => Ok(self.all.clone()),
+        }
+    }
+
+    /// The same for a model that takes only a few classes, each of which matters.
+    pub fn few_classes(&self, drive: &Drive) -> Result<Classes, Failure> {
+        if self.merge.is_none() && self.parameters.iter().any(|(name, _)| name == "zipf") {
+            let problem = "say by --zipf-classes to how many classes it is merged here";
+            return Err(Failure::Usage(format!("--zipf: {problem}")));
+        }
+        Ok(self.classes(drive)?)
+    }
+
+    /// The mean field, with more classes than it takes merged and extrapolated.
+    pub fn solve(
+        &self,
+        drive: Drive,
+        structure: Structure,
+        selection: &dyn Selection,
+    ) -> Result<Solved, TheoryError> {
+        let classes = self.classes(&drive)?;
+        match MeanField::new(drive, classes.clone(), structure, selection) {
+            Ok(model) => {
+                let state = model.steady_state()?;
+                let write_amplification = state.write_amplification;
+                Ok(Solved { write_amplification, classes, state, merging: Merging::None })
+            }
+            Err(TheoryError::Parameter { parameter: "classes", .. }) if self.merge.is_none() => {
+                let mut many = ManyClasses::solve(drive, &classes, structure, selection)?;
+                let (count, state) = many.merged.pop().expect("at least one number of classes");
+                let classes = classes.merged(count, &drive)?;
+                let merging = if many.merged.is_empty() { Merging::Only } else { Merging::Extrapolated };
+                Ok(Solved { write_amplification: many.write_amplification, classes, state, merging })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A mean field solved.
+pub struct Solved {
+    /// Of the classes asked for.
+    pub write_amplification: f64,
+    /// The classes that were solved for.
+    pub classes: Classes,
+    /// With these.
+    pub state: SteadyState,
+    /// What was done besides.
+    pub merging: Merging,
+}
+
+/// What was done to more classes than the mean field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Nothing: they are the classes asked for.
+    None,
+    /// They were merged, and the answers for two numbers of classes extrapolated.
+    Extrapolated,
+    /// They were merged to so few that nothing could be extrapolated.
+    Only,
+}
+
+/// Classes in a line.
+fn describe(classes: &Classes) -> String {
+    let class = |class: &Class| {
+        let percent = |share: f64| format!("{} %", short(100.0 * share));
+        format!("{} to {} of the pages", percent(class.write_share), percent(class.space_share))
+    };
+    match classes.as_slice() {
+        [_] => "uniform".into(),
+        classes => classes.iter().map(class).collect::<Vec<_>>().join(", "),
+    }
+}
