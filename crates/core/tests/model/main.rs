@@ -7,6 +7,7 @@ mod engine;
 mod flash;
 #[path = "../naive/mod.rs"]
 mod naive;
+mod partitions;
 mod paths;
 mod recovery;
 mod stack;

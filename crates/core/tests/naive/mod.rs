@@ -38,6 +38,14 @@ pub struct Block {
     opened_at: u64,
 }
 
+/// What a store asked of what lies below it.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Program { block: usize, page: usize, content: u64, stream: StreamId },
+    Read { block: usize, pages: Vec<usize> },
+    Erase { block: usize },
+}
+
 /// The whole engine: flash, map, streams, free pool, cleaning.
 pub struct Model {
     pub config: StoreConfig,
@@ -51,6 +59,12 @@ pub struct Model {
     pub spilled: u64,
     /// The victims that the engine took and the model has not taken yet.
     pub picks: VecDeque<usize>,
+    /// What was asked of the blocks since this was last emptied, if it is to be noted.
+    pub asked: Option<Vec<Asked>>,
+    /// Whose write is in hand, where the store has several users.
+    pub writer: usize,
+    /// Writer and page of everything that cleaning moved.
+    pub moved: Vec<(usize, u32)>,
     open: Vec<Option<usize>>,
     /// Erased blocks, the one erased first in front.
     free: VecDeque<usize>,
@@ -89,6 +103,9 @@ impl Model {
             victims: vec![0; pages_per_block as usize + 1],
             spilled: 0,
             picks: VecDeque::new(),
+            asked: None,
+            writer: 0,
+            moved: Vec::new(),
             open: vec![None; usize::from(placement.streams())],
             free: (0..blocks as usize).filter(|block| !bad.contains(block)).collect(),
             closed: Vec::new(),
@@ -122,7 +139,14 @@ impl Model {
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let stored = pages.iter().filter(|page| self.map[page.index()].is_some()).count();
         self.counters.add_outgoing(Cause::Host, Operation::Read, stored as u64);
+        for (block, page) in pages.iter().filter_map(|page| self.map[page.index()]).collect::<Vec<_>>() {
+            self.ask(Asked::Read { block, pages: vec![page] });
+        }
         Ok(pages.iter().map(|&page| self.content(page)).collect())
+    }
+
+    fn ask(&mut self, asked: Asked) {
+        self.asked.iter_mut().for_each(|all| all.push(asked.clone()));
     }
 
     pub fn content(&self, page: Lpn) -> Option<u64> {
@@ -178,9 +202,14 @@ impl Model {
     fn append(&mut self, stream: StreamId, page: Page, cause: Cause) {
         let block = self.open[stream.index()].expect("the stream has an open block");
         assert!(self.room(block) > 0, "an open block has room");
+        let at = self.blocks[block].pages.len();
+        self.ask(Asked::Program { block, page: at, content: page.content, stream });
         self.blocks[block].pages.push(page);
         self.map[page.owner as usize] = Some((block, self.blocks[block].pages.len() - 1));
         self.counters.add_outgoing(cause, Operation::Write, 1);
+        if cause == Cause::Cleaning {
+            self.moved.push((self.writer, page.owner));
+        }
         if cause == Cause::Host {
             self.counters.add_incoming(Operation::Write, 1);
             self.host_pages += 1;
@@ -328,6 +357,9 @@ impl Model {
             let Block { stream, opened_at, .. } = self.blocks[victim];
             self.placement.reclaimed(stream, opened_at, self.host_pages, live.len() as u32);
         }
+        let here = |page: &Page| self.map[page.owner as usize].expect("a live page").1;
+        let pages = live.iter().map(here).collect();
+        self.ask(Asked::Read { block: victim, pages });
         self.ram.extend(live);
         victim
     }
@@ -335,6 +367,7 @@ impl Model {
     /// Erases the block; false if it wore out.
     fn erase(&mut self, block: usize) -> Result<bool, LayerError> {
         self.blocks[block].pages.clear();
+        self.ask(Asked::Erase { block });
         if self.endurance == Some(self.blocks[block].erases) {
             self.blocks[block].state = BlockState::Bad;
             let dead = self.usable() < self.needed_blocks();

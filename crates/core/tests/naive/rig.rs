@@ -184,15 +184,23 @@ impl Setup {
 
     /// The engine on a medium of the setup's shape.
     pub fn engine_on<M: Medium>(&self, medium: M) -> Result<Engine<M>, ConfigError> {
+        self.recorded_on(medium).map(|(engine, _)| engine)
+    }
+
+    /// The same, and the victims that it will take.
+    pub fn recorded_on<M: Medium>(&self, medium: M) -> Result<(Engine<M>, Picks), ConfigError> {
         let recorder = Recorder { policy: self.boxed_victim(), picks: Arc::default() };
-        LogStore::new(self.config(), medium, self.page_table(), recorder, self.streams.build())
+        let picks = recorder.picks.clone();
+        let engine = LogStore::new(self.config(), medium, self.page_table(), recorder, self.streams.build())?;
+        Ok((engine, picks))
     }
 
     pub fn engine<P: Payload>(&self) -> Engine<Nand<P>> {
         self.engine_on(self.nand()).expect("a setup within the documented limits")
     }
 
-    fn model(&self, nand: &impl Medium) -> Model {
+    /// The naive store of the same shape.
+    pub fn model(&self, nand: &impl Medium) -> Model {
         let bad: Vec<usize> = (0..self.blocks)
             .filter(|&block| nand.is_bad(BlockId(block)))
             .map(|block| block as usize)
@@ -209,10 +217,13 @@ impl Setup {
 /// The engine, its choices of victims being recorded.
 pub type Engine<M> = LogStore<M, PageTable, Recorder, Box<dyn Placement>>;
 
+/// Victims in the order in which they were taken.
+pub type Picks = Arc<Mutex<VecDeque<usize>>>;
+
 /// Any policy, noting what it selects.
 pub struct Recorder {
     policy: Box<dyn VictimPolicy>,
-    picks: Arc<Mutex<VecDeque<usize>>>,
+    picks: Picks,
 }
 
 impl VictimPolicy for Recorder {
@@ -247,18 +258,15 @@ impl VictimPolicy for Recorder {
 pub struct Rig<P: Stamp> {
     pub engine: Engine<Nand<P>>,
     pub model: Model,
-    picks: Arc<Mutex<VecDeque<usize>>>,
+    picks: Picks,
     version: u64,
 }
 
 impl<P: Stamp> Rig<P> {
     pub fn new(setup: &Setup) -> Self {
-        let recorder = Recorder { policy: setup.boxed_victim(), picks: Arc::default() };
-        let picks = recorder.picks.clone();
         let nand = setup.nand();
         let model = setup.model(&nand);
-        let engine = LogStore::new(setup.config(), nand, setup.page_table(), recorder, setup.streams.build())
-            .expect("a setup within the documented limits");
+        let (engine, picks) = setup.recorded_on(nand).expect("a setup within the documented limits");
         Rig { engine, model, picks, version: 0 }
     }
 
