@@ -16,7 +16,7 @@ from ._run import VictimPolicy, run
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
-from .scenario import Device, Log, Measure, Precondition, Scenario, Trace
+from .scenario import Device, Log, Measure, Precondition, Scenario, Tenant, Trace
 
 __all__ = [
     "Blocks",
@@ -31,6 +31,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Tenant",
     "Trace",
     "TraceError",
     "VictimPolicy",

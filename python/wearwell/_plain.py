@@ -13,6 +13,19 @@ TAGS = {"victim": "policy", "placement": "kind", "workload": "kind"}
 """Parts that may be given as a name alone, with the key that holds the name in their tables."""
 
 
+SOURCES = ("workload", "trace", "tenant")
+"""Keys that say who writes; a scenario has one of them."""
+
+
+def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Turn workloads that are given by name alone into tables, the tenants' too."""
+    tenants = scenario.get("tenant")
+    for holder in [scenario, *(tenants if isinstance(tenants, list) else [])]:
+        if isinstance(holder, dict) and isinstance(holder.get("workload"), str):
+            holder["workload"] = {TAGS["workload"]: holder["workload"]}
+    return scenario
+
+
 def plain(value: Any, key: str) -> Any:
     """Give the value as dictionaries, lists, text, numbers and booleans; keys without a value are left out."""
     if value is None or isinstance(value, str | bool | int):
@@ -40,9 +53,11 @@ def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
     steps = key.replace("[", ".").replace("]", "").split(".")
     if not all(steps):
         raise ScenarioError(f"{key}: is no key; write for example device.capacity or log[0].victim", key)
-    if key in ("workload", "trace"):
-        # One source of writes takes the other's place.
-        scenario.pop("trace" if key == "workload" else "workload", None)
+    if key in SOURCES:
+        # One source of writes takes the others' place.
+        for other in SOURCES:
+            if other != key:
+                scenario.pop(other, None)
     table: Any = scenario
     for step, name in enumerate(steps[:-1]):
         table = _enter(table, name, key)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._errors import ScenarioError
-from ._plain import TAGS, plain, set_key
+from ._plain import name_workloads, plain, set_key
 from .result import Result
 from .scenario import Scenario, read_toml
 
@@ -30,9 +30,7 @@ def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = 
     for key, value in (overrides or {}).items():
         name = SHORT.get(key, key).replace("__", ".")
         set_key(values, name, plain(value, name))
-    if isinstance(values.get("workload"), str):
-        values["workload"] = {TAGS["workload"]: values["workload"]}
-    return values
+    return name_workloads(values)
 
 
 def _read(scenario: ScenarioLike) -> Mapping[str, Any]:

@@ -149,6 +149,15 @@ class Result:
             for cause, amounts in layer.outgoing.items():
                 if "write" in amounts:
                     row[f"{layer.name}_{cause}_writes"] = amounts["write"]
+        for tenant in data.get("tenants", []):
+            for figure in (
+                "host_pages",
+                "moved_owned",
+                "moved_caused",
+                "write_amplification_owned",
+                "write_amplification_caused",
+            ):
+                row[f"{tenant.name}_{figure}"] = tenant[figure]
         return row | {
             "erases_mean": data.wear.erases_mean,
             "erases_deviation": data.wear.erases_deviation,

@@ -18,7 +18,7 @@ import tomli_w
 
 from . import _core
 from ._errors import ScenarioError
-from ._plain import TAGS, plain
+from ._plain import name_workloads, plain
 
 Named: TypeAlias = str | Mapping[str, Any]
 """A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
@@ -142,6 +142,12 @@ class Log(_Part):
         Which live pages fill up a block that has not room for all of a victim's.
     directory : {"auto", "page", "block"}
         What the simulation keeps of each page.
+    on : str
+        Stacked logs only: name of the layer it stands on; the next log unless given, for the last one the FTL.
+    share : float
+        Stacked logs only: share of that layer's logical pages that it gets; all of them if nothing else stands there.
+    align : bool
+        Stacked logs only: whether its partition ends on a whole block (segment) of the layer below.
     segment_size : int or str
         Stacked logs only: the log's erase block, bytes.
     spare_factor : float
@@ -158,6 +164,9 @@ class Log(_Part):
     free_blocks_high: int | None = None
     copy_order: str = "oldest"
     directory: str = "auto"
+    on: str | None = None
+    share: float | None = None
+    align: bool | None = None
     segment_size: Size | None = None
     spare_factor: float | None = None
     trim: bool | None = None
@@ -195,6 +204,39 @@ class Trace(_Part):
     volume_rule: str = "single"
     address: str = "direct"
     trim: bool = True
+
+
+@dataclass(kw_only=True)
+class Tenant(_Part):
+    """One of several that write at the same time.
+
+    Parameters
+    ----------
+    name : str
+        Its name in results, from which its seed is taken.
+    on : str
+        Name of the layer it writes to; the topmost unless given, if there is only one.
+    share : float
+        Share of that layer's logical pages that it gets; all of them if nothing else stands there.
+    align : bool
+        Whether its partition ends on a whole block (segment) of the layer.
+    rate : float
+        Pages it writes, in proportion to the other tenants' rates.
+    workload : str or dict
+        A synthetic workload, see `list_workloads`; either this or `trace`.
+    trace : Trace
+        A trace to replay; either this or `workload`.
+    """
+
+    _parts: ClassVar[dict[str, type[_Part]]] = {"trace": Trace}
+
+    name: str | None = None
+    on: str | None = None
+    share: float | None = None
+    align: bool | None = None
+    rate: float = 1.0
+    workload: Named | None = None
+    trace: Trace | None = None
 
 
 @dataclass(kw_only=True)
@@ -264,9 +306,11 @@ class Scenario(_Part):
     log : list of Log
         Logs stacked on the drive, the topmost first.
     workload : str or dict
-        A synthetic workload, see `list_workloads`; either this or `trace`.
+        A synthetic workload, see `list_workloads`; either this, `trace` or `tenant`.
     trace : Trace
-        A trace to replay; either this or `workload`.
+        A trace to replay; either this, `workload` or `tenant`.
+    tenant : list of Tenant
+        Several workloads and traces at once, each on a layer of its choice.
     precondition : Precondition
         What is written before anything counts.
     measure : Measure
@@ -287,6 +331,7 @@ class Scenario(_Part):
         "ftl": Log,
         "log": Log,
         "trace": Trace,
+        "tenant": Tenant,
         "precondition": Precondition,
         "measure": Measure,
     }
@@ -298,15 +343,13 @@ class Scenario(_Part):
     log: list[Log] = field(default_factory=list)
     workload: Named | None = None
     trace: Trace | None = None
+    tenant: list[Tenant] = field(default_factory=list)
     precondition: Precondition = field(default_factory=Precondition)
     measure: Measure = field(default_factory=Measure)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that was given, as plain dictionaries, lists, numbers and text."""
-        values = super().to_dict()
-        if isinstance(values.get("workload"), str):
-            values["workload"] = {TAGS["workload"]: values["workload"]}
-        return values
+        return name_workloads(super().to_dict())
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Self:
@@ -347,7 +390,9 @@ def read_toml(source: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         where = "the scenario" if path is None else str(path)
         raise ScenarioError(f"{where}: {error}") from error
-    trace = values.get("trace")
-    if path is not None and isinstance(trace, dict) and isinstance(trace.get("path"), str):
-        trace["path"] = str(path.parent / trace["path"])
+    tenants = values.get("tenant")
+    for holder in [values, *(tenants if isinstance(tenants, list) else [])]:
+        trace = holder.get("trace") if isinstance(holder, dict) else None
+        if path is not None and isinstance(trace, dict) and isinstance(trace.get("path"), str):
+            trace["path"] = str(path.parent / trace["path"])
     return values

@@ -46,6 +46,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## The file", None),
     ("## `[device]`", Some("Device")),
     ("## `[ftl]` and `[[log]]`", Some("LogConfig")),
+    ("## `[[tenant]]`", Some("TenantConfig")),
     ("## `[trace]`", Some("TraceConfig")),
     ("## `[precondition]`", Some("Precondition")),
     ("## `[measure]`", Some("Measure")),
@@ -121,13 +122,28 @@ fn every_field_of_a_result_is_documented() {
         "measure": { "until_worn_out_blocks": 1 },
     }))
     .unwrap();
-    let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
-    let result = serde_json::to_value(&result).unwrap();
+    let tree: Scenario = serde_json::from_value(json!({
+        "device": { "blocks_per_plane": 40, "pages_per_block": 8, "spare_factor": 0.25 },
+        "tenant": [
+            { "share": 0.5, "workload": { "kind": "uniform" } },
+            { "share": 0.5, "workload": { "kind": "uniform" } },
+        ],
+        "measure": { "warm_up": 1, "drive_writes": 2 },
+    }))
+    .unwrap();
+    let [result, tree] = [scenario, tree].map(|scenario| {
+        let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
+        serde_json::to_value(&result).unwrap()
+    });
+    for list in [&tree["tenants"], &tree["tenants"][0]["chain"], &tree["layers"][0]["partitions"]] {
+        assert!(list.as_array().is_some_and(|list| !list.is_empty()), "{tree}");
+    }
     for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "worn_out"] {
         assert!(!result[optional].is_null(), "{optional} is missing from the test's own result");
     }
     let mut names = BTreeSet::new();
     fields(&result, &["scenario", "incoming", "outgoing"], &mut names);
+    fields(&tree, &["scenario", "incoming", "outgoing"], &mut names);
     let page = read("docs/results.md");
     for name in names {
         assert!(page.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");

@@ -156,7 +156,7 @@ impl<P: Stamp> Pair<P> {
             (report.mapped_pages, report.spilled_pages),
             (expected.mapped_pages, expected.spilled_pages)
         );
-        let nand = reports.nand.unwrap();
+        let nand = reports.nand.as_ref().unwrap();
         assert_eq!((nand.programs, nand.reads, nand.erases), self.lower.flash_totals());
         let moved: Vec<Vec<u64>> =
             report.moved_pages[..2].iter().map(|owners| owners[..2].to_vec()).collect();
@@ -207,7 +207,7 @@ prop_compose! {
             seed,
             ..Setup::default()
         };
-        (setup, rest, trim)
+        (setup, rest % segment_pages, trim)
     }
 }
 

@@ -67,6 +67,21 @@ fn what_is_set_by_hand_replaces_what_says_the_same() {
 }
 
 #[test]
+fn what_a_tenant_does_is_set_like_what_the_only_one_does() {
+    let text = "[device]\ncapacity = 1\n[[tenant]]\nworkload = { kind = \"zipf\", exponent = 0.9 }\n[[tenant]]\n[tenant.trace]\npath = \"t\"\n";
+    let mut draft = Draft::from_toml(text, "s.toml").unwrap();
+    draft.set("tenant[0].trace.path", json!("u")).unwrap();
+    assert_eq!(draft.value()["tenant"][0], json!({ "trace": { "path": "u" } }));
+    draft.set("tenant[1].workload", json!("uniform")).unwrap();
+    assert_eq!(draft.value()["tenant"][1], json!({ "workload": { "kind": "uniform" } }));
+    draft.set("workload", json!("uniform")).unwrap();
+    assert_eq!(draft.get("tenant").map(|tenants| tenants.as_array().unwrap().len()), Some(2), "set by hand");
+    let mut draft = Draft::from_toml(text, "s.toml").unwrap();
+    draft.set("workload", json!("uniform")).unwrap();
+    assert_eq!(draft.get("tenant"), None);
+}
+
+#[test]
 fn another_kind_takes_the_settings_of_the_former_with_it() {
     let mut draft = draft();
     draft.set("ftl.victim.policy", json!("greedy")).unwrap();
