@@ -173,7 +173,7 @@ impl<P: Payload> Building<P> {
         };
         let lower = self.logs[at].take().expect("layers are built upwards");
         let segment_bytes = log.segment_size.expect("resolved with the tree").0;
-        let page_bytes = u64::from(scenario.device.mapping_unit.expect("resolved with the device").0);
+        let page_bytes = scenario.device.mapping_unit.expect("resolved with the device").0;
         let segments = Segments::new(
             lower,
             (segment_bytes / page_bytes) as u32,
