@@ -18,9 +18,7 @@ Values: TypeAlias = NDArray[np.float64]
 Law: TypeAlias = Callable[[Values, float], ArrayLike]
 """Shares of the victims by valid pages, from the shares of the blocks, ``m_0`` to ``m_b``, and the mean valid pages."""
 
-Policy: TypeAlias = (
-    Literal["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"] | Law
-)
+Policy: TypeAlias = Literal["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"] | Law
 """A policy of the mean field by name, or a law of one's own."""
 
 CHOICES = 10.0
@@ -88,7 +86,13 @@ def answer(
         raise ParameterError(f"{error}{where}", error.parameter, index) from None
     except ConvergenceError as error:
         index, where = _place(error.index, shape, own_axes)
-        raise ConvergenceError(f"{error}{where}", index) from None
+        raise _noted(ConvergenceError(f"{error}{where}", index), policy) from None
+
+
+def _noted(error: ConvergenceError, policy: object) -> ConvergenceError:
+    if callable(policy):
+        error.add_note("a law of one's own must be smooth, and precise where shares are small: see help(steady_state)")
+    return error
 
 
 def _place(

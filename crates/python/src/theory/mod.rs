@@ -23,7 +23,7 @@ pub fn theory_write_amplification<'py>(
     let (model, policy) = Model::new(model, policy)?;
     let questions = work::raise(columns.questions(&policy)?)?;
     let answers = work::detached(py, &policy, |stop| {
-        work::all(&questions, &policy, |question| model.solve(&question.drive, question, &policy, stop))
+        work::all(&questions, &policy, stop, |question| model.solve(&question.drive, question, &policy, stop))
     })?;
     Ok(work::raise(answers)?.into_pyarray(py))
 }
@@ -39,7 +39,7 @@ pub fn theory_solve_spare<'py>(
     let (model, policy) = Model::new(model, policy)?;
     let questions = work::raise(columns.questions(&policy)?)?;
     let answers = work::detached(py, &policy, |stop| {
-        work::all(&questions, &policy, |question| {
+        work::all(&questions, &policy, stop, |question| {
             let at = |drive| model.solve(&drive, question, &policy, stop);
             Ok(solve_spare(question.target_wa, question.drive.pages_per_block(), at)?.spare_factor())
         })

@@ -4,10 +4,10 @@ use super::policy::Policy;
 use crate::errors;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use wearwell_core::theory::closed_forms::{self, OneClass};
 use wearwell_core::theory::mean_field::{MeanField, Structure};
-use wearwell_core::theory::{Class, Classes, Drive, TheoryError};
+use wearwell_core::theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
@@ -100,9 +100,6 @@ impl Model {
         policy: &Policy,
         stop: &AtomicBool,
     ) -> Result<f64, TheoryError> {
-        if stop.load(Ordering::Relaxed) {
-            super::work::stop();
-        }
         match self {
             Model::MeanField(structure) => {
                 let selection = policy.selection(question.choices, stop)?;
@@ -138,7 +135,7 @@ fn pools(law: &Bound<'_, PyAny>) -> PyResult<Pools> {
 fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
     let pages = pages_per_block as u32;
     if f64::from(pages) != pages_per_block {
-        let problem = format!("{pages_per_block} is no whole number of pages");
+        let problem = format!("{pages_per_block} is no whole number from 1 to {MAX_PAGES_PER_BLOCK}");
         return Err(TheoryError::Parameter { parameter: "pages_per_block", problem });
     }
     Drive::new(pages, spare_factor)

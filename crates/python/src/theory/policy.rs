@@ -1,11 +1,11 @@
 //! Cleaning policies by name, or written in Python.
 
 use super::work::stop;
-use crate::errors::{self, Failure};
+use crate::errors::{self, ConvergenceError, Failure};
 use numpy::{AllowTypeChange, PyArray1, PyArrayLike1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wearwell_core::theory::TheoryError;
 use wearwell_core::theory::selection::{
     DChoices, GreedyLimit, Law, Level, Random, RandomNotFull, RandomPlusPlus, Selection,
@@ -16,6 +16,9 @@ const POLICIES: [&str; 5] = ["d_choices", "random", "random_plus_plus", "random_
 
 /// Deviations allowed in what a law of one's own returns, beyond rounding.
 const TOLERANCE: f64 = 1e-6;
+
+/// Questions without numbers after which a law is given up.
+const MOST_LOST: usize = 10_000;
 
 /// Which blocks are cleaned.
 pub enum Policy {
@@ -31,6 +34,8 @@ pub enum Policy {
 pub struct Own {
     name: String,
     law: Py<PyAny>,
+    /// How often it was to be asked about shares that are no numbers.
+    lost: AtomicUsize,
     pub failure: Failure,
 }
 
@@ -38,9 +43,7 @@ impl Policy {
     /// One of [`POLICIES`], or a law of one's own.
     pub fn new(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         if policy.is_callable() {
-            let name = format!("the law {}", policy.repr()?);
-            let law = policy.clone().unbind();
-            return Ok(Policy::Own(Own { name, law, failure: Failure::default() }));
+            return Ok(Policy::Own(Own::new(policy)?));
         }
         let Ok(name) = policy.extract::<String>() else {
             let given = policy.get_type().name()?;
@@ -75,6 +78,16 @@ impl Policy {
 }
 
 impl Own {
+    fn new(law: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let name = law.getattr_opt("__name__")?.map_or_else(|| law.repr(), |name| name.str())?;
+        Ok(Own {
+            name: format!("the law {name}"),
+            law: law.clone().unbind(),
+            lost: AtomicUsize::new(0),
+            failure: Failure::default(),
+        })
+    }
+
     fn selection(&self) -> Law<impl Fn(&[f64], f64, &mut [f64]) + Sync + '_> {
         Law::new(self.name.clone(), |masses: &[f64], mean: f64, victims: &mut [f64]| {
             if let Err(error) = Python::attach(|py| self.ask(py, masses, mean, victims)) {
@@ -86,6 +99,9 @@ impl Own {
 
     fn ask(&self, py: Python<'_>, masses: &[f64], mean: f64, victims: &mut [f64]) -> PyResult<()> {
         py.check_signals()?;
+        if masses.iter().any(|mass| mass.is_nan()) {
+            return self.get_lost(victims);
+        }
         let answer = self.law.bind(py).call1((PyArray1::from_slice(py, masses), mean))?;
         let Ok(array) = answer.extract::<PyArrayLike1<'_, f64, AllowTypeChange>>() else {
             let given = answer.get_type().name()?;
@@ -100,6 +116,21 @@ impl Own {
         for (to, from) in victims.iter_mut().zip(&array) {
             *to = *from;
         }
+        self.check(masses, victims)
+    }
+
+    /// The search went astray, from where a steady state may come back and a path does not.
+    fn get_lost(&self, victims: &mut [f64]) -> PyResult<()> {
+        victims.fill(f64::NAN);
+        if self.lost.fetch_add(1, Ordering::Relaxed) < MOST_LOST {
+            return Ok(());
+        }
+        let problem = format!("{} leads to shares of blocks that are no numbers", self.name);
+        Err(ConvergenceError::new_err(problem))
+    }
+
+    fn check(&self, masses: &[f64], victims: &[f64]) -> PyResult<()> {
+        let wrong = |what: String| Err(errors::wrong("policy", &format!("{} returned {what}", self.name)));
         if let Some(level) = victims.iter().position(|share| !share.is_finite()) {
             return wrong(format!("{} for {level} valid pages", victims[level]));
         }

@@ -10,6 +10,11 @@ use pyo3::types::PyDict;
 use wearwell_core::theory::mean_field::{Beginning, MeanField, SteadyState};
 use wearwell_core::theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
+type Column<'py> = Bound<'py, PyArray1<f64>>;
+
+/// A number of classes, and a steady state by the names of its parts.
+type Numbered<'py> = (usize, Bound<'py, PyDict>);
+
 fn refuse(error: &TheoryError) -> PyErr {
     errors::from_theory(error, None)
 }
@@ -107,7 +112,7 @@ pub fn theory_many_classes<'py>(
     structure: &str,
     question: Single,
     policy: &Bound<'py, PyAny>,
-) -> PyResult<(f64, Vec<(usize, Bound<'py, PyDict>)>)> {
+) -> PyResult<(f64, Vec<Numbered<'py>>)> {
     let (structure, policy) = (self::structure(structure)?, Policy::new(policy)?);
     let asked = question.question()?;
     let found = work::detached(py, &policy, |stop| {
@@ -129,8 +134,8 @@ pub fn theory_zipf_classes<'py>(
     py: Python<'py>,
     exponent: f64,
     logical_pages: u64,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<[Column<'py>; 2]> {
     let classes = py.detach(|| Classes::zipf(exponent, logical_pages)).map_err(|error| refuse(&error))?;
     let space = classes.as_slice().iter().map(|class| class.space_share).collect::<Vec<f64>>();
-    Ok((classes.write_shares().into_pyarray(py), space.into_pyarray(py)))
+    Ok([classes.write_shares().into_pyarray(py), space.into_pyarray(py)])
 }

@@ -17,8 +17,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What a calculation that is to end unwinds with.
 struct Stopped;
 
-/// Ends the calculation that this thread is in. The models know nothing of interruptions, and some of their searches would
-/// go on for long with numbers that mean nothing; they hold nothing that unwinding could leave half done.
+/// Ends the calculation that this thread is in.
+///
+/// The models know nothing of interruptions, and some of their searches would go on for long with numbers that mean
+/// nothing; they hold nothing that unwinding could leave half done.
 pub fn stop() -> ! {
     resume_unwind(Box::new(Stopped))
 }
@@ -33,8 +35,8 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 /// Does `work` without the interpreter's lock.
 ///
-/// Laws written in Python are asked from the calling thread, where Ctrl-C finds them and calls may be nested. All else is
-/// done by another thread, while this one looks after Ctrl-C.
+/// Laws written in Python are asked from the calling thread, where Ctrl-C finds them and calls may be nested. All
+/// else is done by another thread, while this one looks after Ctrl-C.
 pub fn detached<T: Send>(
     py: Python<'_>,
     policy: &Policy,
@@ -80,15 +82,17 @@ fn watched<T: Send>(
 /// The answer to each question, or the first question that has none with the reason.
 ///
 /// Questions after a bad one are left out; those before it are not, so that the one that is named is always the same.
+/// After `stop` all are, and the answers mean nothing.
 /// Threads live only as long as the call: a pool that outlives it would be missing in a forked process.
 pub fn all<Q: Sync>(
     questions: &[Q],
     policy: &Policy,
+    stop: &AtomicBool,
     answer: impl Fn(&Q) -> Result<f64, TheoryError> + Sync,
 ) -> Result<Vec<f64>, (usize, TheoryError)> {
     let bad = AtomicUsize::new(usize::MAX);
     let one = |(index, question): (usize, &Q)| {
-        if index > bad.load(Ordering::Relaxed) {
+        if index > bad.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
             return Ok(f64::NAN);
         }
         answer(question).inspect_err(|_| {

@@ -105,7 +105,8 @@ impl<'a> Solver<'a> {
         }
         let mut fit = Fit::NONE;
         for depth in [DEPTH / 2, 0] {
-            if self.selection.is_descending() && !(fit.error() <= ACCEPTED) {
+            let is_solved = fit.error() <= ACCEPTED;
+            if self.selection.is_descending() && !is_solved {
                 fit = self.nested(&begin, depth);
             }
         }

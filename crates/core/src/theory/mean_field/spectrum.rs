@@ -192,7 +192,7 @@ impl Transform {
             let input = &mut self.dense[place * half..(place + 1) * half];
             // What is real by symmetry must be so in every bit, or the plan complains.
             input[0].im = 0.0;
-            if self.length % 2 == 0 {
+            if self.length.is_multiple_of(2) {
                 input[half - 1].im = 0.0;
             }
             self.real_inverse.process(input, &mut self.line).expect("the plan's own lengths");
@@ -230,7 +230,7 @@ fn quick_length(at_least: usize) -> usize {
     let is_quick = |length: &usize| {
         let mut rest = *length;
         for factor in [2, 3, 5] {
-            while rest % factor == 0 {
+            while rest.is_multiple_of(factor) {
                 rest /= factor;
             }
         }
