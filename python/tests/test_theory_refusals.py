@@ -46,6 +46,9 @@ def test_a_law_without_a_steady_state_is_not_solved():
     assert isinstance(caught.value, RuntimeError)
     assert caught.value.index == (0,)
     assert "smooth" in caught.value.__notes__[0]
+    with pytest.raises(ww.ConvergenceError) as caught:
+        theory.steady_state("double", 16, 0.1, policy=law)
+    assert "smooth" in caught.value.__notes__[0]
 
 
 REFUSED = [

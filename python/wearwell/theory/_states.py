@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._errors import ParameterError
+from .._errors import ConvergenceError, ParameterError
 from ..result import Record
-from ._vector import Policy, Values, choices_of, number, numbers
+from ._vector import Policy, Values, choices_of, noted, number, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Structure: TypeAlias = Literal["single", "double"]
 ClassesLike: TypeAlias = "Sequence[tuple[float, float]] | NDArray[np.floating[Any]]"
 """Classes of pages: ``(write_share, space_share)`` of each, or an array of two columns."""
+
+Answer = TypeVar("Answer")
 
 MOST_POINTS = 1_000_000
 
@@ -121,7 +123,7 @@ def steady_state(
     may fall slightly below 0. An exception that it raises ends the calculation and comes out of it.
     """
     question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
-    return _state(_core.theory_steady_state(structure, question, policy))
+    return _state(_ask(_core.theory_steady_state, structure, question, policy))
 
 
 def transient(
@@ -166,7 +168,7 @@ def transient(
         raise ParameterError(f"points: {rows} is not between 1 and {MOST_POINTS}", "points")
     question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
     length = number("drive_writes", drive_writes)
-    return pd.DataFrame(_core.theory_transient(structure, from_, length, rows, question, policy))
+    return pd.DataFrame(_ask(_core.theory_transient, structure, from_, length, rows, question, policy))
 
 
 def many_classes(
@@ -185,7 +187,7 @@ def many_classes(
     affordable, by up to 4 %. Parameters are those of `steady_state`.
     """
     question = _question(pages_per_block, spare_factor, choices, 0.0, 0.0, classes, policy)
-    amplification, merged = _core.theory_many_classes(structure, question, policy)
+    amplification, merged = _ask(_core.theory_many_classes, structure, question, policy)
     return ManyClasses(amplification, {count: _state(parts) for count, parts in merged})
 
 
@@ -216,6 +218,14 @@ def zipf_classes(exponent: float, logical_pages: int) -> Values:
     if not 1 <= pages < 1 << 63:
         raise ParameterError(f"logical_pages: {pages} is not between 1 and 2**63", "logical_pages")
     return np.column_stack(_core.theory_zipf_classes(number("exponent", exponent), pages))
+
+
+def _ask(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    try:
+        return function(*arguments)
+    except ConvergenceError as error:
+        policy = arguments[-1]
+        raise noted(error, policy) from None
 
 
 def _question(

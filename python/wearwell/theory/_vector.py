@@ -86,10 +86,11 @@ def answer(
         raise ParameterError(f"{error}{where}", error.parameter, index) from None
     except ConvergenceError as error:
         index, where = _place(error.index, shape, own_axes)
-        raise _noted(ConvergenceError(f"{error}{where}", index), policy) from None
+        raise noted(ConvergenceError(f"{error}{where}", index), policy) from None
 
 
-def _noted(error: ConvergenceError, policy: object) -> ConvergenceError:
+def noted(error: ConvergenceError, policy: object) -> ConvergenceError:
+    """Say what a law of one's own may lack."""
     if callable(policy):
         error.add_note("a law of one's own must be smooth, and precise where shares are small: see help(steady_state)")
     return error
