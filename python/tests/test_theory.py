@@ -1,10 +1,12 @@
 """Calculated write amplification: published rows, shapes, laws of one's own, refusals."""
 
 import doctest
+import inspect
 import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,11 @@ def nine_choices(masses, mean_valid_pages):
 
 def test_examples_in_the_docstring():
     assert doctest.testmod(theory).failed == 0
+
+
+def test_everything_is_documented():
+    for name in set(theory.__all__) - {"Law", "Policy"}:
+        assert inspect.getdoc(getattr(theory, name)), name
 
 
 def test_published_rows():
@@ -241,6 +248,23 @@ def test_other_threads_go_on():
         end.set()
         other.join()
     assert any(moved)
+
+
+def test_several_threads_at_once():
+    laws = [nine_choices, "d_choices", lambda masses, _: 1 / 0, nine_choices]
+    expected = theory.double(16, [0.1, 0.2], 9, **HOT)
+
+    def ask(policy):
+        return theory.double(16, [0.1, 0.2], 9 if policy == "d_choices" else None, **HOT, policy=policy)
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(ask, policy) for policy in laws]
+    for policy, future in zip(laws, futures, strict=True):
+        if callable(policy) and policy is not nine_choices:
+            with pytest.raises(ZeroDivisionError):
+                future.result()
+        else:
+            assert future.result() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signals")
