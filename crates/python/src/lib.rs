@@ -1,7 +1,8 @@
 //! The compiled half of the Python package: `wearwell._core`.
 //!
 //! Scenarios, results and listings cross the border as JSON, so that Rust's own checks and names hold on both
-//! sides; pages, requests and parameters of the theory cross it as NumPy arrays. What the functions mean is said in `_core.pyi`.
+//! sides; pages, requests and parameters of the theory cross it as NumPy arrays. What the functions mean is said in
+//! `_core.pyi`.
 
 mod device;
 mod errors;

@@ -22,7 +22,7 @@ pub fn theory_write_amplification<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (model, policy) = Model::new(model, policy)?;
     let questions = work::raise(columns.questions(&policy)?)?;
-    let answers = work::detached(py, &policy, |stop| {
+    let answers = work::detached(py, &policy, model.is_short(questions.len()), |stop| {
         work::all(&questions, &policy, stop, |question| model.solve(&question.drive, question, &policy, stop))
     })?;
     Ok(work::raise(answers)?.into_pyarray(py))
@@ -38,7 +38,7 @@ pub fn theory_solve_spare<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (model, policy) = Model::new(model, policy)?;
     let questions = work::raise(columns.questions(&policy)?)?;
-    let answers = work::detached(py, &policy, |stop| {
+    let answers = work::detached(py, &policy, false, |stop| {
         work::all(&questions, &policy, stop, |question| {
             let at = |drive| model.solve(&drive, question, &policy, stop);
             Ok(solve_spare(question.target_wa, question.drive.pages_per_block(), at)?.spare_factor())

@@ -11,6 +11,9 @@ use wearwell_core::theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryEr
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
+/// Answers in closed form that are given at once; the slowest takes some milliseconds.
+const FEW: usize = 16;
+
 /// What gives a write amplification.
 #[derive(Clone, Copy)]
 pub enum Model {
@@ -90,6 +93,11 @@ impl Model {
             _ => Policy::DChoices,
         };
         Ok((model, policy))
+    }
+
+    /// True if this many answers take less than a look at Ctrl-C is worth.
+    pub fn is_short(self, questions: usize) -> bool {
+        !matches!(self, Model::MeanField(_)) && questions <= FEW
     }
 
     /// Write amplification of the drive of `question` with another spare factor, or its own.

@@ -68,7 +68,7 @@ pub fn theory_steady_state<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (structure, policy) = (self::structure(structure)?, Policy::new(policy)?);
     let asked = question.question()?;
-    let state = work::detached(py, &policy, |stop| {
+    let state = work::detached(py, &policy, false, |stop| {
         let selection = policy.selection(asked.choices, stop)?;
         MeanField::new(asked.drive, asked.classes.clone(), structure, &*selection)?.steady_state()
     })?;
@@ -89,7 +89,7 @@ pub fn theory_transient<'py>(
     let (structure, from) = (self::structure(structure)?, beginning(from_)?);
     let policy = Policy::new(policy)?;
     let asked = question.question()?;
-    let path = work::detached(py, &policy, |stop| {
+    let path = work::detached(py, &policy, false, |stop| {
         let selection = policy.selection(asked.choices, stop)?;
         let model = MeanField::new(asked.drive, asked.classes.clone(), structure, &*selection)?;
         model.transient(from, drive_writes, points)
@@ -115,7 +115,7 @@ pub fn theory_many_classes<'py>(
 ) -> PyResult<(f64, Vec<Numbered<'py>>)> {
     let (structure, policy) = (self::structure(structure)?, Policy::new(policy)?);
     let asked = question.question()?;
-    let found = work::detached(py, &policy, |stop| {
+    let found = work::detached(py, &policy, false, |stop| {
         let selection = policy.selection(asked.choices, stop)?;
         ManyClasses::solve(asked.drive, &asked.classes, structure, &*selection)
     })?;

@@ -36,14 +36,16 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// Does `work` without the interpreter's lock.
 ///
 /// Laws written in Python are asked from the calling thread, where Ctrl-C finds them and calls may be nested. All
-/// else is done by another thread, while this one looks after Ctrl-C.
+/// else is done by another thread, while this one looks after Ctrl-C, unless it is too short for that.
 pub fn detached<T: Send>(
     py: Python<'_>,
     policy: &Policy,
+    is_short: bool,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (answer, interrupted) = match policy {
+        _ if is_short => (py.detach(|| caught(|| work(&stop))), None),
         Policy::Own(own) => (py.detach(|| caught(|| work(&stop))), own.failure.get(py)),
         _ => py.detach(|| watched(&stop, work)),
     };
