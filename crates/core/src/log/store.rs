@@ -4,7 +4,7 @@ use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run};
+use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter, TrimCounts};
 use crate::placement::Placement;
 use crate::seed::{Random, Seed};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -124,6 +124,9 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) victim_valid_pages: Vec<u64>,
     pub(super) spilled_pages: u64,
     pub(super) random: Random,
+    /// Blocks that lost pages to the range of trims in hand.
+    touched: Vec<BlockId>,
+    scatter: Scatter,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -150,6 +153,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
             spilled_pages: 0,
             random: config.seed.of("copy order").random(),
+            touched: Vec::new(),
+            scatter: Scatter::default(),
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
@@ -243,6 +248,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
+    /// Ends a range of trimmed pages: how many blocks did it reach into?
+    fn count_scatter(&mut self) {
+        if self.touched.is_empty() {
+            return;
+        }
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.scatter.ranges += 1;
+        self.scatter.blocks += self.touched.len() as u64;
+        self.touched.clear();
+    }
+
     fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
         // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
         let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
@@ -284,13 +301,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.check_range(pages)?;
         self.below.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.tell_deaths(pages);
+        let mut last = None;
+        self.touched.clear();
         for &page in pages {
+            if last != Some(page.0.wrapping_sub(1)) {
+                self.count_scatter();
+            }
+            last = Some(page.0);
             if let Some(block) = self.directory.remove(page) {
+                self.touched.push(block);
                 let score = self.blocks.invalidate(block);
                 self.victim.invalidated(block, score, &self.blocks);
                 self.placement.trimmed(page);
             }
         }
+        self.count_scatter();
         Ok(())
     }
 
@@ -313,6 +339,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
                 as u64,
             directory: D::NAME,
+            arrivals: None,
+            trims: TrimCounts::default(),
+            scatter: self.scatter,
         });
         self.below.medium.describe(reports);
     }

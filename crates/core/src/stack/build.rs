@@ -3,9 +3,10 @@
 use super::device::{self, ResolvedDevice};
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
 use super::size::ByteSize;
+use super::trim_config::TrimConfig;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload};
-use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, StoreConfig};
+use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, StoreConfig};
 use crate::nand::Nand;
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
@@ -74,14 +75,15 @@ pub(super) fn build_with<P: Payload>(
     for (at, (log, &logical_pages)) in scenario.log.iter_mut().rev().zip(&sizes[1..]).enumerate() {
         let name = log.name.clone().expect("named above");
         let segment_pages = log.segment_size.expect("resolved above").0 / u64::from(page_bytes);
-        let segments = Segments::new(top, segment_pages as u32, log.trim.expect("resolved above"));
+        let key = format!("log[{}]", logs - 1 - at);
+        let trim = log.trim.expect("resolved above").rule(page_bytes).map_err(|error| error.within(&key))?;
+        let segments = Segments::new(Box::new(Observed::new(top)), segment_pages as u32, trim);
         let spec = Spec {
             seed: seed.of(&format!("log {name}")),
             victim: None,
             temperature: temperature(at + 1 == logs)?,
             wears_out: false,
         };
-        let key = format!("log[{}]", logs - 1 - at);
         top = spec.store(log, logical_pages, segments).map_err(|error| error.within(&key))?;
     }
     let names = scenario
@@ -153,7 +155,7 @@ fn resolve_segments(log: &mut LogConfig, pages_below: u32, page_bytes: u32) -> R
     if !(spare > 0.0 && spare < 1.0) {
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
-    log.trim.get_or_insert(true);
+    log.trim.get_or_insert(TrimConfig::Plain(true));
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok((pages as f64 * (1.0 - spare)).round() as u32)
 }

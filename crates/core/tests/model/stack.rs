@@ -15,7 +15,7 @@ type Stack<P> = Engine<Segments<P>>;
 /// The upper store's blocks are the segments cut from the lower one's pages.
 fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: bool) -> Stack<P> {
     let lower: BoxedLayer<P> = Box::new(lower.engine::<P>());
-    upper.engine_on(Segments::new(lower, upper.pages_per_block, trim)).expect("an upper store that fits")
+    upper.engine_on(Segments::new(lower, upper.pages_per_block, trim.then(TrimRule::default))).expect("an upper store that fits")
 }
 
 fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: bool) {
