@@ -17,10 +17,38 @@ pub struct Args {
     pub command: String,
 }
 
+/// Where results go unless told otherwise.
+const RESULTS: &str = "experiments/results";
+
 impl Args {
     /// Reads the command line; `experiment` is the name of the binary and `runs` the number of runs unless given.
     pub fn from_env(experiment: &str, runs: u64) -> Result<Self, Failure> {
         Self::parse(experiment, runs, std::env::args_os().skip(1))
+    }
+
+    /// Reads the command line of an experiment that only calculates: `--out` is all it takes.
+    pub fn of_calculation(experiment: &str) -> Result<Self, Failure> {
+        Self::parse_calculation(experiment, std::env::args_os().skip(1))
+    }
+
+    fn parse_calculation(
+        experiment: &str,
+        given: impl IntoIterator<Item = std::ffi::OsString>,
+    ) -> Result<Self, Failure> {
+        let mut parser = lexopt::Parser::from_args(given);
+        let mut out = PathBuf::from(RESULTS);
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Long("out") => out = parser.value()?.into(),
+                Long("help") => {
+                    println!("{experiment} [--out DIRECTORY]");
+                    std::process::exit(0);
+                }
+                _ => return Err(arg.unexpected().into()),
+            }
+        }
+        let command = format!("cargo run --release -p wearwell-experiments --bin {experiment}");
+        Ok(Args { runs: 0, length: 1.0, out, command })
     }
 
     fn parse(
@@ -28,7 +56,7 @@ impl Args {
         runs: u64,
         given: impl IntoIterator<Item = std::ffi::OsString>,
     ) -> Result<Self, Failure> {
-        let mut args = Args { runs, length: 1.0, out: "experiments/results".into(), command: String::new() };
+        let mut args = Args { runs, length: 1.0, out: RESULTS.into(), command: String::new() };
         let mut parser = lexopt::Parser::from_args(given);
         while let Some(arg) = parser.next()? {
             match arg {
@@ -70,5 +98,13 @@ mod tests {
         for bad in [&["--runs", "1"][..], &["--length", "0"], &["--walk"], &["--runs"]] {
             assert!(parse(bad).is_err());
         }
+    }
+
+    #[test]
+    fn calculations_have_no_runs() {
+        let parse = |given: &[&str]| Args::parse_calculation("figure", given.iter().map(Into::into));
+        assert!(parse(&[]).unwrap().command.ends_with("--bin figure"));
+        assert_eq!(parse(&["--out", "there"]).unwrap().out, std::path::Path::new("there"));
+        assert!(parse(&["--runs", "3"]).is_err());
     }
 }

@@ -16,6 +16,14 @@ pub struct Series {
     pub joined: bool,
 }
 
+impl Series {
+    /// A line through values that are exact.
+    pub fn line(name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let exact = |(x, mean)| (x, Interval { mean, half_width: 0.0 });
+        Series { name, points: points.into_iter().map(exact).collect(), joined: true }
+    }
+}
+
 /// One chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart<'a> {
@@ -29,6 +37,9 @@ pub struct Chart<'a> {
 
 const SIZE: (u32, u32) = (860, 520);
 
+/// Width of the legend, beside the chart so that it hides nothing.
+const LEGEND: u32 = 200;
+
 impl Chart<'_> {
     /// Draws the series with their confidence intervals and writes the chart.
     pub fn draw(&self, path: &Path, series: &[Series]) -> Result<(), Failure> {
@@ -41,6 +52,7 @@ impl Chart<'_> {
         let mut chart = ChartBuilder::on(&root)
             .caption(self.title, ("sans-serif", 18))
             .margin(12)
+            .margin_right(LEGEND + 12)
             .x_label_area_size(44)
             .y_label_area_size(60)
             .build_cartesian_2d(left..right, low..high)?;
@@ -62,8 +74,10 @@ impl Chart<'_> {
                 .label(&series.name)
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
+        let beside = chart.plotting_area().dim_in_pixel().0 as i32 + 4;
         chart
             .configure_series_labels()
+            .position(SeriesLabelPosition::Coordinate(beside, 0))
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()?;

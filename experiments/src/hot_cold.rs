@@ -92,37 +92,66 @@ impl Setting {
 
     /// The scenario on `blocks` blocks, warm-up and measurement being equally long, `length` times the rule.
     pub fn scenario(&self, frontier: Frontier, blocks: u32, length: f64) -> Result<Scenario, Failure> {
-        let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = self;
-        let (placement, copy_order) = match frontier {
-            Frontier::Single => ("single", "random"),
-            Frontier::DoubleRandom => ("double", "random"),
-            Frontier::DoubleOldest => ("double", "oldest"),
-        };
         let drive_writes = length * self.warm_up();
+        self.scenario_with(
+            frontier,
+            blocks,
+            &format!(
+                r#"
+                [precondition]
+                random_overwrites = {MIXING:?}
+                [measure]
+                warm_up = {drive_writes:?}
+                drive_writes = {drive_writes:?}
+                window = 1.0
+                "#
+            ),
+        )
+    }
+
+    /// The scenario whose `course` gives `[precondition]` and `[measure]`.
+    pub fn scenario_with(&self, frontier: Frontier, blocks: u32, course: &str) -> Result<Scenario, Failure> {
+        let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = *self;
+        let stack = stack(frontier, blocks, pages_per_block, spare_factor, choices);
         scenario(&format!(
             r#"
-            [device]
-            blocks_per_plane = {blocks}
-            pages_per_block = {pages_per_block}
-            spare_factor = {spare_factor}
-            [ftl]
-            victim = {{ policy = "d_choices", choices = {choices} }}
-            placement = "{placement}"
-            reclaim = "in_place"
-            copy_order = "{copy_order}"
+            {stack}
             [workload]
             kind = "hot_cold"
             hot_writes = {hot_writes:?}
             hot_space = {hot_space:?}
-            [precondition]
-            random_overwrites = {MIXING:?}
-            [measure]
-            warm_up = {drive_writes:?}
-            drive_writes = {drive_writes:?}
-            window = 1.0
+            {course}
             "#
         ))
     }
+}
+
+/// `[device]` and `[ftl]` of the paper's drive.
+pub fn stack(
+    frontier: Frontier,
+    blocks: u32,
+    pages_per_block: u32,
+    spare_factor: f64,
+    choices: u32,
+) -> String {
+    let (placement, copy_order) = match frontier {
+        Frontier::Single => ("single", "random"),
+        Frontier::DoubleRandom => ("double", "random"),
+        Frontier::DoubleOldest => ("double", "oldest"),
+    };
+    format!(
+        r#"
+        [device]
+        blocks_per_plane = {blocks}
+        pages_per_block = {pages_per_block}
+        spare_factor = {spare_factor}
+        [ftl]
+        victim = {{ policy = "d_choices", choices = {choices} }}
+        placement = "{placement}"
+        reclaim = "in_place"
+        copy_order = "{copy_order}"
+        "#
+    )
 }
 
 const COLUMNS: &[&str] = &[

@@ -2,10 +2,14 @@
 
 pub mod args;
 pub mod chart;
+pub mod figures;
+pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;
 pub mod replicas;
+pub mod statements;
 pub mod table;
+pub mod theory;
 
 /// Why an experiment stopped.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -47,17 +47,26 @@ pub fn scenario(text: &str) -> Result<Scenario, Failure> {
 
 /// Runs each scenario with the seeds `1..=runs`; the replicas in the order of the scenarios and seeds.
 pub fn run_all(scenarios: &[Scenario], runs: u64) -> Result<Vec<Vec<Replica>>, Failure> {
+    run_each(scenarios, runs, Replica::from_result)
+}
+
+/// The same with what `keep` takes from each run.
+pub fn run_each<T: Clone + Send>(
+    scenarios: &[Scenario],
+    runs: u64,
+    keep: impl Fn(&RunResult) -> Result<T, Failure> + Send + Sync,
+) -> Result<Vec<Vec<T>>, Failure> {
     let jobs: Vec<(usize, u64)> =
         (0..scenarios.len()).flat_map(|at| (1..=runs).map(move |seed| (at, seed))).collect();
-    let replicas: Vec<Replica> = jobs
+    let kept: Vec<T> = jobs
         .par_iter()
         .with_max_len(1)
         .map(|&(at, seed)| {
             let scenario = Scenario { seed, ..scenarios[at].clone() };
-            Replica::from_result(&run(&scenario, &mut |_: &_| ControlFlow::Continue(()))?)
+            keep(&run(&scenario, &mut |_: &_| ControlFlow::Continue(()))?)
         })
         .collect::<Result<_, Failure>>()?;
-    Ok(replicas.chunks(runs as usize).map(<[Replica]>::to_vec).collect())
+    Ok(kept.chunks(runs as usize).map(<[T]>::to_vec).collect())
 }
 
 /// Write amplification over replicas.

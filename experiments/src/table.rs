@@ -43,12 +43,17 @@ impl Table {
         text
     }
 
-    /// Writes the CSV and prints the Markdown.
-    pub fn publish(&self, path: &Path, command: &str) -> Result<(), Failure> {
+    /// Writes the CSV.
+    pub fn write(&self, path: &Path, command: &str) -> Result<(), Failure> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)?;
         }
-        std::fs::write(path, self.to_csv(command))?;
+        Ok(std::fs::write(path, self.to_csv(command))?)
+    }
+
+    /// Writes the CSV and prints the Markdown.
+    pub fn publish(&self, path: &Path, command: &str) -> Result<(), Failure> {
+        self.write(path, command)?;
         println!("{}", self.to_markdown());
         Ok(())
     }

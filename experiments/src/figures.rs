@@ -1,0 +1,112 @@
+//! What the figures of the hot/cold paper share: its two panels, and the write amplification over a grid.
+
+use crate::Failure;
+use crate::statements::{Statements, falls, rises};
+use crate::theory::{Load, Model, Policy, of_all};
+use wearwell_core::theory::mean_field::Structure;
+
+/// Half of a figure.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// `left` or `right`.
+    pub name: &'static str,
+    /// What its loads have in common.
+    pub title: &'static str,
+    /// From uniform writes to the hottest data.
+    pub loads: Vec<Load>,
+}
+
+/// The left panel, `r = 0.8`, over these `f`, and the right one, `f = 0.1`, over these `r`.
+pub fn panels(left: &[f64], right: &[f64]) -> [Panel; 2] {
+    let left_loads = left.iter().map(|f| (0.8, *f)).collect();
+    let right_loads = right.iter().map(|r| (*r, 0.1)).collect();
+    [
+        Panel { name: "left", title: "r = 0.8", loads: left_loads },
+        Panel { name: "right", title: "f = 0.1", loads: right_loads },
+    ]
+}
+
+/// The loads that the paper's text names for figure 1.
+pub fn named_panels() -> [Panel; 2] {
+    panels(&[0.8, 0.2, 0.05], &[0.1, 0.5, 0.9])
+}
+
+/// `r = 0.8, f = 0.2`.
+pub fn name_of((r, f): Load) -> String {
+    format!("r = {r}, f = {f}")
+}
+
+/// Write amplification of the single frontier with `b = 32` over a panel's loads, spare factors and policies.
+pub struct Grid<'a> {
+    /// The loads.
+    pub panel: &'a Panel,
+    /// `S_f`.
+    pub spares: &'a [f64],
+    /// In order of rising `d`.
+    pub policies: &'a [Policy],
+    amplifications: Vec<f64>,
+}
+
+/// A value of a [`Grid`], and where it stands.
+pub type GridPoint = (Load, f64, Policy, f64);
+
+impl<'a> Grid<'a> {
+    /// Solves it.
+    pub fn solve(panel: &'a Panel, spares: &'a [f64], policies: &'a [Policy]) -> Result<Self, Failure> {
+        let mut models = Vec::new();
+        for &load in &panel.loads {
+            for &spare_factor in spares {
+                models.extend(policies.iter().map(|&policy| Model {
+                    structure: Structure::Single,
+                    pages_per_block: 32,
+                    spare_factor,
+                    policy,
+                    load,
+                }));
+            }
+        }
+        let amplifications = of_all(&models, |model| Ok(model.steady_state()?.write_amplification))?;
+        Ok(Grid { panel, spares, policies, amplifications })
+    }
+
+    /// By the places in `panel.loads`, `spares` and `policies`.
+    pub fn at(&self, load: usize, spare: usize, policy: usize) -> f64 {
+        self.amplifications[(load * self.spares.len() + spare) * self.policies.len() + policy]
+    }
+
+    /// All values.
+    pub fn points(&self) -> impl Iterator<Item = GridPoint> + '_ {
+        let (spares, policies) = (self.spares.len(), self.policies.len());
+        self.amplifications.iter().enumerate().map(move |(at, &amplification)| {
+            let (load, spare) =
+                (self.panel.loads[at / (spares * policies)], self.spares[at / policies % spares]);
+            (load, spare, self.policies[at % policies], amplification)
+        })
+    }
+
+    /// Tries what sec. 3.3 says about hotter data on the values of several panels.
+    pub fn check(grids: &[Grid], statements: &mut Statements) {
+        let over_loads = |grid: &Grid, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            (0..grid.panel.loads.len()).map(value).collect()
+        };
+        let (mut hotter, mut gaps) = (Vec::new(), Vec::new());
+        for grid in grids {
+            for (spare, spare_factor) in grid.spares.iter().enumerate() {
+                let place =
+                    |policies: String| format!("{}, S_f = {spare_factor}, d = {policies}", grid.panel.title);
+                for (at, policy) in grid.policies.iter().enumerate() {
+                    let values = over_loads(grid, &|load| grid.at(load, spare, at));
+                    hotter.push((place(policy.choices()), rises(values)));
+                }
+                for (at, pair) in grid.policies.windows(2).enumerate() {
+                    let values =
+                        over_loads(grid, &|load| grid.at(load, spare, at) - grid.at(load, spare, at + 1));
+                    let names = format!("{} and {}", pair[0].choices(), pair[1].choices());
+                    gaps.push((place(names), falls(values)));
+                }
+            }
+        }
+        statements.check("WA rises as the hot data gets hotter", hotter);
+        statements.check("the difference between two neighbouring d falls as the data gets hotter", gaps);
+    }
+}

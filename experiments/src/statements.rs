@@ -1,0 +1,76 @@
+//! What a paper says about its figures, held against the numbers.
+
+use crate::Failure;
+use crate::args::Args;
+use crate::table::Table;
+
+/// Exceptions that are named.
+const NAMED: usize = 3;
+
+/// Statements with the number of cases in which each was tried, and in which it holds.
+#[derive(Clone, Debug)]
+pub struct Statements(Table);
+
+impl Default for Statements {
+    fn default() -> Self {
+        Statements(Table::new(&["statement", "cases", "holds_in", "exceptions"]))
+    }
+}
+
+impl Statements {
+    /// Tries a statement in each case, given by name and outcome.
+    pub fn check(&mut self, statement: &str, cases: impl IntoIterator<Item = (String, bool)>) {
+        let (mut count, mut exceptions) = (0, Vec::new());
+        for (case, holds) in cases {
+            count += 1;
+            if !holds {
+                exceptions.push(case);
+            }
+        }
+        let held = count - exceptions.len();
+        let mut named = exceptions.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+        if exceptions.len() > NAMED {
+            named += "; …";
+        }
+        self.0.push([statement, &count.to_string(), &held.to_string(), &named].map(without_commas).to_vec());
+    }
+
+    /// Prints them and writes them as CSV.
+    pub fn publish(&self, args: &Args, name: &str) -> Result<(), Failure> {
+        self.0.publish(&args.out.join(format!("{name}_statements.csv")), &args.command)
+    }
+}
+
+fn without_commas(text: &str) -> String {
+    text.replace(',', "")
+}
+
+/// True if each value is larger than the one before.
+pub fn rises(values: impl IntoIterator<Item = f64>) -> bool {
+    let values: Vec<f64> = values.into_iter().collect();
+    values.windows(2).all(|pair| pair[1] > pair[0])
+}
+
+/// True if each value is smaller than the one before.
+pub fn falls(values: impl IntoIterator<Item = f64>) -> bool {
+    rises(values.into_iter().map(|value| -value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rising_and_falling_are_strict() {
+        assert!(rises([1.0, 2.0]) && falls([2.0, 1.0]));
+        assert!(!rises([1.0, 1.0]) && !falls([1.0, 1.0]) && !rises([1.0, 3.0, 2.0]));
+    }
+
+    #[test]
+    fn exceptions_are_counted_and_named() {
+        let mut statements = Statements::default();
+        statements.check("more, or less", (0..6).map(|case| (format!("d = {case}"), case < 2)));
+        let text = statements.0.to_csv("");
+        assert!(text.ends_with("\nmore or less,6,2,d = 2; d = 3; d = 4; …\n"), "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! The mean field asked many times, on all cores.
+
+use crate::Failure;
+use rayon::prelude::*;
+use wearwell_core::theory::mean_field::{Beginning, MeanField, PathPoint, SteadyState, Structure};
+use wearwell_core::theory::selection::{DChoices, GreedyLimit, Selection};
+use wearwell_core::theory::{Classes, Drive, OptimalChoices, optimal_choices};
+
+/// `(r, f)`: share of the writes, and of the space, that is hot.
+pub type Load = (f64, f64);
+
+/// How victims are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The best of `d` blocks.
+    Choices(u32),
+    /// The limit for `d` without bound.
+    Limit,
+}
+
+impl Policy {
+    /// `d`, for tables.
+    pub fn choices(self) -> String {
+        match self {
+            Policy::Choices(choices) => choices.to_string(),
+            Policy::Limit => "limit".to_owned(),
+        }
+    }
+
+    fn selection(self) -> Result<Box<dyn Selection>, Failure> {
+        Ok(match self {
+            Policy::Choices(choices) => Box::new(DChoices::new(f64::from(choices))?),
+            Policy::Limit => Box::new(GreedyLimit),
+        })
+    }
+}
+
+/// A drive under Rosenblum's load, as the mean field sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// How many frontiers it writes.
+    pub structure: Structure,
+    /// `b`.
+    pub pages_per_block: u32,
+    /// `S_f`.
+    pub spare_factor: f64,
+    /// Which blocks it cleans.
+    pub policy: Policy,
+    /// `(r, f)`.
+    pub load: Load,
+}
+
+impl Model {
+    /// The fixed point.
+    pub fn steady_state(&self) -> Result<SteadyState, Failure> {
+        let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
+        let selection = self.policy.selection()?;
+        Ok(MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?.steady_state()?)
+    }
+
+    /// The path from `from` over `drive_writes`, at `points` equal distances.
+    pub fn path(&self, from: Beginning, drive_writes: f64, points: usize) -> Result<Vec<PathPoint>, Failure> {
+        let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
+        let selection = self.policy.selection()?;
+        let model = MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?;
+        Ok(model.transient(from, drive_writes, points)?)
+    }
+
+    /// The write amplification with every `d` from 1 to `most`, and the best `d`.
+    pub fn scan(&self, most: u32) -> Result<OptimalChoices, Failure> {
+        let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
+        let classes = self.classes()?;
+        Ok(optimal_choices(most, |choices| {
+            let selection = DChoices::new(f64::from(choices))?;
+            let model = MeanField::new(drive, classes.clone(), self.structure, &selection)?;
+            Ok(model.steady_state()?.write_amplification)
+        })?)
+    }
+
+    /// The classes of the load; one if its writes are uniform.
+    pub fn classes(&self) -> Result<Classes, Failure> {
+        let (r, f) = self.load;
+        Ok(if r == f { Classes::uniform() } else { Classes::hot_cold(r, f)? })
+    }
+}
+
+/// What `ask` gives of each model, in their order.
+pub fn of_all<T: Send>(
+    models: &[Model],
+    ask: impl Fn(&Model) -> Result<T, Failure> + Send + Sync,
+) -> Result<Vec<T>, Failure> {
+    models.par_iter().with_max_len(1).map(ask).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_and_single_answers_agree() {
+        let model = Model {
+            structure: Structure::Double,
+            pages_per_block: 8,
+            spare_factor: 0.1,
+            policy: Policy::Choices(3),
+            load: (0.8, 0.2),
+        };
+        let scan = model.scan(4).unwrap().scan;
+        let alone = of_all(&[model], Model::steady_state).unwrap();
+        assert!((scan[2].write_amplification - alone[0].write_amplification).abs() < 1e-9);
+        assert_eq!(Model { load: (0.2, 0.2), ..model }.classes().unwrap().count(), 1);
+    }
+}
