@@ -274,6 +274,12 @@ pub trait Layer<P: Payload>: Send {
     /// Makes everything written so far survive a power cut.
     fn flush(&mut self) -> Result<(), LayerError>;
 
+    /// How many of `pages` the layer has moved since they were written; 0 where it does not count that.
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        let _ = pages;
+        0
+    }
+
     /// Appends the reports of this layer and of all below it, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
@@ -318,6 +324,10 @@ pub struct LayerReport {
     pub trims: TrimCounts,
     /// Trims that came in.
     pub scatter: Scatter,
+    /// Pages moved that it had moved before since they were written, where that is counted.
+    pub moved_again_pages: u64,
+    /// Pages moved that the layer below had moved before since they were written.
+    pub moved_below_first_pages: u64,
 }
 
 /// The pages written to a layer, by how they follow each other.

@@ -57,6 +57,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             );
             self.blocks.advance(length as u64);
             self.advance(stream, frontier, length as u32);
+            self.note_moves(&pages[..length], Cause::Host);
             (pages, data) = (&pages[length..], &data[length..]);
         }
         Ok(())
@@ -69,7 +70,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return;
         }
         for &page in pages {
-            if let (Some(block), Some(index)) = (self.directory.block_of(page), self.directory.page_in_block(page)) {
+            if let (Some(block), Some(index)) =
+                (self.directory.block_of(page), self.directory.page_in_block(page))
+            {
                 self.below.medium.died(block, index);
             }
         }

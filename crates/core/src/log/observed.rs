@@ -64,6 +64,10 @@ impl<P: Payload> Layer<P> for Observed<P> {
         self.inner.flush()
     }
 
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        self.inner.moved_pages(pages)
+    }
+
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.inner.describe(reports);

@@ -22,6 +22,8 @@ pub struct Segments<P> {
     next_page: Vec<u32>,
     /// Page numbers of the operation in hand.
     pages: Vec<Lpn>,
+    /// Pages taken out by cleaning that the layer below had moved before.
+    moved_below_first_pages: u64,
 }
 
 impl<P: Payload> Segments<P> {
@@ -37,6 +39,7 @@ impl<P: Payload> Segments<P> {
             erases: vec![0; segments as usize],
             next_page: vec![0; segments as usize],
             pages: Vec::new(),
+            moved_below_first_pages: 0,
         }
     }
 
@@ -129,7 +132,7 @@ impl<P: Payload> Medium for Segments<P> {
         &mut self,
         block: BlockId,
         pages: Pages<'_>,
-        _cause: Cause,
+        cause: Cause,
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
         pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
@@ -137,6 +140,9 @@ impl<P: Payload> Medium for Segments<P> {
             Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
             // Which pages is of no interest to the one who asks, so any will do below.
             Pages::Counted(count) => self.name_pages(block, 0..count),
+        }
+        if cause == Cause::Cleaning {
+            self.moved_below_first_pages += self.lower.moved_pages(&self.pages);
         }
         from_lower(self.lower.read(&self.pages, out))
     }
@@ -156,8 +162,9 @@ impl<P: Payload> Medium for Segments<P> {
 
     fn describe(&self, reports: &mut Reports) {
         // The layer above has just reported itself.
-        if let (Some(trims), Some(above)) = (&self.trims, reports.layers.last_mut()) {
-            above.trims = trims.counts;
+        if let Some(above) = reports.layers.last_mut() {
+            above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
+            above.moved_below_first_pages = self.moved_below_first_pages;
         }
         self.lower.describe(reports);
     }

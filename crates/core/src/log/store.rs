@@ -60,6 +60,8 @@ pub struct StoreConfig {
     /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
     /// the caches; `None` lets the size of the tables decide.
     pub prefetch: Option<bool>,
+    /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
+    pub count_moves: bool,
     /// The store's seed.
     pub seed: Seed,
 }
@@ -127,6 +129,10 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Blocks that lost pages to the range of trims in hand.
     touched: Vec<BlockId>,
     scatter: Scatter,
+    /// How often cleaning has moved each logical page since it was written, where that is counted.
+    moves: Vec<u8>,
+    /// Pages moved that had been moved before.
+    moved_again_pages: u64,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -155,6 +161,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             scatter: Scatter::default(),
+            moves: vec![0; if config.count_moves { config.logical_pages as usize } else { 0 }],
+            moved_again_pages: 0,
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
@@ -245,6 +253,23 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             Some(frontier) => frontier.page,
             None if self.blocks.is_candidate(block) => self.below.medium.pages_per_block(),
             None => 0,
+        }
+    }
+
+    /// The pages have just been written by the host, or moved by cleaning.
+    #[inline(always)]
+    pub(super) fn note_moves(&mut self, pages: &[Lpn], cause: Cause) {
+        if self.moves.is_empty() {
+            return;
+        }
+        for page in pages {
+            let moves = &mut self.moves[page.index()];
+            if cause == Cause::Host {
+                *moves = 0;
+            } else {
+                self.moved_again_pages += u64::from(*moves > 0);
+                *moves = moves.saturating_add(1);
+            }
         }
     }
 
@@ -342,8 +367,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             arrivals: None,
             trims: TrimCounts::default(),
             scatter: self.scatter,
+            moved_again_pages: self.moved_again_pages,
+            moved_below_first_pages: 0,
         });
         self.below.medium.describe(reports);
+    }
+
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        let moved = |page: &&Lpn| self.moves.get(page.index()).is_some_and(|moves| *moves > 0);
+        pages.iter().filter(moved).count() as u64
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -6,7 +6,9 @@ use super::size::ByteSize;
 use super::trim_config::TrimConfig;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload};
-use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, StoreConfig};
+use crate::log::{
+    BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, StoreConfig,
+};
 use crate::nand::Nand;
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
@@ -70,6 +72,7 @@ pub(super) fn build_with<P: Payload>(
         victim,
         temperature: temperature(logs == 0)?,
         wears_out: device.wear.endurance_cycles.is_some(),
+        has_log_above: logs > 0,
     };
     let mut top = spec.store(&mut scenario.ftl, sizes[0], nand).map_err(|error| error.within("ftl"))?;
     for (at, (log, &logical_pages)) in scenario.log.iter_mut().rev().zip(&sizes[1..]).enumerate() {
@@ -83,6 +86,7 @@ pub(super) fn build_with<P: Payload>(
             victim: None,
             temperature: temperature(at + 1 == logs)?,
             wears_out: false,
+            has_log_above: at + 1 < logs,
         };
         top = spec.store(log, logical_pages, segments).map_err(|error| error.within(&key))?;
     }
@@ -182,6 +186,8 @@ struct Spec {
     victim: Option<Box<dyn VictimPolicy>>,
     temperature: Option<Box<dyn crate::temperature::Temperature>>,
     wears_out: bool,
+    /// Whether another log stands on this one and may move its pages, too.
+    has_log_above: bool,
 }
 
 impl Spec {
@@ -201,7 +207,8 @@ impl Spec {
         let directory = log.directory;
         match log.placement.frontiers() {
             Some(frontiers) => {
-                let config = store_config(log, &frontiers, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
                 let whole_blocks = block_directory(log, &frontiers, self.wears_out, size_of::<P>() > 0)?;
                 let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
                 builder.with_victim(self.victim, log)
@@ -212,7 +219,8 @@ impl Spec {
                 if directory == DirectoryKind::Block {
                     return Err(only_page("placement"));
                 }
-                let config = store_config(log, &placement, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
                 let builder = Builder { config, medium, placement, size, whole_blocks: false };
                 builder.with_victim(self.victim, log)
             }
@@ -280,6 +288,7 @@ fn store_config(
         reclaim,
         copy_order: log.copy_order,
         prefetch: None,
+        count_moves: false,
         seed: size.seed,
     })
 }

@@ -76,8 +76,9 @@ impl TrimConfig {
             },
             delay_pages: whole_pages("delay", table.delay, 0)?,
             batch,
-            align_pages: align_pages
-                .ok_or_else(|| ConfigError::new("trim.align", "must be at least a page and below 2^32 pages"))?,
+            align_pages: align_pages.ok_or_else(|| {
+                ConfigError::new("trim.align", "must be at least a page and below 2^32 pages")
+            })?,
         }))
     }
 }
