@@ -196,9 +196,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(owners) = owners {
             self.directory.relocate(frontier.block, frontier.page, owners);
         }
+        self.note_staged_moves(length);
         self.staged.drop_front(length);
         self.advance(stream, frontier, length as u32);
         Ok(())
+    }
+
+    fn note_staged_moves(&mut self, length: usize) {
+        if self.config.count_moves && D::PAGE_EXACT {
+            let owners = std::mem::take(&mut self.staged.owners);
+            self.note_moves(&owners[self.staged.written..self.staged.written + length], Cause::Cleaning);
+            self.staged.owners = owners;
+        }
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -231,6 +240,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
         self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
+        self.note_moves(&[page], Cause::Cleaning);
         self.advance(stream, frontier, 1);
         Ok(())
     }

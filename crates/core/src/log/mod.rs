@@ -7,9 +7,13 @@
 mod append;
 mod clean;
 mod directory;
+mod observed;
 mod segments;
 mod store;
+mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use observed::Observed;
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
+pub use trim::{TrimRule, TrimUnit};

@@ -3,9 +3,12 @@
 use super::device::{self, ResolvedDevice};
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
 use super::size::ByteSize;
+use super::trim_config::TrimConfig;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload};
-use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, StoreConfig};
+use crate::log::{
+    BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, StoreConfig,
+};
 use crate::nand::Nand;
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
@@ -69,19 +72,22 @@ pub(super) fn build_with<P: Payload>(
         victim,
         temperature: temperature(logs == 0)?,
         wears_out: device.wear.endurance_cycles.is_some(),
+        has_log_above: logs > 0,
     };
     let mut top = spec.store(&mut scenario.ftl, sizes[0], nand).map_err(|error| error.within("ftl"))?;
     for (at, (log, &logical_pages)) in scenario.log.iter_mut().rev().zip(&sizes[1..]).enumerate() {
         let name = log.name.clone().expect("named above");
         let segment_pages = log.segment_size.expect("resolved above").0 / u64::from(page_bytes);
-        let segments = Segments::new(top, segment_pages as u32, log.trim.expect("resolved above"));
+        let key = format!("log[{}]", logs - 1 - at);
+        let trim = log.trim.expect("resolved above").rule(page_bytes).map_err(|error| error.within(&key))?;
+        let segments = Segments::new(Box::new(Observed::new(top)), segment_pages as u32, trim);
         let spec = Spec {
             seed: seed.of(&format!("log {name}")),
             victim: None,
             temperature: temperature(at + 1 == logs)?,
             wears_out: false,
+            has_log_above: at + 1 < logs,
         };
-        let key = format!("log[{}]", logs - 1 - at);
         top = spec.store(log, logical_pages, segments).map_err(|error| error.within(&key))?;
     }
     let names = scenario
@@ -153,7 +159,7 @@ fn resolve_segments(log: &mut LogConfig, pages_below: u32, page_bytes: u32) -> R
     if !(spare > 0.0 && spare < 1.0) {
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
-    log.trim.get_or_insert(true);
+    log.trim.get_or_insert(TrimConfig::Plain(true));
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok((pages as f64 * (1.0 - spare)).round() as u32)
 }
@@ -180,6 +186,8 @@ struct Spec {
     victim: Option<Box<dyn VictimPolicy>>,
     temperature: Option<Box<dyn crate::temperature::Temperature>>,
     wears_out: bool,
+    /// Whether another log stands on this one and may move its pages, too.
+    has_log_above: bool,
 }
 
 impl Spec {
@@ -199,7 +207,8 @@ impl Spec {
         let directory = log.directory;
         match log.placement.frontiers() {
             Some(frontiers) => {
-                let config = store_config(log, &frontiers, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
                 let whole_blocks = block_directory(log, &frontiers, self.wears_out, size_of::<P>() > 0)?;
                 let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
                 builder.with_victim(self.victim, log)
@@ -210,7 +219,8 @@ impl Spec {
                 if directory == DirectoryKind::Block {
                     return Err(only_page("placement"));
                 }
-                let config = store_config(log, &placement, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
                 let builder = Builder { config, medium, placement, size, whole_blocks: false };
                 builder.with_victim(self.victim, log)
             }
@@ -278,6 +288,7 @@ fn store_config(
         reclaim,
         copy_order: log.copy_order,
         prefetch: None,
+        count_moves: false,
         seed: size.seed,
     })
 }

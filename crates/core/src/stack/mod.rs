@@ -19,6 +19,7 @@ mod summary;
 mod sweep;
 pub mod theory_check;
 mod toml_value;
+mod trim_config;
 
 pub use axis::Axis;
 pub use build::{Stack, build};
@@ -26,8 +27,8 @@ pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
-    Window, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
+    TrimResult, WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

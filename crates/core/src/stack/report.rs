@@ -2,8 +2,8 @@
 
 use super::build::{Stack, over_provisioning};
 use super::result::{
-    Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
-    WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
+    TrimResult, WearResult, WornOut,
 };
 use super::run::{Finished, RunError};
 use super::scenario::Scenario;
@@ -122,10 +122,31 @@ fn written(layer: &LayerReport) -> u64 {
 
 fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    pairs.zip(&run.stack.names).map(|((before, after), name)| layer_result(name, before, after)).collect()
+    let last = run.stack.names.len() - 1;
+    let raw_pages = run.stack.device.geometry.pages();
+    let named = pairs.zip(&run.stack.names).enumerate();
+    named
+        .map(|(at, ((before, after), name))| {
+            let place = Place { stands_on_log: at < last, has_log_above: at > 0 };
+            layer_result(name, before, after, place, raw_pages)
+        })
+        .collect()
 }
 
-fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerResult {
+/// Where a layer stands among the logs of its stack.
+#[derive(Clone, Copy)]
+struct Place {
+    stands_on_log: bool,
+    has_log_above: bool,
+}
+
+fn layer_result(
+    name: &str,
+    before: &LayerReport,
+    after: &LayerReport,
+    place: Place,
+    raw_pages: u64,
+) -> LayerResult {
     let counters = after.counters.since(&before.counters);
     let victim_valid_pages: Vec<u64> = before
         .victim_valid_pages
@@ -147,7 +168,43 @@ fn layer_result(name: &str, before: &LayerReport, after: &LayerReport) -> LayerR
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
         victim_valid_pages,
         spilled_pages: after.spilled_pages - before.spilled_pages,
+        reserve_share: (after.physical_pages - u64::from(after.logical_pages)) as f64 / raw_pages as f64,
+        arrivals: arrivals(before, after),
+        trims: place.stands_on_log.then(|| trims(before, after)),
+        trim_scatter_blocks: trim_scatter(before, after),
+        moved_again_pages: place.has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
+        moved_below_first_pages: place
+            .stands_on_log
+            .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
     }
+}
+
+fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {
+    let arrivals = after.arrivals?.since(&before.arrivals.unwrap_or_default());
+    let written = arrivals.written_pages;
+    (written > 0).then(|| {
+        let share = |pages: u64| pages as f64 / written as f64;
+        ArrivalsResult {
+            sequential_share: share(arrivals.sequential_pages),
+            stream_sequential_share: share(arrivals.stream_sequential_pages),
+            run_pages_mean: written as f64 / (written - arrivals.sequential_pages).max(1) as f64,
+        }
+    })
+}
+
+fn trims(before: &LayerReport, after: &LayerReport) -> TrimResult {
+    let (before, after) = (&before.trims, &after.trims);
+    TrimResult {
+        sent_pages: after.sent_pages - before.sent_pages,
+        sent_ranges: after.sent_ranges - before.sent_ranges,
+        overtaken_pages: after.overtaken_pages - before.overtaken_pages,
+        unaligned_pages: after.unaligned_pages - before.unaligned_pages,
+    }
+}
+
+fn trim_scatter(before: &LayerReport, after: &LayerReport) -> Option<f64> {
+    let ranges = after.scatter.ranges - before.scatter.ranges;
+    (ranges > 0).then(|| (after.scatter.blocks - before.scatter.blocks) as f64 / ranges as f64)
 }
 
 fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
