@@ -3,6 +3,7 @@
 use super::device::ResolvedDevice;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
+use super::trim_config::TrimConfig;
 use crate::config::ConfigError;
 
 /// Shares that add up to 1 but for rounding.
@@ -35,6 +36,13 @@ pub(super) struct Node {
     pub block: u32,
     /// Pages of each user's partition, if the layer is divided.
     pub sizes: Option<Vec<u32>>,
+}
+
+impl Node {
+    /// Whether a log stands on it, alone or beside others.
+    pub fn has_log_above(&self) -> bool {
+        self.users.iter().any(|user| matches!(user, User::Log(_)))
+    }
 }
 
 /// Where a log or a tenant stands.
@@ -310,7 +318,7 @@ fn resolve_segments(
     if !(spare > 0.0 && spare < 1.0) {
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
-    log.trim.get_or_insert(true);
+    log.trim.get_or_insert(TrimConfig::Plain(true));
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok(((pages as f64 * (1.0 - spare)).round() as u32, pages))
 }
