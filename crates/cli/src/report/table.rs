@@ -1,7 +1,7 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
 use super::grid;
-use wearwell_core::stack::{ByteSize, LayerResult, Lifetime, RunResult, Scenario};
+use wearwell_core::stack::{ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario};
 use wearwell_core::units::OverProvisioning;
 
 /// The whole result as text.
@@ -18,6 +18,10 @@ pub fn result(result: &RunResult) -> String {
     text.push('\n');
     text += &layers(&result.layers);
     text.push('\n');
+    if result.layers.len() > 1 {
+        text += &boundaries(&result.layers);
+        text.push('\n');
+    }
     text
 }
 
@@ -230,6 +234,36 @@ fn layers(layers: &[LayerResult]) -> String {
         ]
     };
     grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+/// What stacking does to the traffic: one row for each layer of a stack of logs.
+fn boundaries(layers: &[LayerResult]) -> String {
+    let head = [
+        "layer",
+        "sequential in",
+        "in 8 streams",
+        "run",
+        "trim scatter",
+        "moved again",
+        "moved below first",
+        "reserve",
+    ];
+    let dash = || "–".to_owned();
+    let row = |layer: &LayerResult| {
+        let arrivals =
+            |show: &dyn Fn(&ArrivalsResult) -> String| layer.arrivals.as_ref().map_or_else(dash, show);
+        vec![
+            layer.name.clone(),
+            arrivals(&|arrivals| format!("{:.1} %", 100.0 * arrivals.sequential_share)),
+            arrivals(&|arrivals| format!("{:.1} %", 100.0 * arrivals.stream_sequential_share)),
+            arrivals(&|arrivals| format!("{:.1} pages", arrivals.run_pages_mean)),
+            layer.trim_scatter_blocks.map_or_else(dash, |blocks| format!("{blocks:.2} blocks")),
+            layer.moved_again_pages.map_or_else(dash, count),
+            layer.moved_below_first_pages.map_or_else(dash, count),
+            format!("{:.1} %", 100.0 * layer.reserve_share),
+        ]
+    };
+    grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7])
 }
 
 /// A whole number with its thousands apart.
