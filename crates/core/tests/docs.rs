@@ -111,42 +111,50 @@ fn fields(value: &Value, open: &[&str], found: &mut BTreeSet<String>) {
     }
 }
 
+fn result_of(scenario: Value) -> Value {
+    let scenario: Scenario = serde_json::from_value(scenario).unwrap();
+    let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
+    serde_json::to_value(&result).unwrap()
+}
+
 #[test]
 fn every_field_of_a_result_is_documented() {
-    let scenario: Scenario = serde_json::from_value(json!({
+    let worn_out = result_of(json!({
         "device": {
             "blocks_per_plane": 40, "pages_per_block": 8, "spare_factor": 0.25,
             "endurance_cycles": 20, "wears_out": true,
         },
         "workload": { "kind": "uniform" },
         "measure": { "until_worn_out_blocks": 1 },
-    }))
-    .unwrap();
-    let tree: Scenario = serde_json::from_value(json!({
+    }));
+    for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "worn_out"] {
+        assert!(!worn_out[optional].is_null(), "{optional} is missing from the test's own result");
+    }
+    let divided = result_of(json!({
         "device": { "blocks_per_plane": 40, "pages_per_block": 8, "spare_factor": 0.25 },
         "tenant": [
             { "share": 0.5, "workload": { "kind": "uniform" } },
             { "share": 0.5, "workload": { "kind": "uniform" } },
         ],
         "measure": { "warm_up": 1, "drive_writes": 2 },
-    }))
-    .unwrap();
-    let [result, tree] = [scenario, tree].map(|scenario| {
-        let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
-        serde_json::to_value(&result).unwrap()
-    });
-    for list in [&tree["tenants"], &tree["tenants"][0]["chain"], &tree["layers"][0]["partitions"]] {
-        assert!(list.as_array().is_some_and(|list| !list.is_empty()), "{tree}");
+    }));
+    for list in [&divided["tenants"], &divided["tenants"][0]["chain"], &divided["layers"][0]["partitions"]] {
+        assert!(list.as_array().is_some_and(|list| !list.is_empty()), "{divided}");
     }
-    for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "worn_out"] {
-        assert!(!result[optional].is_null(), "{optional} is missing from the test's own result");
-    }
-    let mut names = BTreeSet::new();
-    fields(&result, &["scenario", "incoming", "outgoing"], &mut names);
-    fields(&tree, &["scenario", "incoming", "outgoing"], &mut names);
+    let stacked = result_of(json!({
+        "device": { "blocks_per_plane": 60, "pages_per_block": 8, "page_size": 4096, "spare_factor": 0.25 },
+        "log": [{ "segment_size": "48 KiB", "spare_factor": 0.3 }],
+        "workload": { "kind": "uniform" },
+        "measure": { "warm_up": 4.0 },
+    }));
+    assert!(!stacked["layers"][1]["arrivals"].is_null() && !stacked["layers"][0]["trims"].is_null());
     let page = read("docs/results.md");
-    for name in names {
-        assert!(page.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");
+    for result in [worn_out, divided, stacked] {
+        let mut names = BTreeSet::new();
+        fields(&result, &["scenario", "incoming", "outgoing"], &mut names);
+        for name in names {
+            assert!(page.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::grid;
 use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
-use wearwell_core::stack::{ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult};
+use wearwell_core::stack::{
+    ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult,
+};
 use wearwell_core::units::OverProvisioning;
 use wearwell_core::workload::WorkloadConfig;
 
@@ -22,6 +24,10 @@ pub fn result(result: &RunResult) -> String {
     text.push('\n');
     if !result.tenants.is_empty() {
         text += &tenants(&result.tenants);
+        text.push('\n');
+    }
+    if result.layers.len() > 1 {
+        text += &boundaries(&result.layers);
         text.push('\n');
     }
     text
@@ -278,6 +284,36 @@ fn tenants(tenants: &[TenantResult]) -> String {
         ]
     };
     grid(&head, tenants.iter().map(row).collect(), &[2, 3, 4, 5, 6, 7])
+}
+
+/// What stacking does to the traffic: one row for each layer of a stack of logs.
+fn boundaries(layers: &[LayerResult]) -> String {
+    let head = [
+        "layer",
+        "sequential in",
+        "in 8 streams",
+        "run",
+        "trim scatter",
+        "moved again",
+        "moved below first",
+        "reserve",
+    ];
+    let dash = || "–".to_owned();
+    let row = |layer: &LayerResult| {
+        let arrivals =
+            |show: &dyn Fn(&ArrivalsResult) -> String| layer.arrivals.as_ref().map_or_else(dash, show);
+        vec![
+            layer.name.clone(),
+            arrivals(&|arrivals| format!("{:.1} %", 100.0 * arrivals.sequential_share)),
+            arrivals(&|arrivals| format!("{:.1} %", 100.0 * arrivals.stream_sequential_share)),
+            arrivals(&|arrivals| format!("{:.1} pages", arrivals.run_pages_mean)),
+            layer.trim_scatter_blocks.map_or_else(dash, |blocks| format!("{blocks:.2} blocks")),
+            layer.moved_again_pages.map_or_else(dash, count),
+            layer.moved_below_first_pages.map_or_else(dash, count),
+            format!("{:.1} %", 100.0 * layer.reserve_share),
+        ]
+    };
+    grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7])
 }
 
 /// A whole number with its thousands apart.
