@@ -7,9 +7,9 @@
 True
 """
 
-from . import trace
+from . import theory, trace
 from ._core import Blocks, __version__
-from ._errors import RunError, ScenarioError, TraceError, WearwellError
+from ._errors import ConvergenceError, ParameterError, RunError, ScenarioError, TraceError, WearwellError
 from ._listing import list_formats, list_placements, list_presets, list_victims, list_workloads
 from ._progress import Progress
 from ._run import VictimPolicy, run
@@ -20,10 +20,12 @@ from .scenario import Device, Log, Measure, Precondition, Scenario, Tenant, Trac
 
 __all__ = [
     "Blocks",
+    "ConvergenceError",
     "Device",
     "LiveDevice",
     "Log",
     "Measure",
+    "ParameterError",
     "Precondition",
     "Progress",
     "Record",
@@ -44,5 +46,6 @@ __all__ = [
     "list_workloads",
     "run",
     "sweep",
+    "theory",
     "trace",
 ]

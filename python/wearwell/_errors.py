@@ -27,3 +27,36 @@ class TraceError(WearwellError):
 
 class RunError(WearwellError, RuntimeError):
     """A run that could not go on: a dead drive, no space to clean, or a policy that named a wrong victim."""
+
+
+class ParameterError(WearwellError, ValueError):
+    """A parameter that a model of `wearwell.theory` refuses.
+
+    Attributes
+    ----------
+    parameter : str or None
+        Its name, such as ``"spare_factor"``.
+    index : tuple of int, int or None
+        Where the first wrong element is in arrays broadcast to one shape, or which class of a list it is.
+    """
+
+    def __init__(
+        self, message: str, parameter: str | None = None, index: tuple[int, ...] | int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.index = index
+
+
+class ConvergenceError(WearwellError, RuntimeError):
+    """Equations of `wearwell.theory` that were not solved: no number is better than a wrong one.
+
+    Attributes
+    ----------
+    index : tuple of int, int or None
+        Where the parameters are in arrays broadcast to one shape.
+    """
+
+    def __init__(self, message: str, index: tuple[int, ...] | int | None = None) -> None:
+        super().__init__(message)
+        self.index = index

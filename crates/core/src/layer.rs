@@ -197,6 +197,19 @@ pub trait Medium: Send {
     /// the lists of pages in cleaning.
     const READS_BY_PAGE: bool = true;
 
+    /// Whether a medium of this kind may want to hear of each page that dies; flash does not.
+    const MAY_HEAR_OF_DEATHS: bool = false;
+
+    /// Whether this one does.
+    fn hears_of_deaths(&self) -> bool {
+        false
+    }
+
+    /// The page is about to be replaced, or is no longer wanted.
+    fn died(&mut self, block: BlockId, page: u32) {
+        let _ = (block, page);
+    }
+
     /// Number of erase blocks, bad ones included.
     fn blocks(&self) -> u32;
 
@@ -261,6 +274,12 @@ pub trait Layer<P: Payload>: Send {
     /// Makes everything written so far survive a power cut.
     fn flush(&mut self) -> Result<(), LayerError>;
 
+    /// How many of `pages` the layer has moved since they were written; 0 where it does not count that.
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        let _ = pages;
+        0
+    }
+
     /// Appends the reports of this layer and of all below it, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
@@ -310,6 +329,16 @@ pub struct LayerReport {
     /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition
     /// that owns them. Pages beyond the last partition count as one more. Empty in a layer that is not shared.
     pub moved_pages: Vec<Vec<u64>>,
+    /// How the writes that came in follow each other, where that is watched.
+    pub arrivals: Option<Arrivals>,
+    /// Trims that it had to send below.
+    pub trims: TrimCounts,
+    /// Trims that came in.
+    pub scatter: Scatter,
+    /// Pages moved that it had moved before since they were written, where that is counted.
+    pub moved_again_pages: u64,
+    /// Pages moved that the layer below had moved before since they were written.
+    pub moved_below_first_pages: u64,
 }
 
 /// One partition of a shared layer.
@@ -321,6 +350,56 @@ pub struct PartitionReport {
     pub pages: u32,
     /// What came in through it since the start; nothing goes out but through the layer.
     pub incoming: Counters,
+}
+
+/// The pages written to a layer, by how they follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Pages written.
+    pub written_pages: u64,
+    /// Of these, pages whose number is one above that of the page written before.
+    pub sequential_pages: u64,
+    /// Pages whose number is one above that of the last page of one of the eight latest runs.
+    pub stream_sequential_pages: u64,
+    /// Ranges of consecutive pages trimmed.
+    pub trimmed_ranges: u64,
+    /// Pages trimmed.
+    pub trimmed_pages: u64,
+}
+
+impl Arrivals {
+    /// What arrived since `earlier`.
+    pub fn since(&self, earlier: &Arrivals) -> Arrivals {
+        Arrivals {
+            written_pages: self.written_pages - earlier.written_pages,
+            sequential_pages: self.sequential_pages - earlier.sequential_pages,
+            stream_sequential_pages: self.stream_sequential_pages - earlier.stream_sequential_pages,
+            trimmed_ranges: self.trimmed_ranges - earlier.trimmed_ranges,
+            trimmed_pages: self.trimmed_pages - earlier.trimmed_pages,
+        }
+    }
+}
+
+/// What became of the pages that were to be trimmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrimCounts {
+    /// Pages sent to the layer below, in this many ranges.
+    pub sent_pages: u64,
+    /// Ranges of consecutive pages sent.
+    pub sent_ranges: u64,
+    /// Pages of segments written anew before their trim was sent.
+    pub overtaken_pages: u64,
+    /// Pages left out because their range did not reach from one multiple of the alignment to the next.
+    pub unaligned_pages: u64,
+}
+
+/// How many blocks trims reached into: one upper segment freed may leave several lower blocks partly valid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scatter {
+    /// Ranges of consecutive pages trimmed that held data.
+    pub ranges: u64,
+    /// Blocks that lost pages to them, each counted once a range.
+    pub blocks: u64,
 }
 
 /// The flash's report.

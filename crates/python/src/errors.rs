@@ -4,8 +4,11 @@ use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use wearwell_core::config::ConfigError;
 use wearwell_core::stack;
+use wearwell_core::theory;
 use wearwell_core::trace;
 
+pyo3::import_exception!(wearwell._errors, ConvergenceError);
+pyo3::import_exception!(wearwell._errors, ParameterError);
 pyo3::import_exception!(wearwell._errors, RunError);
 pyo3::import_exception!(wearwell._errors, ScenarioError);
 pyo3::import_exception!(wearwell._errors, TraceError);
@@ -23,6 +26,31 @@ pub fn from_run(error: &stack::RunError) -> PyErr {
         stack::RunError::Config(error) => from_config(error),
         stack::RunError::Source(error) => TraceError::new_err(error.to_string()),
         other => RunError::new_err(other.to_string()),
+    }
+}
+
+/// A parameter that has no such value, where there are only `names`.
+pub fn no_such(parameter: &'static str, name: &str, names: &[&str]) -> PyErr {
+    wrong(parameter, &format!("there is no {name:?}; there are {}", names.join(", ")))
+}
+
+/// A parameter that has a problem.
+pub fn wrong(parameter: &'static str, problem: &str) -> PyErr {
+    ParameterError::new_err((format!("{parameter}: {problem}"), parameter))
+}
+
+/// What a core message advises by Rust's names, and what it is called here.
+const ADVICE: (&str, &str) =
+    ("merge classes (Classes::merged) or extrapolate (ManyClasses)", "see wearwell.theory.many_classes");
+
+/// `index` is that of the question in its column, or of a class in their list.
+pub fn from_theory(error: &theory::TheoryError, index: Option<usize>) -> PyErr {
+    match error {
+        theory::TheoryError::Parameter { parameter, problem } => {
+            let problem = problem.replace(ADVICE.0, ADVICE.1);
+            ParameterError::new_err((format!("{parameter}: {problem}"), *parameter, index))
+        }
+        theory::TheoryError::NotConverged { .. } => ConvergenceError::new_err((error.to_string(), index)),
     }
 }
 

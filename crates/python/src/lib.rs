@@ -1,7 +1,8 @@
 //! The compiled half of the Python package: `wearwell._core`.
 //!
 //! Scenarios, results and listings cross the border as JSON, so that Rust's own checks and names hold on both
-//! sides; pages and requests cross it as NumPy arrays. What the functions mean is said in `_core.pyi`.
+//! sides; pages, requests and parameters of the theory cross it as NumPy arrays. What the functions mean is said in
+//! `_core.pyi`.
 
 mod device;
 mod errors;
@@ -9,6 +10,7 @@ mod listing;
 mod policy;
 mod run;
 mod scenario;
+mod theory;
 mod trace;
 mod workload;
 
@@ -26,6 +28,11 @@ mod _core {
     use crate::run::run;
     #[pymodule_export]
     use crate::scenario::{replica_seed, resolve, scenario_schema};
+    #[pymodule_export]
+    use crate::theory::{
+        theory_many_classes, theory_solve_spare, theory_steady_state, theory_transient,
+        theory_write_amplification, theory_zipf_classes,
+    };
     #[pymodule_export]
     use crate::trace::{TraceReader, convert_trace, describe_trace};
     #[expect(non_upper_case_globals, reason = "the name is Python's")]

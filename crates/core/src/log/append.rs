@@ -40,6 +40,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
             let length = room.min(pages.len());
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
+            self.tell_deaths(&pages[..length]);
             self.below.program(stream, frontier, owners, &data[..length], Cause::Host)?;
             // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
             self.below.counters.add_incoming(Operation::Write, length as u64);
@@ -56,9 +57,25 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             );
             self.blocks.advance(length as u64);
             self.advance(stream, frontier, length as u32);
+            self.note_moves(&pages[..length], Cause::Host);
             (pages, data) = (&pages[length..], &data[length..]);
         }
         Ok(())
+    }
+
+    /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
+    #[inline(always)]
+    pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
+        if !M::MAY_HEAR_OF_DEATHS || !self.below.medium.hears_of_deaths() {
+            return;
+        }
+        for &page in pages {
+            if let (Some(block), Some(index)) =
+                (self.directory.block_of(page), self.directory.page_in_block(page))
+            {
+                self.below.medium.died(block, index);
+            }
+        }
     }
 
     /// Moves the stream's write pointer on by `pages`; closes the block when it is full.

@@ -199,9 +199,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 attribution.moved(owners);
             }
         }
+        self.note_staged_moves(length);
         self.staged.drop_front(length);
         self.advance(stream, frontier, length as u32);
         Ok(())
+    }
+
+    fn note_staged_moves(&mut self, length: usize) {
+        if self.config.count_moves && D::PAGE_EXACT {
+            let owners = std::mem::take(&mut self.staged.owners);
+            self.note_moves(&owners[self.staged.written..self.staged.written + length], Cause::Cleaning);
+            self.staged.owners = owners;
+        }
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -237,6 +246,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(attribution) = &mut self.attribution {
             attribution.moved(&[page]);
         }
+        self.note_moves(&[page], Cause::Cleaning);
         self.advance(stream, frontier, 1);
         Ok(())
     }

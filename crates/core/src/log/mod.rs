@@ -9,11 +9,15 @@ mod append;
 mod attribution;
 mod clean;
 mod directory;
+mod observed;
 mod partition;
 mod segments;
 mod store;
+mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use observed::Observed;
 pub use partition::{Partition, Shared};
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
+pub use trim::{TrimRule, TrimUnit};

@@ -167,6 +167,11 @@ impl<P: Payload> Layer<P> for Partition<P> {
         })
     }
 
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        let pages: Vec<Lpn> = pages.iter().map(|page| Lpn(self.first + page.0)).collect();
+        lock(&self.common).lower.moved_pages(&pages)
+    }
+
     /// Nothing: [`Shared::describe`] does, once for all partitions.
     fn describe(&self, _reports: &mut Reports) {}
 

@@ -5,7 +5,7 @@ use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run};
+use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter, TrimCounts};
 use crate::placement::Placement;
 use crate::seed::{Random, Seed};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -73,6 +73,8 @@ pub struct StoreConfig {
     /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
     /// the caches; `None` lets the size of the tables decide.
     pub prefetch: Option<bool>,
+    /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
+    pub count_moves: bool,
     /// The store's seed.
     pub seed: Seed,
 }
@@ -139,6 +141,13 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Who is charged with moved pages, in a store that several users share.
     pub(super) attribution: Option<Box<Attribution>>,
     pub(super) random: Random,
+    /// Blocks that lost pages to the range of trims in hand.
+    touched: Vec<BlockId>,
+    scatter: Scatter,
+    /// How often cleaning has moved each logical page since it was written, where that is counted.
+    moves: Vec<u8>,
+    /// Pages moved that had been moved before.
+    moved_again_pages: u64,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -166,6 +175,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             spilled_pages: 0,
             attribution: None,
             random: config.seed.of("copy order").random(),
+            touched: Vec::new(),
+            scatter: Scatter::default(),
+            moves: vec![0; if config.count_moves { config.logical_pages as usize } else { 0 }],
+            moved_again_pages: 0,
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
@@ -253,6 +266,35 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
+    /// The pages have just been written by the host, or moved by cleaning.
+    #[inline(always)]
+    pub(super) fn note_moves(&mut self, pages: &[Lpn], cause: Cause) {
+        if self.moves.is_empty() {
+            return;
+        }
+        for page in pages {
+            let moves = &mut self.moves[page.index()];
+            if cause == Cause::Host {
+                *moves = 0;
+            } else {
+                self.moved_again_pages += u64::from(*moves > 0);
+                *moves = moves.saturating_add(1);
+            }
+        }
+    }
+
+    /// Ends a range of trimmed pages: how many blocks did it reach into?
+    fn count_scatter(&mut self) {
+        if self.touched.is_empty() {
+            return;
+        }
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.scatter.ranges += 1;
+        self.scatter.blocks += self.touched.len() as u64;
+        self.touched.clear();
+    }
+
     fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
         // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
         let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
@@ -297,13 +339,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.check_range(pages)?;
         self.below.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.tell_deaths(pages);
+        let mut last = None;
+        self.touched.clear();
         for &page in pages {
+            if last != Some(page.0.wrapping_sub(1)) {
+                self.count_scatter();
+            }
+            last = Some(page.0);
             if let Some(block) = self.directory.remove(page) {
+                self.touched.push(block);
                 let score = self.blocks.invalidate(block);
                 self.victim.invalidated(block, score, &self.blocks);
                 self.placement.trimmed(page);
             }
         }
+        self.count_scatter();
         Ok(())
     }
 
@@ -328,6 +379,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             directory: D::NAME,
             partitions: Vec::new(),
             moved_pages: self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix()),
+            arrivals: None,
+            trims: TrimCounts::default(),
+            scatter: self.scatter,
+            moved_again_pages: self.moved_again_pages,
+            moved_below_first_pages: 0,
         });
         self.below.medium.describe(reports);
     }
@@ -338,6 +394,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         let mut ends = ends.to_vec();
         ends.extend(rest.then_some(self.config.logical_pages));
         self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
+    }
+
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        let moved = |page: &&Lpn| self.moves.get(page.index()).is_some_and(|moves| *moves > 0);
+        pages.iter().filter(moved).count() as u64
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -8,7 +8,7 @@ use super::tree::{self, Lower, Node, Tree, User};
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload, Reports};
 use crate::log::{
-    BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, Segments, Shared, StoreConfig,
+    BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig,
 };
 use crate::nand::Nand;
 use crate::placement::{Placement, PlacementContext};
@@ -124,6 +124,7 @@ pub(super) fn build_with<P: Payload>(
             temperature: temperature(scenario, node)?,
             obstacles: Obstacles { wears_out: wears_out && at == ftl, shared: node.sizes.is_some() },
             lower: scenario.log.get(at).and_then(|log| tree.lower(at, log)),
+            has_log_above: node.has_log_above(),
         };
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);
@@ -174,16 +175,14 @@ impl<P: Payload> Building<P> {
         let lower = self.logs[at].take().expect("layers are built upwards");
         let segment_bytes = log.segment_size.expect("resolved with the tree").0;
         let page_bytes = scenario.device.mapping_unit.expect("resolved with the device").0;
-        let segments = Segments::new(
-            lower,
-            (segment_bytes / page_bytes) as u32,
-            log.trim.expect("resolved with the tree"),
-        );
+        let trim = log.trim.expect("resolved with the tree").rule(page_bytes as u32)?;
+        let segments = Segments::new(lower, (segment_bytes / page_bytes) as u32, trim);
         spec.store(log, node.logical_pages, segments)
     }
 
     /// Hands the layer to its user, or cuts it up for its users.
     fn hand_over(&mut self, layer: BoxedLayer<P>, node: &Node) {
+        let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
         let Some(sizes) = &node.sizes else { return self.give(node.users[0], layer) };
         let (shared, partitions) = Shared::new(layer, sizes);
         self.shared.push(shared);
@@ -261,6 +260,8 @@ struct Spec {
     obstacles: Obstacles,
     /// The layer below, where the medium is a partition of it.
     lower: Option<Lower>,
+    /// Whether another log stands on this one and may move its pages, too.
+    has_log_above: bool,
 }
 
 /// What keeps a store from doing with a directory of blocks.
@@ -287,7 +288,8 @@ impl Spec {
         let directory = log.directory;
         match log.placement.frontiers() {
             Some(frontiers) => {
-                let config = store_config(log, &frontiers, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
                 check_reserve(log, &config, frontiers.streams(), &size, self.lower)?;
                 let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
                 let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
@@ -299,7 +301,8 @@ impl Spec {
                 if directory == DirectoryKind::Block {
                     return Err(only_page("placement"));
                 }
-                let config = store_config(log, &placement, &size)?;
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
                 check_reserve(log, &config, placement.streams(), &size, self.lower)?;
                 let builder = Builder { config, medium, placement, size, whole_blocks: false };
                 builder.with_victim(self.victim, log)
@@ -405,6 +408,7 @@ fn store_config(
         reclaim,
         copy_order: log.copy_order,
         prefetch: None,
+        count_moves: false,
         seed: size.seed,
     })
 }

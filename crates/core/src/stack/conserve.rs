@@ -2,15 +2,13 @@
 
 use super::driver::Served;
 use super::run::RunError;
-use super::scenario::Scenario;
 use super::tenants::Traffic;
 use super::tree::{Tree, User};
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::Reports;
+use crate::layer::{LayerReport, Reports};
 
 /// What is compared.
 struct Boundary<'a> {
-    scenario: &'a Scenario,
     reports: &'a Reports,
     tenants: &'a [Served],
     died: bool,
@@ -20,14 +18,8 @@ struct Boundary<'a> {
 /// sent with what the flash took.
 ///
 /// A drive that dies in the middle of a run of pages has taken some that the layer above does not count as sent.
-pub(super) fn check(
-    scenario: &Scenario,
-    tree: &Tree,
-    reports: &Reports,
-    tenants: &[Served],
-    died: bool,
-) -> Result<(), RunError> {
-    let boundary = Boundary { scenario, reports, tenants, died };
+pub(super) fn check(tree: &Tree, reports: &Reports, tenants: &[Served], died: bool) -> Result<(), RunError> {
+    let boundary = Boundary { reports, tenants, died };
     for (at, node) in tree.layers.iter().enumerate() {
         let layer = &reports.layers[at];
         let mut through = Traffic::default();
@@ -65,15 +57,11 @@ impl Boundary<'_> {
             User::Tenant(at) => return self.tenants[at].sent,
             User::Log(at) => at,
         };
-        let counters = &self.reports.layers[at].counters;
-        let log = &self.scenario.log[at];
-        let page_bytes = self.scenario.device.mapping_unit.map_or(1, |unit| unit.0);
-        let segment_pages = log.segment_size.map_or(0, |segment| segment.0 / page_bytes);
-        let trims = if log.trim == Some(true) { segment_pages } else { 0 };
+        let LayerReport { counters, trims, .. } = &self.reports.layers[at];
         Traffic {
             written: counters.outgoing_total(Operation::Write),
             read: counters.outgoing_total(Operation::Read),
-            trimmed: counters.outgoing_total(Operation::Erase) * trims,
+            trimmed: trims.sent_pages,
         }
     }
 

@@ -24,6 +24,7 @@ mod tenants;
 pub mod theory_check;
 mod toml_value;
 mod tree;
+mod trim_config;
 
 pub use axis::Axis;
 pub use build::{Entrance, Stack, build};
@@ -31,8 +32,8 @@ pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    Course, DeviceResult, LayerResult, Lifetime, NandResult, PartitionResult, Performance, Phase, RunResult,
-    StepResult, TenantResult, WearResult, Window, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, PartitionResult, Performance,
+    Phase, RunResult, StepResult, TenantResult, TrimResult, WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

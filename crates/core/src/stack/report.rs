@@ -4,8 +4,8 @@ use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
 use super::driver::Finished;
 use super::result::{
-    Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult, WearResult,
-    WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
+    TrimResult, WearResult, WornOut,
 };
 use super::run::RunError;
 use super::scenario::Scenario;
@@ -79,7 +79,7 @@ impl Snapshot {
 pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, RunError> {
     let after = Snapshot::take(&run.stack);
     let died = run.end_of_life.is_some();
-    conserve::check(&scenario, &run.stack.tree, &after.reports, &run.tenants, died)?;
+    conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
     let layers: Vec<LayerResult> = layer_results(&run, &after);
     let cleaned: u64 = layers.iter().map(|layer| layer.victims).sum();
     let tenants = tenant_report::tenants(&scenario, &run, &after, &layers);
@@ -126,11 +126,20 @@ fn written(layer: &LayerReport) -> u64 {
 
 fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    pairs.enumerate().map(|(at, (before, after))| layer_result(&run.stack.tree, at, before, after)).collect()
+    let raw_pages = run.stack.device.geometry.pages();
+    let layer = |(at, (before, after))| layer_result(&run.stack.tree, at, before, after, raw_pages);
+    pairs.enumerate().map(layer).collect()
 }
 
-fn layer_result(tree: &Tree, at: usize, before: &LayerReport, after: &LayerReport) -> LayerResult {
+fn layer_result(
+    tree: &Tree,
+    at: usize,
+    before: &LayerReport,
+    after: &LayerReport,
+    raw_pages: u64,
+) -> LayerResult {
     let node = &tree.layers[at];
+    let (stands_on_log, has_log_above) = (node.seat.is_some(), node.has_log_above());
     let counters = after.counters.since(&before.counters);
     let victim_valid_pages: Vec<u64> = before
         .victim_valid_pages
@@ -157,7 +166,42 @@ fn layer_result(tree: &Tree, at: usize, before: &LayerReport, after: &LayerRepor
         spilled_pages: after.spilled_pages - before.spilled_pages,
         partitions: tenant_report::partitions(tree, at, before, after, &moved_pages),
         moved_pages,
+        reserve_share: (after.physical_pages - u64::from(after.logical_pages)) as f64 / raw_pages as f64,
+        arrivals: arrivals(before, after),
+        trims: stands_on_log.then(|| trims(before, after)),
+        trim_scatter_blocks: trim_scatter(before, after),
+        moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
+        moved_below_first_pages: stands_on_log
+            .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
     }
+}
+
+fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {
+    let arrivals = after.arrivals?.since(&before.arrivals.unwrap_or_default());
+    let written = arrivals.written_pages;
+    (written > 0).then(|| {
+        let share = |pages: u64| pages as f64 / written as f64;
+        ArrivalsResult {
+            sequential_share: share(arrivals.sequential_pages),
+            stream_sequential_share: share(arrivals.stream_sequential_pages),
+            run_pages_mean: written as f64 / (written - arrivals.sequential_pages).max(1) as f64,
+        }
+    })
+}
+
+fn trims(before: &LayerReport, after: &LayerReport) -> TrimResult {
+    let (before, after) = (&before.trims, &after.trims);
+    TrimResult {
+        sent_pages: after.sent_pages - before.sent_pages,
+        sent_ranges: after.sent_ranges - before.sent_ranges,
+        overtaken_pages: after.overtaken_pages - before.overtaken_pages,
+        unaligned_pages: after.unaligned_pages - before.unaligned_pages,
+    }
+}
+
+fn trim_scatter(before: &LayerReport, after: &LayerReport) -> Option<f64> {
+    let ranges = after.scatter.ranges - before.scatter.ranges;
+    (ranges > 0).then(|| (after.scatter.blocks - before.scatter.blocks) as f64 / ranges as f64)
 }
 
 fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {

@@ -125,6 +125,23 @@ pub struct LayerResult {
     /// the cleaning and the one that owns them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved_pages: Vec<Vec<u64>>,
+    /// Share of the drive's physical pages that the layer holds back as spare space.
+    pub reserve_share: f64,
+    /// How the writes that came in follow each other; only for layers with another log above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<ArrivalsResult>,
+    /// What became of the pages that it trimmed on the layer below; only for stacked logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims: Option<TrimResult>,
+    /// Invalidation scatter: blocks that lose pages to one range of trimmed pages, on average; `None` without trims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim_scatter_blocks: Option<f64>,
+    /// Pages moved that it had moved before since they were written; only for layers with another log above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_again_pages: Option<u64>,
+    /// Pages moved that the layer below had moved before since they were written; only for stacked logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_below_first_pages: Option<u64>,
 }
 
 fn all() -> f64 {
@@ -194,6 +211,30 @@ pub struct StepResult {
     pub pages_in: u64,
     /// Pages that it wrote below for them, moved ones included.
     pub pages_out: u64,
+}
+
+/// How the pages written to a layer follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArrivalsResult {
+    /// Share of the pages written whose number is one above that of the page written before.
+    pub sequential_share: f64,
+    /// Share of them whose number is one above that of the last page of one of the eight latest runs.
+    pub stream_sequential_share: f64,
+    /// Mean pages of a run of consecutive pages.
+    pub run_pages_mean: f64,
+}
+
+/// Trims of one log on the layer below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimResult {
+    /// Pages trimmed.
+    pub sent_pages: u64,
+    /// Ranges of consecutive pages trimmed.
+    pub sent_ranges: u64,
+    /// Pages of segments written anew before their trim was sent.
+    pub overtaken_pages: u64,
+    /// Pages left out because of the alignment.
+    pub unaligned_pages: u64,
 }
 
 impl LayerResult {

@@ -1,6 +1,7 @@
 //! What a run is made of, as a person writes it: the types behind a scenario file.
 
 use super::size::ByteSize;
+use super::trim_config::TrimConfig;
 use crate::log::CopyOrder;
 use crate::placement::PlacementConfig;
 use crate::victim::VictimConfig;
@@ -168,9 +169,9 @@ pub struct LogConfig {
     /// Stacked logs only: share of the layer below that this log keeps in reserve, (T - U) / T; 0.1 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
-    /// Stacked logs only: whether a cleaned segment is trimmed on the layer below; true unless given.
+    /// Stacked logs only: whether and how a cleaned segment is trimmed on the layer below; true unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trim: Option<bool>,
+    pub trim: Option<TrimConfig>,
 }
 
 /// How erased blocks are won.

@@ -3,6 +3,7 @@
 use super::device::ResolvedDevice;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
+use super::trim_config::TrimConfig;
 use crate::config::ConfigError;
 
 /// Shares that add up to 1 but for rounding.
@@ -55,6 +56,13 @@ pub(super) struct Seat {
 pub(super) enum User {
     Log(usize),
     Tenant(usize),
+}
+
+impl Node {
+    /// Whether a log stands on it, alone or beside others.
+    pub fn has_log_above(&self) -> bool {
+        self.users.iter().any(|user| matches!(user, User::Log(_)))
+    }
 }
 
 impl User {
@@ -310,7 +318,7 @@ fn resolve_segments(
     if !(spare > 0.0 && spare < 1.0) {
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
-    log.trim.get_or_insert(true);
+    log.trim.get_or_insert(TrimConfig::Plain(true));
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok(((pages as f64 * (1.0 - spare)).round() as u32, pages))
 }

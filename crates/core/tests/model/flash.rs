@@ -194,7 +194,7 @@ proptest! {
             blocks: vec![Some(Vec::new()); blocks as usize],
             erases: vec![0; blocks as usize],
         };
-        follow_rules(&mut Segments::new(lower, 8, trim), &mut rules, &ops);
+        follow_rules(&mut Segments::new(lower, 8, trim.then(wearwell_core::log::TrimRule::default)), &mut rules, &ops);
     }
 }
 

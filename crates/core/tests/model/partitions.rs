@@ -7,7 +7,7 @@ use crate::naive::{Asked, Model};
 use proptest::prelude::*;
 use wearwell_core::counters::Operation;
 use wearwell_core::layer::{Bytes, Layer, LayerError, Reports};
-use wearwell_core::log::{Partition, Reclaim, Segments, Shared};
+use wearwell_core::log::{Partition, Reclaim, Segments, Shared, TrimRule};
 use wearwell_core::units::Lpn;
 
 /// A store on a partition, with its naive twin.
@@ -48,7 +48,8 @@ impl<P: Stamp> Pair<P> {
         let (shared, partitions) = Shared::new(Box::new(store), &sizes);
         let user = |(partition, (setup, _, trim)): (Partition<P>, &(Setup, u32, bool))| {
             let first = partition.range().start;
-            let segments = Segments::new(Box::new(partition), setup.pages_per_block, *trim);
+            let segments =
+                Segments::new(Box::new(partition), setup.pages_per_block, trim.then(TrimRule::default));
             let mut model = setup.model(&segments);
             model.asked = Some(Vec::new());
             let (engine, picks) = setup.recorded_on(segments).unwrap();

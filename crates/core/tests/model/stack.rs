@@ -5,31 +5,46 @@ use crate::naive::observe::reports;
 use crate::naive::rig::{Engine, Setup, Stamp, Streams};
 use proptest::prelude::*;
 use wearwell_core::counters::Operation;
-use wearwell_core::layer::{Bytes, Layer, LayerError, MediumError};
-use wearwell_core::log::{BoxedLayer, Reclaim, Segments};
+use wearwell_core::layer::{Bytes, Layer, LayerError, LayerReport, MediumError};
+use wearwell_core::log::{BoxedLayer, Directory, Observed, Reclaim, Segments, TrimRule, TrimUnit};
 use wearwell_core::nand::Wear;
 use wearwell_core::units::Lpn;
 
 type Stack<P> = Engine<Segments<P>>;
 
 /// The upper store's blocks are the segments cut from the lower one's pages.
-fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: bool) -> Stack<P> {
-    let lower: BoxedLayer<P> = Box::new(lower.engine::<P>());
+fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: Option<TrimRule>) -> Stack<P> {
+    let lower: BoxedLayer<P> = Box::new(Observed::new(Box::new(lower.engine::<P>())));
     upper.engine_on(Segments::new(lower, upper.pages_per_block, trim)).expect("an upper store that fits")
 }
 
-fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: bool) {
+fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRule>) {
     stack.check().unwrap();
     let reports = reports(stack);
-    let [upper, lower] = &reports.layers[..] else { panic!("two layers") };
-    let (upper, lower) = (&upper.counters, &lower.counters);
+    let [above, below] = &reports.layers[..] else { panic!("two layers") };
+    assert!(above.mapped_pages <= below.mapped_pages, "nothing that is wanted was trimmed");
+    let arrivals = below.arrivals.expect("the lower layer is watched");
+    let trims = above.trims;
+    let (upper, lower) = (&above.counters, &below.counters);
+    assert_eq!(arrivals.written_pages, lower.incoming(Operation::Write));
+    assert_eq!(arrivals.trimmed_pages, lower.incoming(Operation::Trim));
+    assert_eq!(arrivals.trimmed_ranges, trims.sent_ranges);
     let nand = reports.nand.as_ref().expect("flash at the bottom");
     for operation in [Operation::Write, Operation::Read] {
         assert_eq!(upper.outgoing_total(operation), lower.incoming(operation), "{operation:?}");
     }
     assert_eq!(upper.incoming(Operation::Flush), lower.incoming(Operation::Flush));
     let freed = upper.outgoing_total(Operation::Erase) * u64::from(segment_pages);
-    assert_eq!(lower.incoming(Operation::Trim), if trim { freed } else { 0 });
+    assert_eq!(lower.incoming(Operation::Trim), trims.sent_pages);
+    match trim {
+        None => assert_eq!(trims.sent_pages, 0),
+        Some(rule) if rule == TrimRule::default() => assert_eq!(trims.sent_pages, freed),
+        // A page may be trimmed when it dies and once more with its segment.
+        Some(rule) if rule.unit == TrimUnit::Page => {
+            assert!(trims.sent_pages <= 2 * freed + below_capacity(below))
+        }
+        Some(_) => assert!(trims.sent_pages + trims.overtaken_pages + trims.unaligned_pages <= freed),
+    }
     assert_eq!(lower.outgoing_total(Operation::Write), nand.programs);
     assert_eq!(lower.outgoing_total(Operation::Read), nand.reads);
     assert_eq!(lower.outgoing_total(Operation::Erase), nand.erases);
@@ -39,12 +54,16 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: bool) {
     }
 }
 
+fn below_capacity(layer: &LayerReport) -> u64 {
+    u64::from(layer.logical_pages)
+}
+
 /// Drives the stack, checking after each operation against the newest version of every page.
 fn drive<P: Stamp>(
     stack: &mut Stack<P>,
     ops: &[Op],
     segment_pages: u32,
-    trim: bool,
+    trim: Option<TrimRule>,
 ) -> Result<(), LayerError> {
     let all: Vec<Lpn> = (0..stack.logical_pages()).map(Lpn).collect();
     let mut shadow = vec![P::default(); all.len()];
@@ -110,11 +129,21 @@ prop_compose! {
     }
 }
 
+/// No TRIM, plain TRIM, and rules that hold trims back.
+fn trims() -> impl Strategy<Value = Option<TrimRule>> {
+    let rule = (any::<bool>(), 0..60u64, 1..5u32, 1..9u32);
+    let table = rule.prop_map(|(page, delay_pages, batch, align_pages)| {
+        let unit = if page { TrimUnit::Page } else { TrimUnit::Segment };
+        Some(TrimRule { unit, delay_pages, batch, align_pages })
+    });
+    prop_oneof![Just(None), Just(Some(TrimRule::default())), table]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(240))]
 
     #[test]
-    fn nothing_is_lost_or_gained_between_layers((upper, lower) in setups(), ops in ops(9), trim: bool) {
+    fn nothing_is_lost_or_gained_between_layers((upper, lower) in setups(), ops in ops(9), trim in trims()) {
         let pages = upper.pages_per_block;
         drive(&mut stack::<Bytes<8>>(&upper, &lower, trim), &ops, pages, trim).unwrap();
         drive(&mut stack::<()>(&upper, &lower, trim), &ops, pages, trim).unwrap();
@@ -138,22 +167,44 @@ fn fixed_setups() -> (Setup, Setup) {
 fn trim_spares_the_lower_layer_work() {
     let (upper, lower) = fixed_setups();
     let ops = [Op::Sequence(0, 1000), Op::Burst(3, 30_000, true)];
-    let programs = [true, false].map(|trim| {
+    let page = TrimRule { unit: TrimUnit::Page, ..TrimRule::default() };
+    let programs = [Some(page), Some(TrimRule::default()), None].map(|trim| {
         let mut stack = stack::<()>(&upper, &lower, trim);
         drive(&mut stack, &ops, 20, trim).unwrap();
         assert!(reports(&stack).layers[1].counters.write_amplification().unwrap() >= 1.0);
         reports(&stack).nand.unwrap().programs
     });
-    assert!(programs[0] < programs[1], "with TRIM {} programs, without {}", programs[0], programs[1]);
+    assert!(programs.is_sorted() && programs[1] < programs[2], "pages, segments, no TRIM: {programs:?}");
 }
 
 #[test]
 fn the_end_of_the_flash_is_reported_through_the_upper_layer() {
     let (upper, lower) = fixed_setups();
     let wear = Wear { endurance_cycles: Some(5), ..Wear::default() };
-    let mut stack = stack::<Bytes<8>>(&upper, &Setup { wear, ..lower }, true);
-    let error = drive(&mut stack, &vec![Op::Burst(3, 1000, false); 1000], 20, true).unwrap_err();
+    let mut stack = stack::<Bytes<8>>(&upper, &Setup { wear, ..lower }, Some(TrimRule::default()));
+    let error =
+        drive(&mut stack, &vec![Op::Burst(3, 1000, false); 1000], 20, Some(TrimRule::default())).unwrap_err();
     let LayerError::Medium(MediumError::Lower(below)) = &error else { panic!("{error:?}") };
     assert!(matches!(**below, LayerError::EndOfLife { .. }), "{below:?}");
     assert!(error.to_string().contains("end of life"), "{error}");
+}
+
+/// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014): an upper segment that spreads over two lower ones
+/// leaves both half valid when it is deleted, and one that matches leaves none.
+#[test]
+fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
+    for (offset, blocks_hit, left) in [(0u32, 1, 0), (4, 2, 4)] {
+        let setup = Setup { blocks: 12, pages_per_block: 8, logical_pages: 64, ..Setup::default() };
+        let mut lower = setup.engine::<()>();
+        let pages: Vec<Lpn> = (0..64).map(Lpn).collect();
+        lower.write(&pages, wearwell_core::layer::no_data(64), 0).unwrap();
+        // The upper log's third segment, eight pages, begins `offset` pages into a lower block.
+        let segment: Vec<Lpn> = (16 + offset..24 + offset).map(Lpn).collect();
+        let blocks: Vec<_> = segment.iter().map(|page| lower.directory().block_of(*page).unwrap()).collect();
+        lower.trim(&segment).unwrap();
+        let scatter = reports(&lower).layers[0].scatter;
+        assert_eq!((scatter.ranges, scatter.blocks), (1, blocks_hit));
+        assert_eq!(lower.blocks().valid_pages(blocks[0]), left);
+        assert_eq!(lower.blocks().valid_pages(blocks[7]), left);
+    }
 }

@@ -149,6 +149,7 @@ impl Setup {
             reclaim: self.reclaim,
             copy_order: self.copy_order,
             prefetch: Some(self.prefetch),
+            count_moves: true,
             seed: Seed(self.seed),
         }
     }

@@ -3,6 +3,8 @@
 /// The last steps of an iteration, from which the next is extrapolated.
 pub(super) struct Anderson {
     depth: usize,
+    /// By what each residual counts; all alike where there are none.
+    weights: Vec<f64>,
     last: Option<(Vec<f64>, Vec<f64>)>,
     /// Differences of successive residuals and of successive images, oldest first.
     residual_steps: Vec<Vec<f64>>,
@@ -14,7 +16,18 @@ const INDEPENDENCE: f64 = 1e-9;
 
 impl Anderson {
     pub fn new(depth: usize) -> Self {
-        Anderson { depth, last: None, residual_steps: Vec::new(), image_steps: Vec::new() }
+        Anderson {
+            depth,
+            weights: Vec::new(),
+            last: None,
+            residual_steps: Vec::new(),
+            image_steps: Vec::new(),
+        }
+    }
+
+    /// Sets by what each residual counts, before the first step.
+    pub fn weigh(&mut self, weights: Vec<f64>) {
+        self.weights = weights;
     }
 
     /// Forgets the history.
@@ -26,7 +39,10 @@ impl Anderson {
 
     /// The next point after `point`, whose image under the map is `image`.
     pub fn next(&mut self, point: &[f64], image: &[f64]) -> Vec<f64> {
-        let residual: Vec<f64> = image.iter().zip(point).map(|(image, point)| image - point).collect();
+        let mut residual: Vec<f64> = image.iter().zip(point).map(|(image, point)| image - point).collect();
+        for (residual, weight) in residual.iter_mut().zip(&self.weights) {
+            *residual *= weight;
+        }
         if let Some((last_residual, last_image)) = &self.last {
             self.residual_steps.push(difference(&residual, last_residual));
             self.image_steps.push(difference(image, last_image));
@@ -36,7 +52,7 @@ impl Anderson {
             }
         }
         let mut next = image.to_vec();
-        for (step, weight) in self.image_steps.iter().zip(self.weights(&residual)) {
+        for (step, weight) in self.image_steps.iter().zip(self.combination(&residual)) {
             for (next, step) in next.iter_mut().zip(step) {
                 *next -= weight * step;
             }
@@ -47,7 +63,7 @@ impl Anderson {
 
     /// Weights with which the residual steps add up to `residual` as nearly as they can: least squares by modified
     /// Gram-Schmidt, newest step first, steps that depend on newer ones being left out.
-    fn weights(&self, residual: &[f64]) -> Vec<f64> {
+    fn combination(&self, residual: &[f64]) -> Vec<f64> {
         let count = self.residual_steps.len();
         let mut basis: Vec<(usize, Vec<f64>)> = Vec::with_capacity(count);
         let mut triangle = vec![vec![0.0; count]; count];

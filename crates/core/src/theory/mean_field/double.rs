@@ -70,7 +70,9 @@ impl Double {
     /// The stationary law of the internal frontier, eq. (14) and (15).
     fn settle_internal(&mut self, pages: usize, levels: &Levels) {
         let frequent: Vec<usize> = (1..=pages).filter(|&level| levels.victims[level] > NEGLIGIBLE).collect();
-        let stay = 1.0 / (1.0 - levels.victims[0]);
+        // Where no victim holds a valid page the internal frontier never moves, and completes nothing.
+        let moving = 1.0 - levels.victims[0];
+        let stay = if moving > 0.0 { 1.0 / moving } else { 0.0 };
         for level in 1..=pages {
             let (before, mut now) = self.internal.split(level);
             now.set_scaled(self.spilled.level(level), stay / pages as f64);

@@ -1,0 +1,90 @@
+//! A layer that is watched: how sequential is what arrives, and how scattered what it invalidates?
+
+use super::segments::BoxedLayer;
+use crate::layer::{Arrivals, Layer, LayerError, Payload, Reports};
+use crate::units::Lpn;
+
+/// Tails of write streams that are remembered: a drive that follows eight streams sees eight interleaved logs as
+/// sequential.
+const TAILS: usize = 8;
+
+/// Passes everything on to `inner` and watches.
+pub struct Observed<P> {
+    inner: BoxedLayer<P>,
+    arrivals: Arrivals,
+    /// Pages that would go on one of the latest runs, the latest first.
+    next: [u64; TAILS],
+}
+
+impl<P: Payload> Observed<P> {
+    /// Watches `inner`.
+    pub fn new(inner: BoxedLayer<P>) -> Self {
+        Observed { inner, arrivals: Arrivals::default(), next: [u64::MAX; TAILS] }
+    }
+
+    fn watch(&mut self, page: Lpn) {
+        let page = u64::from(page.0);
+        let tail = self.next.iter().position(|next| *next == page);
+        self.arrivals.sequential_pages += u64::from(tail == Some(0));
+        self.arrivals.stream_sequential_pages += u64::from(tail.is_some());
+        // The run comes to the front; the oldest is forgotten where it is a new one.
+        let last = tail.unwrap_or(TAILS - 1);
+        self.next.copy_within(0..last, 1);
+        self.next[0] = page + 1;
+    }
+}
+
+impl<P: Payload> Layer<P> for Observed<P> {
+    fn logical_pages(&self) -> u32 {
+        self.inner.logical_pages()
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.inner.write(pages, data, hint)?;
+        self.arrivals.written_pages += pages.len() as u64;
+        for &page in pages {
+            self.watch(page);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.inner.read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.inner.trim(pages)?;
+        let breaks = pages.windows(2).filter(|pair| pair[0].0.wrapping_add(1) != pair[1].0).count();
+        self.arrivals.trimmed_ranges += u64::from(!pages.is_empty()) + breaks as u64;
+        self.arrivals.trimmed_pages += pages.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.inner.flush()
+    }
+
+    fn divide(&mut self, ends: &[u32]) {
+        self.inner.divide(ends);
+    }
+
+    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
+        self.inner.moved_pages(pages)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.inner.describe(reports);
+        if let Some(layer) = reports.layers.get_mut(at) {
+            layer.arrivals = Some(self.arrivals);
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.inner.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.inner.check()
+    }
+}

@@ -1,0 +1,186 @@
+//! When and how a log tells the layer below that pages are no longer wanted.
+
+use crate::layer::TrimCounts;
+use crate::units::{BlockId, Lpn};
+use std::collections::VecDeque;
+
+/// What is trimmed as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrimUnit {
+    /// A segment, when it is erased.
+    #[default]
+    Segment,
+    /// A page, as soon as it dies; what is left of its segment when that is erased.
+    Page,
+}
+
+/// How a log on another layer trims it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrimRule {
+    /// What is trimmed as a whole.
+    pub unit: TrimUnit,
+    /// Trims are held back until this many more pages were written to the layer below.
+    pub delay_pages: u64,
+    /// Trims are held back until so many are due, and then sent together. At least 1.
+    pub batch: u32,
+    /// Only ranges that begin and end at multiples of this many pages are sent, as devices with a coarse discard
+    /// granularity do with the rest. 1: everything is.
+    pub align_pages: u32,
+}
+
+impl Default for TrimRule {
+    /// A segment when it is erased, at once.
+    fn default() -> Self {
+        TrimRule { unit: TrimUnit::Segment, delay_pages: 0, batch: 1, align_pages: 1 }
+    }
+}
+
+/// A trim that waits.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    block: BlockId,
+    /// How often the segment had been opened: a trim must not reach what was written since.
+    life: u32,
+    first: u32,
+    pages: u32,
+    /// Pages written below when it may be sent.
+    due: u64,
+}
+
+/// Trims on their way to the layer below.
+#[derive(Debug)]
+pub(super) struct Trims {
+    rule: TrimRule,
+    pending: VecDeque<Pending>,
+    /// How often each segment was opened.
+    lives: Vec<u32>,
+    /// Pages written to the layer below.
+    written: u64,
+    pub counts: TrimCounts,
+}
+
+impl Trims {
+    pub fn new(rule: TrimRule, segments: u32) -> Self {
+        let lives = vec![0; segments as usize];
+        Trims { rule, pending: VecDeque::new(), lives, written: 0, counts: TrimCounts::default() }
+    }
+
+    pub fn unit(&self) -> TrimUnit {
+        self.rule.unit
+    }
+
+    /// The segment takes new pages from now on: trims that wait for its old ones must not be sent.
+    pub fn reopened(&mut self, block: BlockId) {
+        self.lives[block.index()] += 1;
+    }
+
+    /// This many pages more were written to the layer below.
+    pub fn wrote(&mut self, pages: u64) {
+        self.written += pages;
+    }
+
+    /// The `pages` pages of the layer below from `first` on, which are in `block`, are no longer wanted.
+    pub fn discard(&mut self, block: BlockId, first: u32, pages: u32) {
+        let (life, due) = (self.lives[block.index()], self.written + self.rule.delay_pages);
+        self.pending.push_back(Pending { block, life, first, pages, due });
+    }
+
+    /// Sets `pages` to what is to be trimmed now; nothing most of the time.
+    pub fn take_due(&mut self, pages: &mut Vec<Lpn>) {
+        pages.clear();
+        let batch = self.rule.batch as usize;
+        if self.pending.len() < batch || self.pending[batch - 1].due > self.written {
+            return;
+        }
+        let due = self.pending.partition_point(|trim| trim.due <= self.written);
+        let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due);
+        for trim in self.pending.drain(..due) {
+            if self.lives[trim.block.index()] == trim.life {
+                ranges.push((trim.first, trim.first + trim.pages));
+            } else {
+                self.counts.overtaken_pages += u64::from(trim.pages);
+            }
+        }
+        ranges.sort_unstable();
+        for (first, end) in merged(&ranges) {
+            let align = self.rule.align_pages;
+            let (from, to) = (first.next_multiple_of(align), end / align * align);
+            let sent = u64::from(to.saturating_sub(from));
+            self.counts.unaligned_pages += u64::from(end - first) - sent;
+            if sent > 0 {
+                self.counts.sent_pages += sent;
+                self.counts.sent_ranges += 1;
+                pages.extend((from..to).map(Lpn));
+            }
+        }
+    }
+}
+
+/// Sorted ranges with those that touch or overlap made one.
+fn merged(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+    for &(first, end) in ranges {
+        match merged.last_mut() {
+            Some(last) if first <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((first, end)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(trims: &mut Trims) -> Vec<u32> {
+        let mut pages = Vec::new();
+        trims.take_due(&mut pages);
+        pages.iter().map(|page| page.0).collect()
+    }
+
+    fn trims(rule: TrimRule) -> Trims {
+        Trims::new(rule, 8)
+    }
+
+    #[test]
+    fn a_plain_trim_is_sent_at_once() {
+        let mut trims = trims(TrimRule::default());
+        trims.discard(BlockId(1), 4, 4);
+        assert_eq!(due(&mut trims), [4, 5, 6, 7]);
+        assert!(due(&mut trims).is_empty());
+    }
+
+    #[test]
+    fn a_delayed_trim_waits_for_writes_and_is_overtaken_by_a_reuse() {
+        let mut trims = trims(TrimRule { delay_pages: 10, ..TrimRule::default() });
+        trims.discard(BlockId(0), 0, 4);
+        trims.discard(BlockId(1), 4, 4);
+        trims.wrote(9);
+        assert!(due(&mut trims).is_empty());
+        trims.reopened(BlockId(0));
+        trims.wrote(1);
+        assert_eq!(due(&mut trims), [4, 5, 6, 7]);
+        assert_eq!(trims.counts.overtaken_pages, 4);
+    }
+
+    #[test]
+    fn a_batch_is_sent_together_and_in_one_range_where_segments_touch() {
+        let mut trims = trims(TrimRule { batch: 3, ..TrimRule::default() });
+        for block in [2, 0] {
+            trims.discard(BlockId(block), 4 * block, 4);
+            assert!(due(&mut trims).is_empty());
+        }
+        trims.discard(BlockId(1), 4, 4);
+        assert_eq!(due(&mut trims).len(), 12);
+        assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (12, 1));
+    }
+
+    #[test]
+    fn only_whole_units_of_the_alignment_are_sent() {
+        let mut trims = trims(TrimRule { align_pages: 8, batch: 2, ..TrimRule::default() });
+        trims.discard(BlockId(1), 6, 6);
+        trims.discard(BlockId(2), 12, 6);
+        assert_eq!(due(&mut trims), [8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(trims.counts.unaligned_pages, 4);
+    }
+}

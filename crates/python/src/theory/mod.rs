@@ -1,0 +1,48 @@
+//! The models of `wearwell_core::theory`, over columns of parameters.
+
+mod models;
+mod policy;
+mod states;
+mod work;
+
+use models::{Columns, Model};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use wearwell_core::theory::solve_spare;
+
+pub use states::{theory_many_classes, theory_steady_state, theory_transient, theory_zipf_classes};
+
+/// Write amplification of each row.
+#[pyfunction]
+pub fn theory_write_amplification<'py>(
+    py: Python<'py>,
+    model: &str,
+    columns: Columns<'py>,
+    policy: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (model, policy) = Model::new(model, policy)?;
+    let questions = work::raise(columns.questions(&policy)?)?;
+    let answers = work::detached(py, &policy, model.is_short(questions.len()), |stop| {
+        work::all(&questions, &policy, stop, |question| model.solve(&question.drive, question, &policy, stop))
+    })?;
+    Ok(work::raise(answers)?.into_pyarray(py))
+}
+
+/// The spare factor at which each row has its target; the spare factors of the rows do not matter.
+#[pyfunction]
+pub fn theory_solve_spare<'py>(
+    py: Python<'py>,
+    model: &str,
+    columns: Columns<'py>,
+    policy: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (model, policy) = Model::new(model, policy)?;
+    let questions = work::raise(columns.questions(&policy)?)?;
+    let answers = work::detached(py, &policy, false, |stop| {
+        work::all(&questions, &policy, stop, |question| {
+            let at = |drive| model.solve(&drive, question, &policy, stop);
+            Ok(solve_spare(question.target_wa, question.drive.pages_per_block(), at)?.spare_factor())
+        })
+    })?;
+    Ok(work::raise(answers)?.into_pyarray(py))
+}

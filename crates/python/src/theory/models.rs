@@ -1,0 +1,200 @@
+//! The questions: which model, of which drives under which writes.
+
+use super::policy::Policy;
+use crate::errors;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use std::sync::atomic::AtomicBool;
+use wearwell_core::theory::closed_forms::{self, OneClass};
+use wearwell_core::theory::mean_field::{MeanField, Structure};
+use wearwell_core::theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
+
+const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
+
+/// Answers in closed form that are given at once; the slowest takes some milliseconds.
+const FEW: usize = 16;
+
+/// What gives a write amplification.
+#[derive(Clone, Copy)]
+pub enum Model {
+    MeanField(Structure),
+    Fifo,
+    Greedy,
+    Windowed,
+    Random,
+    Separated(Pools),
+}
+
+/// How pools of one class each are cleaned.
+#[derive(Clone, Copy)]
+pub enum Pools {
+    Fifo,
+    Greedy,
+    Random,
+}
+
+/// Columns of parameters, all of one length.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Columns<'py> {
+    pages_per_block: PyReadonlyArray1<'py, f64>,
+    spare_factor: PyReadonlyArray1<'py, f64>,
+    choices: PyReadonlyArray1<'py, f64>,
+    hot_writes: PyReadonlyArray1<'py, f64>,
+    hot_space: PyReadonlyArray1<'py, f64>,
+    window_share: PyReadonlyArray1<'py, f64>,
+    target_wa: PyReadonlyArray1<'py, f64>,
+}
+
+/// One row of them, checked.
+pub struct Question {
+    pub drive: Drive,
+    pub classes: Classes,
+    pub choices: f64,
+    pub window_share: f64,
+    pub target_wa: f64,
+}
+
+/// One drive under any classes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Single {
+    pages_per_block: f64,
+    spare_factor: f64,
+    choices: f64,
+    hot_writes: f64,
+    hot_space: f64,
+    classes: Option<Vec<(f64, f64)>>,
+}
+
+pub fn structure(name: &str) -> PyResult<Structure> {
+    match name {
+        "single" => Ok(Structure::Single),
+        "double" => Ok(Structure::Double),
+        _ => Err(errors::no_such("structure", name, &["single", "double"])),
+    }
+}
+
+impl Model {
+    /// The model and the policy of the mean field; `separated` has a law of its own in the policy's place.
+    pub fn new(model: &str, policy: &Bound<'_, PyAny>) -> PyResult<(Self, Policy)> {
+        let model = match model {
+            "single" => Model::MeanField(Structure::Single),
+            "double" => Model::MeanField(Structure::Double),
+            "fifo" => Model::Fifo,
+            "greedy" => Model::Greedy,
+            "windowed" => Model::Windowed,
+            "random" => Model::Random,
+            "separated" => Model::Separated(pools(policy)?),
+            _ => return Err(errors::no_such("model", model, &MODELS)),
+        };
+        let policy = match model {
+            Model::MeanField(_) => Policy::new(policy)?,
+            _ => Policy::DChoices,
+        };
+        Ok((model, policy))
+    }
+
+    /// True if this many answers take less than a look at Ctrl-C is worth.
+    pub fn is_short(self, questions: usize) -> bool {
+        !matches!(self, Model::MeanField(_)) && questions <= FEW
+    }
+
+    /// Write amplification of the drive of `question` with another spare factor, or its own.
+    pub fn solve(
+        self,
+        drive: &Drive,
+        question: &Question,
+        policy: &Policy,
+        stop: &AtomicBool,
+    ) -> Result<f64, TheoryError> {
+        match self {
+            Model::MeanField(structure) => {
+                let selection = policy.selection(question.choices, stop)?;
+                let model = MeanField::new(*drive, question.classes.clone(), structure, &*selection)?;
+                Ok(model.steady_state()?.write_amplification)
+            }
+            Model::Fifo => closed_forms::fifo(drive, &question.classes),
+            Model::Greedy => closed_forms::greedy(drive),
+            Model::Windowed => closed_forms::windowed(drive, question.window_share),
+            Model::Random => closed_forms::random(drive),
+            Model::Separated(pools) => {
+                let law = match pools {
+                    Pools::Fifo => OneClass::Fifo,
+                    Pools::Greedy => OneClass::Greedy,
+                    Pools::Random => OneClass::Random,
+                };
+                Ok(closed_forms::separated(drive, &question.classes, law)?.write_amplification)
+            }
+        }
+    }
+}
+
+fn pools(law: &Bound<'_, PyAny>) -> PyResult<Pools> {
+    match law.extract::<String>()?.as_str() {
+        "fifo" => Ok(Pools::Fifo),
+        "greedy" => Ok(Pools::Greedy),
+        "random" => Ok(Pools::Random),
+        name => Err(errors::no_such("law", name, &["fifo", "greedy", "random"])),
+    }
+}
+
+/// A drive; pages come as a floating point number, which must be whole.
+fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
+    let pages = pages_per_block as u32;
+    if f64::from(pages) != pages_per_block {
+        let problem = format!("{pages_per_block} is no whole number from 1 to {MAX_PAGES_PER_BLOCK}");
+        return Err(TheoryError::Parameter { parameter: "pages_per_block", problem });
+    }
+    Drive::new(pages, spare_factor)
+}
+
+impl Columns<'_> {
+    /// All rows, or the first that is wrong with the reason.
+    pub fn questions(&self, policy: &Policy) -> PyResult<Result<Vec<Question>, (usize, TheoryError)>> {
+        let [pages, spare, choices] =
+            [self.pages_per_block.as_slice()?, self.spare_factor.as_slice()?, self.choices.as_slice()?];
+        let [writes, space] = [self.hot_writes.as_slice()?, self.hot_space.as_slice()?];
+        let [window_share, target_wa] = [self.window_share.as_slice()?, self.target_wa.as_slice()?];
+        let unused = AtomicBool::new(false);
+        let question = |row: usize| {
+            policy.selection(choices[row], &unused)?;
+            Ok(Question {
+                drive: drive(pages[row], spare[row])?,
+                classes: Classes::hot_cold(writes[row], space[row])?,
+                choices: choices[row],
+                window_share: window_share[row],
+                target_wa: target_wa[row],
+            })
+        };
+        Ok((0..pages.len()).map(|row| question(row).map_err(|error| (row, error))).collect())
+    }
+}
+
+impl Single {
+    /// The question, checked.
+    pub fn question(&self) -> PyResult<Question> {
+        let refuse = |error| errors::from_theory(&error, None);
+        Ok(Question {
+            drive: drive(self.pages_per_block, self.spare_factor).map_err(refuse)?,
+            classes: match &self.classes {
+                Some(pairs) => classes(pairs)?,
+                None => Classes::hot_cold(self.hot_writes, self.hot_space).map_err(refuse)?,
+            },
+            choices: self.choices,
+            window_share: 1.0,
+            target_wa: 1.0,
+        })
+    }
+}
+
+/// Classes from pairs; an error names the first class with a share that no class can have.
+fn classes(pairs: &[(f64, f64)]) -> PyResult<Classes> {
+    let all: Vec<Class> =
+        pairs.iter().map(|&(write_share, space_share)| Class { write_share, space_share }).collect();
+    Classes::new(&all).map_err(|error| {
+        let is_share = |share: f64| share > 0.0 && share <= 1.0;
+        let bad = all.iter().position(|class| !(is_share(class.write_share) && is_share(class.space_share)));
+        errors::from_theory(&error, bad)
+    })
+}

@@ -1,0 +1,121 @@
+//! Calculations without the interpreter: on all cores, and ended by Ctrl-C.
+
+use super::policy::Policy;
+use crate::errors::{self, RunError};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+use wearwell_core::theory::TheoryError;
+
+/// Time between two looks at Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a calculation that is to end unwinds with.
+struct Stopped;
+
+/// Ends the calculation that this thread is in.
+///
+/// The models know nothing of interruptions, and some of their searches would go on for long with numbers that mean
+/// nothing; they hold nothing that unwinding could leave half done.
+pub fn stop() -> ! {
+    resume_unwind(Box::new(Stopped))
+}
+
+/// The work's answer, or nothing if it was stopped.
+fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_or_else(
+        |panic| if panic.is::<Stopped>() { None } else { resume_unwind(panic) },
+        |answer| Some(answer),
+    )
+}
+
+/// Does `work` without the interpreter's lock.
+///
+/// Laws written in Python are asked from the calling thread, where Ctrl-C finds them and calls may be nested. All
+/// else is done by another thread, while this one looks after Ctrl-C, unless it is too short for that.
+pub fn detached<T: Send>(
+    py: Python<'_>,
+    policy: &Policy,
+    is_short: bool,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let (answer, interrupted) = match policy {
+        _ if is_short => (py.detach(|| caught(|| work(&stop))), None),
+        Policy::Own(own) => (py.detach(|| caught(|| work(&stop))), own.failure.get(py)),
+        _ => py.detach(|| watched(&stop, work)),
+    };
+    match (interrupted, answer) {
+        (Some(error), _) => Err(error),
+        (None, Some(answer)) => Ok(answer),
+        (None, None) => Err(RunError::new_err("the calculation was stopped")),
+    }
+}
+
+fn watched<T: Send>(
+    stop: &AtomicBool,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> (Option<T>, Option<PyErr>) {
+    let mut interrupted = None;
+    let answer = thread::scope(|scope| {
+        let (done, end) = channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped at the end, however that comes.
+            let _done = done;
+            caught(|| work(stop))
+        });
+        while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            if interrupted.is_none()
+                && let Err(error) = Python::attach(|py| py.check_signals())
+            {
+                interrupted = Some(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        worker.join()
+    });
+    (answer.unwrap_or_else(|panic| resume_unwind(panic)), interrupted)
+}
+
+/// The answer to each question, or the first question that has none with the reason.
+///
+/// Questions after a bad one are left out; those before it are not, so that the one that is named is always the same.
+/// After `stop` all are, and the answers mean nothing.
+/// Threads live only as long as the call: a pool that outlives it would be missing in a forked process.
+pub fn all<Q: Sync>(
+    questions: &[Q],
+    policy: &Policy,
+    stop: &AtomicBool,
+    answer: impl Fn(&Q) -> Result<f64, TheoryError> + Sync,
+) -> Result<Vec<f64>, (usize, TheoryError)> {
+    let bad = AtomicUsize::new(usize::MAX);
+    let one = |(index, question): (usize, &Q)| {
+        if index > bad.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
+            return Ok(f64::NAN);
+        }
+        answer(question).inspect_err(|_| {
+            bad.fetch_min(index, Ordering::Relaxed);
+        })
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let threads = match policy {
+        Policy::Own(_) => 1,
+        _ => cores.min(questions.len()),
+    };
+    let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok();
+    let answers: Vec<Result<f64, TheoryError>> = match if threads > 1 { pool() } else { None } {
+        Some(pool) => pool.install(|| questions.par_iter().enumerate().with_max_len(1).map(one).collect()),
+        None => questions.iter().enumerate().map(one).collect(),
+    };
+    let numbered = answers.into_iter().enumerate();
+    numbered.map(|(index, answer)| answer.map_err(|error| (index, error))).collect()
+}
+
+/// The first refusal of a calculation as Python's exception.
+pub fn raise<T>(answer: Result<T, (usize, TheoryError)>) -> PyResult<T> {
+    answer.map_err(|(index, error)| errors::from_theory(&error, Some(index)))
+}

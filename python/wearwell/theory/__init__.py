@@ -1,0 +1,43 @@
+"""What write amplification must be, by calculation alone: mean fields, closed forms and limits.
+
+All functions of plain parameters take numbers or arrays, which are broadcast against each other, and give a float or an
+array of their common shape. The work is done on all cores; other threads go on meanwhile, and Ctrl-C ends it.
+
+>>> from wearwell import theory
+>>> round(theory.single(32, 0.07, choices=9, hot_writes=0.81, hot_space=0.06), 4)
+7.6481
+>>> theory.random(32, [0.25, 0.5])
+array([4., 2.])
+
+``pages_per_block`` is ``b``, ``spare_factor`` the share of the physical pages beyond the logical ones, ``S_f``; a share
+``hot_writes`` of the writes goes to a share ``hot_space`` of the logical pages, and where both are 0 all pages are
+written alike. Drives have very many blocks: a simulated one differs by terms of the order of one over their number.
+"""
+
+from ._closed_forms import fifo, greedy, random, separated, windowed
+from ._mean_field import double, single
+from ._search import OptimalChoices, optimal_choices, solve_spare
+from ._states import ManyClasses, SteadyState, many_classes, steady_state, transient, zipf, zipf_classes
+from ._vector import Law, Policy
+
+__all__ = [
+    "Law",
+    "ManyClasses",
+    "OptimalChoices",
+    "Policy",
+    "SteadyState",
+    "double",
+    "fifo",
+    "greedy",
+    "many_classes",
+    "optimal_choices",
+    "random",
+    "separated",
+    "single",
+    "solve_spare",
+    "steady_state",
+    "transient",
+    "windowed",
+    "zipf",
+    "zipf_classes",
+]

@@ -1,0 +1,155 @@
+"""Questions put backwards: which parameter gives the best or the wanted write amplification."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from .._errors import ParameterError
+from ._vector import Policy, Values, answer, choices_of, numbers, plain
+
+Model: TypeAlias = Literal["single", "double", "fifo", "greedy", "windowed", "random", "separated"]
+
+_MEAN_FIELDS = ("single", "double")
+_UNIFORM = ("greedy", "windowed")
+MOST_CHOICES = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalChoices:
+    """The best number of choices, and all that were tried.
+
+    Attributes
+    ----------
+    choices : int or ndarray
+        The ``d`` of least write amplification; the smallest if several share it.
+    write_amplification : float or ndarray
+        Write amplification with it.
+    is_at_the_end : bool or ndarray
+        True if it is the last tried: more choices may be better still.
+    scan : ndarray
+        Write amplification with ``d = 1, 2, ..`` along the last axis.
+    """
+
+    choices: int | NDArray[np.int64]
+    write_amplification: float | Values
+    is_at_the_end: bool | NDArray[np.bool_]
+    scan: Values
+
+
+def optimal_choices(
+    pages_per_block: ArrayLike,
+    spare_factor: ArrayLike,
+    hot_writes: ArrayLike = 0.0,
+    hot_space: ArrayLike = 0.0,
+    *,
+    max_choices: int = 150,
+    structure: Literal["single", "double"] = "double",
+) -> OptimalChoices:
+    """Try every number of choices up to `max_choices`.
+
+    With one write frontier more choices are always better; with two there is an optimum, typically near ten (Van Houdt
+    2013, sec. 4.3). Parameters are those of `single`, and may be arrays.
+    """
+    most = operator.index(max_choices)
+    if not 1 <= most <= MOST_CHOICES:
+        raise ParameterError(f"max_choices: {most} is not between 1 and {MOST_CHOICES}", "max_choices")
+    if structure not in _MEAN_FIELDS:
+        raise ParameterError(f"structure: there is no {structure!r}; there are single, double", "structure")
+    given = {
+        "pages_per_block": pages_per_block,
+        "spare_factor": spare_factor,
+        "hot_writes": hot_writes,
+        "hot_space": hot_space,
+    }
+    parameters: dict[str, ArrayLike] = {name: numbers(name, value)[..., None] for name, value in given.items()}
+    parameters["choices"] = np.arange(1, most + 1)
+    scan = answer(_core.theory_write_amplification, structure, "d_choices", parameters, own_axes=1)
+    best = scan.argmin(axis=-1)
+    least = scan.min(axis=-1)
+    if scan.ndim == 1:
+        return OptimalChoices(int(best) + 1, float(least), bool(best + 1 == most), scan)
+    return OptimalChoices(best + 1, least, best + 1 == most, scan)
+
+
+@overload
+def solve_spare(
+    target_wa: float,
+    pages_per_block: float,
+    choices: float | None = None,
+    hot_writes: float = 0.0,
+    hot_space: float = 0.0,
+    *,
+    window_share: float | None = None,
+    model: Model = "single",
+    policy: Policy = "d_choices",
+    law: Literal["fifo", "greedy", "random"] = "greedy",
+) -> float: ...
+@overload
+def solve_spare(
+    target_wa: ArrayLike,
+    pages_per_block: ArrayLike,
+    choices: ArrayLike | None = None,
+    hot_writes: ArrayLike = 0.0,
+    hot_space: ArrayLike = 0.0,
+    *,
+    window_share: ArrayLike | None = None,
+    model: Model = "single",
+    policy: Policy = "d_choices",
+    law: Literal["fifo", "greedy", "random"] = "greedy",
+) -> Values: ...
+def solve_spare(
+    target_wa: ArrayLike,
+    pages_per_block: ArrayLike,
+    choices: ArrayLike | None = None,
+    hot_writes: ArrayLike = 0.0,
+    hot_space: ArrayLike = 0.0,
+    *,
+    window_share: ArrayLike | None = None,
+    model: Model = "single",
+    policy: Policy = "d_choices",
+    law: Literal["fifo", "greedy", "random"] = "greedy",
+) -> float | Values:
+    """Give the spare factor at which write amplification is `target_wa`.
+
+    Parameters
+    ----------
+    target_wa : float or array_like
+        Above 1, and within what spare factors from 0.0001 to 0.9999 give.
+    pages_per_block, choices, hot_writes, hot_space, policy
+        Those of `single`; only the models ``"single"`` and ``"double"`` have choices and a policy.
+    window_share : float or array_like
+        That of `windowed`, for this model alone.
+    model : str
+        ``"single"``, ``"double"``, ``"fifo"``, ``"greedy"``, ``"windowed"``, ``"random"`` or ``"separated"``: the
+        functions of these names.
+    law : str
+        That of `separated`, for this model alone.
+
+    Returns
+    -------
+    float or ndarray
+    """
+    is_mean_field = model in _MEAN_FIELDS
+    if not is_mean_field and (choices is not None or policy != "d_choices"):
+        raise ParameterError(f"choices and policy mean nothing to the model {model}", "choices")
+    if model in _UNIFORM and (np.any(numbers("hot_writes", hot_writes)) or np.any(numbers("hot_space", hot_space))):
+        raise ParameterError(f"hot_writes: the model {model} has uniform writes only", "hot_writes")
+    if (window_share is not None) != (model == "windowed"):
+        raise ParameterError("window_share: is for the model windowed, which needs it", "window_share")
+    parameters: dict[str, ArrayLike] = {
+        "target_wa": target_wa,
+        "pages_per_block": pages_per_block,
+        "choices": choices_of(choices, policy),
+        "hot_writes": hot_writes,
+        "hot_space": hot_space,
+    }
+    if window_share is not None:
+        parameters["window_share"] = window_share
+    chosen = policy if is_mean_field else law
+    return plain(answer(_core.theory_solve_spare, model, chosen, parameters))

@@ -1,0 +1,257 @@
+"""Whole answers: steady states, paths, many classes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from .._errors import ConvergenceError, ParameterError
+from ..result import Record
+from ._vector import Policy, Values, choices_of, noted, number, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Structure: TypeAlias = Literal["single", "double"]
+ClassesLike: TypeAlias = "Sequence[tuple[float, float]] | NDArray[np.floating[Any]]"
+"""Classes of pages: ``(write_share, space_share)`` of each, or an array of two columns."""
+
+Answer = TypeVar("Answer")
+
+MOST_POINTS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SteadyState:
+    """A steady state of the mean field.
+
+    Attributes
+    ----------
+    write_amplification : float
+        Page writes for each page the host writes, ``b / E``.
+    host_pages_per_victim : float
+        Pages the host writes for each victim, ``E``.
+    valid_pages : ndarray
+        Shares of the blocks with 0 to ``b`` valid pages.
+    victim_valid_pages : ndarray
+        Shares of the victims with 0 to ``b`` valid pages.
+    moved_shares : ndarray
+        Shares of the classes among the pages that cleaning moves, hottest class first.
+    classes : tuple of (float, float)
+        Shares of the writes and of the logical pages of each class, hottest first.
+    over_provisioning : Record
+        ``alpha``, ``spare_factor``, ``over_provisioning`` and ``load``.
+    residual : float
+        How well the equations hold, relative.
+    evaluations : int
+        Evaluations of the equations.
+    """
+
+    write_amplification: float
+    host_pages_per_victim: float
+    valid_pages: Values
+    victim_valid_pages: Values
+    moved_shares: Values
+    classes: tuple[tuple[float, float], ...]
+    over_provisioning: Record
+    residual: float
+    evaluations: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the shares of the ``blocks`` and of the ``victims``, one row for each number of ``valid_pages``."""
+        import pandas as pd
+
+        levels = pd.RangeIndex(len(self.valid_pages), name="valid_pages")
+        return pd.DataFrame({"blocks": self.valid_pages, "victims": self.victim_valid_pages}, index=levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyClasses:
+    """Write amplification of a workload of many classes.
+
+    Attributes
+    ----------
+    write_amplification : float
+        Extrapolated to all classes.
+    merged : dict of int to SteadyState
+        The steady states that it rests on, by the number of classes merged to.
+    """
+
+    write_amplification: float
+    merged: dict[int, SteadyState]
+
+
+def _state(parts: dict[str, Any]) -> SteadyState:
+    whole = {"classes": tuple(parts["classes"]), "over_provisioning": Record(parts["over_provisioning"])}
+    return SteadyState(**{**parts, **whole})
+
+
+def steady_state(
+    structure: Structure,
+    pages_per_block: int,
+    spare_factor: float,
+    choices: float | None = None,
+    hot_writes: float = 0.0,
+    hot_space: float = 0.0,
+    *,
+    classes: ClassesLike | None = None,
+    policy: Policy = "d_choices",
+) -> SteadyState:
+    """Give all about the steady state of one drive.
+
+    Parameters
+    ----------
+    structure : {"single", "double"}
+        Whether host writes and moved pages share a block or not.
+    pages_per_block, spare_factor, choices, hot_writes, hot_space, policy
+        Those of `single`.
+    classes : sequence of (write_share, space_share), optional
+        Any classes in place of hot and cold ones; shares are positive and sum to 1. States grow fast with their number:
+        see `many_classes`.
+
+    Notes
+    -----
+    A law of one's own is a function ``law(masses, mean_valid_pages)``: it is passed the shares of the blocks with 0 to
+    ``b`` valid pages and returns the shares of the victims, which sum to 1. The law must be smooth, and precise where
+    a share is small: what counts is the quotient of the two, and differences of powers lose it. In `transient` a share
+    may fall slightly below 0. An exception that it raises ends the calculation and comes out of it.
+    """
+    question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
+    return _state(_ask(_core.theory_steady_state, structure, question, policy))
+
+
+def transient(
+    structure: Structure,
+    from_: Literal["fresh", "sequential", "mixed"],
+    drive_writes: float,
+    points: int,
+    pages_per_block: int,
+    spare_factor: float,
+    choices: float | None = None,
+    hot_writes: float = 0.0,
+    hot_space: float = 0.0,
+    *,
+    classes: ClassesLike | None = None,
+    policy: Policy = "d_choices",
+) -> pd.DataFrame:
+    """Follow a drive over some drive writes.
+
+    Parameters
+    ----------
+    structure : {"single", "double"}
+        Whether host writes and moved pages share a block or not.
+    from_ : {"fresh", "sequential", "mixed"}
+        All blocks erased; every page written once in the order of addresses; or the steady state of uniform writes.
+    drive_writes : float
+        How far, in logical capacities of the drive.
+    points : int
+        Rows, at equal distances.
+    pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy
+        Those of `steady_state`; ``greedy_limit`` is no smooth law and is refused.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``drive_writes``, ``write_amplification`` since the row before, ``erased`` (share of the blocks not written yet)
+        and ``mean_valid_pages`` of a block.
+    """
+    import pandas as pd
+
+    rows = operator.index(points)
+    if not 1 <= rows <= MOST_POINTS:
+        raise ParameterError(f"points: {rows} is not between 1 and {MOST_POINTS}", "points")
+    question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
+    length = number("drive_writes", drive_writes)
+    return pd.DataFrame(_ask(_core.theory_transient, structure, from_, length, rows, question, policy))
+
+
+def many_classes(
+    structure: Structure,
+    classes: ClassesLike,
+    pages_per_block: int,
+    spare_factor: float,
+    choices: float | None = None,
+    *,
+    policy: Policy = "d_choices",
+) -> ManyClasses:
+    """Write amplification under more classes than can be solved for.
+
+    Neighbouring classes are merged to as many as are affordable, at most four, and what merging costs is extrapolated.
+    Against simulations of Zipf's law it errs by 0.5 % or less; where blocks are so large that only two classes are
+    affordable, by up to 4 %. Parameters are those of `steady_state`.
+    """
+    question = _question(pages_per_block, spare_factor, choices, 0.0, 0.0, classes, policy)
+    amplification, merged = _ask(_core.theory_many_classes, structure, question, policy)
+    return ManyClasses(amplification, {count: _state(parts) for count, parts in merged})
+
+
+def zipf(
+    exponent: float,
+    logical_pages: int,
+    pages_per_block: int,
+    spare_factor: float,
+    choices: float | None = None,
+    *,
+    structure: Structure = "single",
+    policy: Policy = "d_choices",
+) -> ManyClasses:
+    """Write amplification under Zipf's law: the page of rank ``i`` is written in proportion to ``i ** -exponent``.
+
+    Gives what `many_classes` does for the `zipf_classes`.
+    """
+    classes = zipf_classes(exponent, logical_pages)
+    return many_classes(structure, classes, pages_per_block, spare_factor, choices, policy=policy)
+
+
+def zipf_classes(exponent: float, logical_pages: int) -> Values:
+    """Give Zipf's law over `logical_pages` as classes, hottest first: shares of the writes and of the pages.
+
+    Many pages become some hundred classes of growing width, the law itself for all that write amplification can tell.
+    """
+    pages = operator.index(logical_pages)
+    if not 1 <= pages < 1 << 63:
+        raise ParameterError(f"logical_pages: {pages} is not between 1 and 2**63", "logical_pages")
+    return np.column_stack(_core.theory_zipf_classes(number("exponent", exponent), pages))
+
+
+def _ask(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    try:
+        return function(*arguments)
+    except ConvergenceError as error:
+        policy = arguments[-1]
+        raise noted(error, policy) from None
+
+
+def _question(
+    pages_per_block: float,
+    spare_factor: float,
+    choices: float | None,
+    hot_writes: float,
+    hot_space: float,
+    classes: ClassesLike | None,
+    policy: Policy,
+) -> dict[str, Any]:
+    given: dict[str, ArrayLike] = {
+        "pages_per_block": pages_per_block,
+        "spare_factor": spare_factor,
+        "choices": choices_of(choices, policy),
+        "hot_writes": hot_writes,
+        "hot_space": hot_space,
+    }
+    question: dict[str, Any] = {name: number(name, value) for name, value in given.items()}
+    question["classes"] = None
+    if classes is not None:
+        if question["hot_writes"] or question["hot_space"]:
+            raise ParameterError("classes: take the place of hot_writes and hot_space; give only one", "classes")
+        pairs = numbers("classes", classes)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            problem = f"have shape {pairs.shape}; pairs of a share of the writes and one of the pages are wanted"
+            raise ParameterError(f"classes: {problem}", "classes")
+        question["classes"] = [(float(writes), float(space)) for writes, space in pairs]
+    return question
