@@ -172,6 +172,7 @@ impl VictimVisitor for Build<'_> {
             reclaim: Reclaim::InPlace,
             copy_order: CopyOrder::Oldest,
             prefetch: self.prefetch,
+            count_moves: false,
             seed: Seed(1),
         };
         let placement = if form == Form::Double { Frontiers::double() } else { Frontiers::single() };
