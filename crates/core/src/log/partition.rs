@@ -168,8 +168,8 @@ impl<P: Payload> Layer<P> for Partition<P> {
     }
 
     fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        let below: Vec<Lpn> = pages.iter().map(|page| Lpn(self.first + page.0)).collect();
-        lock(&self.common).lower.moved_pages(&below)
+        let pages: Vec<Lpn> = pages.iter().map(|page| Lpn(self.first + page.0)).collect();
+        lock(&self.common).lower.moved_pages(&pages)
     }
 
     /// Nothing: [`Shared::describe`] does, once for all partitions.

@@ -175,17 +175,14 @@ impl<P: Payload> Building<P> {
         let lower = self.logs[at].take().expect("layers are built upwards");
         let segment_bytes = log.segment_size.expect("resolved with the tree").0;
         let page_bytes = scenario.device.mapping_unit.expect("resolved with the device").0;
-        let segments = Segments::new(
-            lower,
-            (segment_bytes / page_bytes) as u32,
-            log.trim.expect("resolved with the tree").rule(page_bytes as u32)?,
-        );
+        let trim = log.trim.expect("resolved with the tree").rule(page_bytes as u32)?;
+        let segments = Segments::new(lower, (segment_bytes / page_bytes) as u32, trim);
         spec.store(log, node.logical_pages, segments)
     }
 
     /// Hands the layer to its user, or cuts it up for its users.
     fn hand_over(&mut self, layer: BoxedLayer<P>, node: &Node) {
-        let layer = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
+        let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
         let Some(sizes) = &node.sizes else { return self.give(node.users[0], layer) };
         let (shared, partitions) = Shared::new(layer, sizes);
         self.shared.push(shared);
@@ -263,7 +260,7 @@ struct Spec {
     obstacles: Obstacles,
     /// The layer below, where the medium is a partition of it.
     lower: Option<Lower>,
-    /// Whether a log stands on this layer and may move its pages, too.
+    /// Whether another log stands on this one and may move its pages, too.
     has_log_above: bool,
 }
 

@@ -5,7 +5,7 @@ use super::run::RunError;
 use super::tenants::Traffic;
 use super::tree::{Tree, User};
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::Reports;
+use crate::layer::{LayerReport, Reports};
 
 /// What is compared.
 struct Boundary<'a> {
@@ -57,12 +57,11 @@ impl Boundary<'_> {
             User::Tenant(at) => return self.tenants[at].sent,
             User::Log(at) => at,
         };
-        let layer = &self.reports.layers[at];
-        let counters = &layer.counters;
+        let LayerReport { counters, trims, .. } = &self.reports.layers[at];
         Traffic {
             written: counters.outgoing_total(Operation::Write),
             read: counters.outgoing_total(Operation::Read),
-            trimmed: layer.trims.sent_pages,
+            trimmed: trims.sent_pages,
         }
     }
 

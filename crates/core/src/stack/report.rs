@@ -11,6 +11,7 @@ use super::run::RunError;
 use super::scenario::Scenario;
 use super::steady::{self, Estimate};
 use super::tenant_report;
+use super::tree::Tree;
 use crate::counters::{Counters, Operation};
 use crate::layer::{LayerReport, NandReport, Reports};
 use std::collections::BTreeSet;
@@ -125,14 +126,20 @@ fn written(layer: &LayerReport) -> u64 {
 
 fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    let layers = pairs.enumerate();
-    layers.map(|(at, (before, after))| layer_result(&run.stack, at, before, after)).collect()
+    let raw_pages = run.stack.device.geometry.pages();
+    let layer = |(at, (before, after))| layer_result(&run.stack.tree, at, before, after, raw_pages);
+    pairs.enumerate().map(layer).collect()
 }
 
-fn layer_result(stack: &Stack<()>, at: usize, before: &LayerReport, after: &LayerReport) -> LayerResult {
-    let (tree, raw_pages) = (&stack.tree, stack.device.geometry.pages());
+fn layer_result(
+    tree: &Tree,
+    at: usize,
+    before: &LayerReport,
+    after: &LayerReport,
+    raw_pages: u64,
+) -> LayerResult {
     let node = &tree.layers[at];
-    let stands_on_log = node.seat.is_some();
+    let (stands_on_log, has_log_above) = (node.seat.is_some(), node.has_log_above());
     let counters = after.counters.since(&before.counters);
     let victim_valid_pages: Vec<u64> = before
         .victim_valid_pages
@@ -163,7 +170,7 @@ fn layer_result(stack: &Stack<()>, at: usize, before: &LayerReport, after: &Laye
         arrivals: arrivals(before, after),
         trims: stands_on_log.then(|| trims(before, after)),
         trim_scatter_blocks: trim_scatter(before, after),
-        moved_again_pages: node.has_log_above().then(|| after.moved_again_pages - before.moved_again_pages),
+        moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
         moved_below_first_pages: stands_on_log
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
     }

@@ -38,13 +38,6 @@ pub(super) struct Node {
     pub sizes: Option<Vec<u32>>,
 }
 
-impl Node {
-    /// Whether a log stands on it, alone or beside others.
-    pub fn has_log_above(&self) -> bool {
-        self.users.iter().any(|user| matches!(user, User::Log(_)))
-    }
-}
-
 /// Where a log or a tenant stands.
 #[derive(Clone, Debug)]
 pub(super) struct Seat {
@@ -63,6 +56,13 @@ pub(super) struct Seat {
 pub(super) enum User {
     Log(usize),
     Tenant(usize),
+}
+
+impl Node {
+    /// Whether a log stands on it, alone or beside others.
+    pub fn has_log_above(&self) -> bool {
+        self.users.iter().any(|user| matches!(user, User::Log(_)))
+    }
 }
 
 impl User {
