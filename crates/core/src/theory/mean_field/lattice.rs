@@ -29,6 +29,19 @@ pub(super) struct Row {
 
 const NO_ROW: usize = usize::MAX;
 
+/// Probabilities below this count as none: numbers that small are no longer normal, and arithmetic with them is a
+/// hundred times slower.
+const TINY: f64 = 1e-280;
+
+/// Contents that a tilt would make likelier by more than this power of e hold nothing.
+const LARGEST_EXPONENT: f64 = 600.0;
+
+/// `probability`, or nothing where it is [`TINY`].
+#[inline(always)]
+pub(super) fn unless_tiny(probability: f64) -> f64 {
+    if probability.abs() < TINY { 0.0 } else { probability }
+}
+
 impl Lattice {
     pub fn new(pages: usize, classes: usize) -> Self {
         let mut rows: Vec<Row> = Vec::new();
@@ -113,7 +126,7 @@ impl Lattice {
             }
             for (i, (target, pair)) in target.iter_mut().zip(source.windows(2)).enumerate() {
                 let i = i as f64;
-                *target = (rest - i) * last * pair[0] + (i + 1.0) * first * pair[1];
+                *target = unless_tiny((rest - i) * last * pair[0] + (i + 1.0) * first * pair[1]);
             }
             for (class, (&count, &up)) in row.counts.iter().zip(&row.up).enumerate() {
                 let rate = (count + 1) as f64 * rates[class + 1];
@@ -142,10 +155,10 @@ impl Lattice {
             let source = &from[self.span(row, level)];
             let target = &mut to[self.span(row, level + 1)];
             for (target, source) in target.iter_mut().zip(source) {
-                *target += last * source;
+                *target += unless_tiny(last * source);
             }
             for (target, source) in target[1..].iter_mut().zip(source) {
-                *target += first * source;
+                *target += unless_tiny(first * source);
             }
             for (class, &up) in row.up.iter().enumerate() {
                 let target = &mut to[self.span(&self.rows[up], level + 1)];
@@ -194,21 +207,23 @@ impl Lattice {
         }
     }
 
-    /// Multiplies the law of full blocks by `factors[t]` for each page of class `t`.
+    /// Multiplies the law of full blocks by `factors[t]` for each page of class `t`, up to a common factor.
+    ///
+    /// In logarithms and relative to the mean content, because the powers alone overflow in large blocks.
     pub fn tilt(&self, factors: &[f64], law: &mut [f64]) {
-        let last = factors[self.classes - 1];
-        let step = factors[0] / last;
+        let logarithms: Vec<f64> = factors.iter().map(|factor| factor.ln()).collect();
+        let mut mean = vec![0.0; self.classes];
+        self.add_class_pages(self.pages, law, &mut mean);
+        let total = self.total(self.pages, law);
+        let offset: f64 = mean.iter().zip(&logarithms).map(|(pages, log)| pages / total * log).sum();
+        let last = logarithms[self.classes - 1];
+        let step = logarithms[0] - last;
         for row in &self.rows {
-            let between: f64 = row
-                .counts
-                .iter()
-                .zip(&factors[1..])
-                .map(|(&count, factor)| factor.powi(count as i32))
-                .product();
-            let mut factor = between * last.powi((self.pages - row.sum) as i32);
-            for value in &mut law[self.span(row, self.pages)] {
-                *value *= factor;
-                factor *= step;
+            let between: f64 =
+                row.counts.iter().zip(&logarithms[1..]).map(|(&count, log)| count as f64 * log).sum();
+            let first = between + (self.pages - row.sum) as f64 * last - offset;
+            for (i, value) in law[self.span(row, self.pages)].iter_mut().enumerate() {
+                *value *= (first + i as f64 * step).min(LARGEST_EXPONENT).exp();
             }
         }
     }

@@ -4,7 +4,7 @@
 //! blocks, of which the frontier supplies the law `q`, each level is one scalar equation in the mass `m_j` of the level;
 //! the flow then passes to the level below.
 
-use super::lattice::Lattice;
+use super::lattice::{Lattice, unless_tiny};
 use crate::theory::selection::{Level, Selection};
 
 /// What a pass finds, by number of valid pages `j = 0..=b`.
@@ -95,7 +95,7 @@ impl Levels {
                     *content = inflow / (first + i as f64 * step + hazard);
                 }
                 for (selected, content) in selected.iter_mut().zip(&*contents) {
-                    *selected = hazard * content;
+                    *selected = unless_tiny(hazard * content);
                 }
             }
             mass += contents.iter().sum::<f64>();
