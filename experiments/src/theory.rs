@@ -2,9 +2,11 @@
 
 use crate::Failure;
 use rayon::prelude::*;
-use wearwell_core::theory::mean_field::{Beginning, MeanField, PathPoint, SteadyState, Structure};
+use wearwell_core::theory::mean_field::{
+    Beginning, MeanField, PathPoint, SteadyState, Structure, optimal_choices,
+};
 use wearwell_core::theory::selection::{DChoices, GreedyLimit, Selection};
-use wearwell_core::theory::{Classes, Drive, OptimalChoices, optimal_choices};
+use wearwell_core::theory::{Classes, Drive, OptimalChoices};
 
 /// `(r, f)`: share of the writes, and of the space, that is hot.
 pub type Load = (f64, f64);
@@ -69,12 +71,7 @@ impl Model {
     /// The write amplification with every `d` from 1 to `most`, and the best `d`.
     pub fn scan(&self, most: u32) -> Result<OptimalChoices, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
-        let classes = self.classes()?;
-        Ok(optimal_choices(most, |choices| {
-            let selection = DChoices::new(f64::from(choices))?;
-            let model = MeanField::new(drive, classes.clone(), self.structure, &selection)?;
-            Ok(model.steady_state()?.write_amplification)
-        })?)
+        Ok(optimal_choices(drive, &self.classes()?, self.structure, most)?)
     }
 
     /// The classes of the load; one if its writes are uniform.
