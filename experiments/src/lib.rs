@@ -6,6 +6,7 @@ pub mod figures;
 pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;
+pub mod log_on_log;
 pub mod replicas;
 pub mod statements;
 pub mod table;
