@@ -8,6 +8,7 @@ pub mod hot_cold;
 pub mod interval;
 pub mod log_on_log;
 pub mod replicas;
+pub mod small_log;
 pub mod statements;
 pub mod table;
 pub mod theory;

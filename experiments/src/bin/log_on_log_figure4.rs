@@ -3,7 +3,7 @@
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
-use wearwell_experiments::log_on_log::{Case, Load, Setting, run_settings, size, traces};
+use wearwell_experiments::log_on_log::{Case, Load, Setting, number, run_settings, size, traces};
 use wearwell_experiments::statements::Statements;
 use wearwell_experiments::table::Table;
 
@@ -169,14 +169,14 @@ fn write(args: &Args, curves: &[Curve]) -> Result<(), Failure> {
             let both = case.of(|outcome| outcome.moved_by_both).mean;
             let again = case.of(|outcome| outcome.moved_again).mean;
             let values = [total.mean, total.half_width, upper, lower, case.scatter(), both, again];
-            row.extend(values.map(|value| format!("{value:.4}")));
+            row.extend(values.map(|value| number(value, 4)));
             table.push(row);
         }
         let best =
             curve.cases.iter().min_by(|a, b| a.total().total_cmp(&b.total())).expect("a curve has cases");
         let mut row = place();
         row.extend([curve.knee().to_string(), curve.onset().to_string(), best.setting.lower_kib.to_string()]);
-        row.extend([best.total(), best.of(|outcome| outcome.upper).mean].map(|value| format!("{value:.4}")));
+        row.extend([best.total(), best.of(|outcome| outcome.upper).mean].map(|value| number(value, 4)));
         knees.push(row);
     }
     table.write(&args.out.join("log_on_log_figure4.csv"), &args.command)?;
