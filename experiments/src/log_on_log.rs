@@ -1,0 +1,276 @@
+//! What the experiments on stacked logs share: a log on an FTL, and what is kept of its run.
+
+use crate::Failure;
+use crate::args::Args;
+use crate::interval::Interval;
+use crate::replicas::{run_each, scenario};
+use std::path::PathBuf;
+use std::time::Instant;
+use wearwell_core::stack::{LayerResult, RunResult, Scenario};
+
+/// KiB of a page.
+pub const PAGE_KIB: u32 = 4;
+
+/// What is written to a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Load {
+    /// Random updates of 8 KiB with skew: our stand-in for TPC-E.
+    Oltp,
+    /// The same without skew.
+    Uniform,
+    /// A replayed trace.
+    Trace {
+        /// For tables.
+        name: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: &'static str,
+        /// MiB that it touches; the upper log shows this much or a little more.
+        touched_mib: u32,
+    },
+}
+
+impl Load {
+    /// For tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Load::Oltp => "oltp",
+            Load::Uniform => "uniform",
+            Load::Trace { name, .. } => name,
+        }
+    }
+
+    fn to_toml(&self) -> String {
+        match self {
+            Load::Oltp => {
+                "[workload]\nkind = \"zipf\"\nexponent = 0.8\nscatter = true\nrequest_pages = 2\n".to_owned()
+            }
+            Load::Uniform => "[workload]\nkind = \"uniform\"\nrequest_pages = 2\n".to_owned(),
+            Load::Trace { path, format, .. } => {
+                format!("[trace]\npath = {path:?}\nformat = {format:?}\naddress = \"compact\"\n")
+            }
+        }
+    }
+}
+
+/// The traces of the folder that `WEARWELL_TRACES` names; none where it is not set.
+pub fn traces() -> Vec<Load> {
+    let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(PathBuf::from) else { return Vec::new() };
+    let known = [
+        ("alibaba", "alibaba-derived.csv.zst", "alibaba", 168),
+        ("mysql", "blkreplay-linux-mysql.load.zst", "blkreplay", 557),
+    ];
+    let load = |(name, file, format, touched_mib)| {
+        let path = folder.join(file);
+        path.is_file().then_some(Load::Trace { name, path, format, touched_mib })
+    };
+    known.into_iter().filter_map(load).collect()
+}
+
+/// A log on an FTL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Segment of the log.
+    pub upper_kib: u32,
+    /// Block of the FTL.
+    pub lower_kib: u32,
+    /// The log's reserve as a share of what the FTL shows.
+    pub upper_spare: f64,
+    /// The FTL's as a share of the flash.
+    pub lower_spare: f64,
+    /// How the log trims, in TOML.
+    pub trim: String,
+    /// Placements of the log and the FTL, in TOML.
+    pub placements: [String; 2],
+    /// Erased segments at which the log starts to clean, and blocks at which the FTL does; the engine's default unless given.
+    pub pools: [Option<u32>; 2],
+    /// What is written.
+    pub load: Load,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Setting {
+            upper_kib: 256,
+            lower_kib: 256,
+            upper_spare: 0.1,
+            lower_spare: 0.1,
+            trim: "true".to_owned(),
+            placements: ["\"single\"", "\"single\""].map(str::to_owned),
+            pools: [None, None],
+            load: Load::Oltp,
+        }
+    }
+}
+
+/// MiB that the FTL shows, unless a trace asks for another size.
+const SHOWN_MIB: f64 = 512.0;
+
+impl Setting {
+    /// MiB that the FTL shows: for a trace, so much that the log shows 2 % more than it touches.
+    pub fn shown_mib(&self) -> u32 {
+        match self.load {
+            Load::Trace { touched_mib, .. } => {
+                (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() as u32 + 4
+            }
+            _ => SHOWN_MIB as u32,
+        }
+    }
+
+    /// The scenario, `length` times as long as the rule.
+    pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
+        let (warm_up, measured) = (6.0 * length, 3.0 * length);
+        let pool = |low: u32| format!("free_blocks_low = {low}");
+        let [upper_pool, lower_pool] = self.pools.map(|low| low.map(pool).unwrap_or_default());
+        let Setting { upper_kib, upper_spare, lower_spare, trim, placements: [upper, lower], .. } = self;
+        scenario(&format!(
+            r#"
+            [device]
+            capacity = "{} MiB"
+            spare_factor = {lower_spare:?}
+            pages_per_block = {}
+            [ftl]
+            placement = {lower}
+            {lower_pool}
+            [[log]]
+            segment_size = "{upper_kib} KiB"
+            spare_factor = {upper_spare:?}
+            placement = {upper}
+            trim = {trim}
+            {upper_pool}
+            {}
+            [precondition]
+            random_overwrites = 1.0
+            [measure]
+            warm_up = {warm_up:?}
+            drive_writes = {measured:?}
+            window = 0.5
+            "#,
+            self.shown_mib(),
+            self.lower_kib / PAGE_KIB,
+            self.load.to_toml(),
+        ))
+    }
+}
+
+/// What is kept of one run. Pages copied are per page that the host wrote.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Total combined write amplification.
+    pub total: f64,
+    /// The log's own.
+    pub upper: f64,
+    /// The FTL's own; 1 if it cleaned nothing.
+    pub lower: f64,
+    /// Blocks of the FTL that lose pages to one trimmed range.
+    pub scatter: Option<f64>,
+    /// Share of what arrives at the FTL that goes on the page before.
+    pub sequential: f64,
+    /// The same, with eight streams told apart.
+    pub stream_sequential: f64,
+    /// Mean pages of a run of what arrives.
+    pub run_pages: f64,
+    /// Pages copied by the FTL that it had copied before.
+    pub moved_again: f64,
+    /// Pages copied by the log after the FTL had copied them.
+    pub moved_by_both: f64,
+    /// Pages copied by the FTL.
+    pub lower_copies: f64,
+    /// Pages that left their stream on either layer.
+    pub spilled: f64,
+    /// Trimmed pages that were overtaken or not aligned, as a share of all that were to be trimmed.
+    pub trims_lost: f64,
+}
+
+impl Outcome {
+    fn of(result: &RunResult) -> Result<Self, Failure> {
+        let total = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
+        let [log, ftl] = &result.layers[..] else { return Err("a log on an FTL has two layers".into()) };
+        let arrivals = ftl.arrivals.ok_or("nothing arrived at the FTL")?;
+        let host = result.course.measured_host_pages as f64;
+        let per_host = |pages: Option<u64>| pages.unwrap_or(0) as f64 / host;
+        let upper = log.write_amplification.unwrap_or(1.0);
+        let trims = log.trims.ok_or("the log counts its trims")?;
+        let lost = (trims.overtaken_pages + trims.unaligned_pages) as f64;
+        Ok(Outcome {
+            total,
+            upper,
+            lower: total / upper,
+            scatter: ftl.trim_scatter_blocks,
+            sequential: arrivals.sequential_share,
+            stream_sequential: arrivals.stream_sequential_share,
+            run_pages: arrivals.run_pages_mean,
+            moved_again: per_host(ftl.moved_again_pages),
+            moved_by_both: per_host(log.moved_below_first_pages),
+            lower_copies: copied(ftl) as f64 / host,
+            spilled: (log.spilled_pages + ftl.spilled_pages) as f64 / host,
+            trims_lost: lost / (trims.sent_pages as f64 + lost).max(1.0),
+        })
+    }
+}
+
+fn copied(layer: &LayerResult) -> u64 {
+    layer.outgoing.get("cleaning").and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
+}
+
+/// A setting and its runs.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What was run.
+    pub setting: Setting,
+    /// One outcome a seed.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Case {
+    /// Mean of what `field` takes from the runs.
+    pub fn of(&self, field: impl Fn(&Outcome) -> f64) -> Interval {
+        Interval::of(&self.outcomes.iter().map(field).collect::<Vec<_>>())
+    }
+
+    /// Total combined write amplification.
+    pub fn total(&self) -> f64 {
+        self.of(|outcome| outcome.total).mean
+    }
+
+    /// Blocks that lose pages to one trimmed range; not a number without trims.
+    pub fn scatter(&self) -> f64 {
+        self.of(|outcome| outcome.scatter.unwrap_or(f64::NAN)).mean
+    }
+}
+
+/// Runs all settings with the seeds 1, 2, …
+pub fn run_settings(args: &Args, settings: Vec<Setting>) -> Result<Vec<Case>, Failure> {
+    let began = Instant::now();
+    let scenarios =
+        settings.iter().map(|setting| setting.scenario(args.length)).collect::<Result<Vec<_>, _>>()?;
+    let outcomes = run_each(&scenarios, args.runs, Outcome::of)?;
+    eprintln!("{} settings, {} runs each, {:.0} s", settings.len(), args.runs, began.elapsed().as_secs_f64());
+    Ok(settings.into_iter().zip(outcomes).map(|(setting, outcomes)| Case { setting, outcomes }).collect())
+}
+
+/// `64 KiB`, `1 MiB`.
+pub fn size(kib: u32) -> String {
+    if kib.is_multiple_of(1024) { format!("{} MiB", kib / 1024) } else { format!("{kib} KiB") }
+}
+
+/// With so many decimals; empty where there is none.
+pub fn number(value: f64, decimals: usize) -> String {
+    if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matching_segments_leave_the_lower_log_nothing_to_copy() {
+        let args = Args { runs: 2, length: 0.1, out: PathBuf::new(), command: String::new() };
+        let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::default() };
+        let cases = run_settings(&args, vec![setting]).unwrap();
+        assert_eq!(cases[0].scatter(), 1.0);
+        assert_eq!(cases[0].of(|outcome| outcome.lower_copies).mean, 0.0);
+        assert_eq!((size(64), size(2048)), ("64 KiB".to_owned(), "2 MiB".to_owned()));
+    }
+}

@@ -1,0 +1,95 @@
+//! An FTL of a few blocks, for scenarios that can be followed by hand.
+
+use crate::Failure;
+use wearwell_core::config::StoreSize;
+use wearwell_core::counters::{Cause, Operation};
+use wearwell_core::layer::{Layer, LayerReport, Reports, no_data};
+use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::nand::{Geometry, Nand, Wear};
+use wearwell_core::placement::Frontiers;
+use wearwell_core::seed::Seed;
+use wearwell_core::units::{BlockId, Lpn};
+use wearwell_core::victim::{VictimConfig, VictimPolicy};
+
+/// Pages of its blocks.
+pub const PAGES_PER_BLOCK: u32 = 8;
+
+/// The FTL: one stream, greedy, cleaning when one erased block is left.
+pub struct SmallLog(LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, Frontiers>);
+
+impl SmallLog {
+    /// Of so many blocks that shows so many pages.
+    pub fn new(blocks: u32, logical_pages: u32) -> Result<Self, Failure> {
+        let seed = Seed(1);
+        let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed };
+        let config = StoreConfig {
+            logical_pages,
+            reclaim: Reclaim::FreePool { low: 1, high: 1 },
+            copy_order: CopyOrder::Oldest,
+            prefetch: Some(false),
+            count_moves: true,
+            seed,
+        };
+        let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), seed);
+        let table = PageTable::new(logical_pages, blocks, PAGES_PER_BLOCK);
+        let victim = VictimConfig::default().build_boxed(&size)?;
+        Ok(SmallLog(LogStore::new(config, nand, table, victim, Frontiers::single())?))
+    }
+
+    /// Writes pages in this order.
+    pub fn write(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
+        let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
+        Ok(self.0.write(&pages, no_data(pages.len()), 0)?)
+    }
+
+    /// Trims one range.
+    pub fn trim(&mut self, pages: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
+        let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
+        Ok(self.0.trim(&pages)?)
+    }
+
+    /// Valid pages of the blocks that lie partly dead.
+    pub fn partly_valid(&self) -> Vec<u32> {
+        let blocks = self.0.blocks();
+        let valid = (0..blocks.len()).map(BlockId).map(|block| (block, blocks.valid_pages(block)));
+        valid
+            .filter(|(block, valid)| *valid > 0 && *valid < self.0.written(*block))
+            .map(|(_, valid)| valid)
+            .collect()
+    }
+
+    /// Blocks that trimmed ranges reached into.
+    pub fn blocks_hit(&self) -> u64 {
+        self.report().scatter.blocks
+    }
+
+    /// Pages copied by cleaning so far.
+    pub fn copied(&self) -> u64 {
+        self.report().counters.outgoing(Cause::Cleaning, Operation::Write)
+    }
+
+    /// How many of the pages it has copied since they were written.
+    pub fn copied_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
+        self.0.moved_pages(&pages.into_iter().map(Lpn).collect::<Vec<_>>())
+    }
+
+    fn report(&self) -> LayerReport {
+        let mut reports = Reports::default();
+        self.0.describe(&mut reports);
+        reports.layers.swap_remove(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SmallLog;
+
+    #[test]
+    fn a_trim_across_a_border_leaves_two_blocks_partly_valid() {
+        let mut log = SmallLog::new(12, 64).unwrap();
+        log.write(0..64).unwrap();
+        log.trim(20..28).unwrap();
+        assert_eq!((log.blocks_hit(), log.partly_valid(), log.copied()), (2, vec![4, 4], 0));
+        assert_eq!(log.copied_of(0..64), 0);
+    }
+}
