@@ -3,8 +3,6 @@
 /// The last steps of an iteration, from which the next is extrapolated.
 pub(super) struct Anderson {
     depth: usize,
-    /// By what each residual counts; all alike where there are none.
-    weights: Vec<f64>,
     last: Option<(Vec<f64>, Vec<f64>)>,
     /// Differences of successive residuals and of successive images, oldest first.
     residual_steps: Vec<Vec<f64>>,
@@ -16,18 +14,7 @@ const INDEPENDENCE: f64 = 1e-9;
 
 impl Anderson {
     pub fn new(depth: usize) -> Self {
-        Anderson {
-            depth,
-            weights: Vec::new(),
-            last: None,
-            residual_steps: Vec::new(),
-            image_steps: Vec::new(),
-        }
-    }
-
-    /// Sets by what each residual counts, before the first step.
-    pub fn weigh(&mut self, weights: Vec<f64>) {
-        self.weights = weights;
+        Anderson { depth, last: None, residual_steps: Vec::new(), image_steps: Vec::new() }
     }
 
     /// Forgets the history.
@@ -39,10 +26,7 @@ impl Anderson {
 
     /// The next point after `point`, whose image under the map is `image`.
     pub fn next(&mut self, point: &[f64], image: &[f64]) -> Vec<f64> {
-        let mut residual: Vec<f64> = image.iter().zip(point).map(|(image, point)| image - point).collect();
-        for (residual, weight) in residual.iter_mut().zip(&self.weights) {
-            *residual *= weight;
-        }
+        let residual: Vec<f64> = image.iter().zip(point).map(|(image, point)| image - point).collect();
         if let Some((last_residual, last_image)) = &self.last {
             self.residual_steps.push(difference(&residual, last_residual));
             self.image_steps.push(difference(image, last_image));
@@ -52,7 +36,7 @@ impl Anderson {
             }
         }
         let mut next = image.to_vec();
-        for (step, weight) in self.image_steps.iter().zip(self.combination(&residual)) {
+        for (step, weight) in self.image_steps.iter().zip(self.weights(&residual)) {
             for (next, step) in next.iter_mut().zip(step) {
                 *next -= weight * step;
             }
@@ -63,7 +47,7 @@ impl Anderson {
 
     /// Weights with which the residual steps add up to `residual` as nearly as they can: least squares by modified
     /// Gram-Schmidt, newest step first, steps that depend on newer ones being left out.
-    fn combination(&self, residual: &[f64]) -> Vec<f64> {
+    fn weights(&self, residual: &[f64]) -> Vec<f64> {
         let count = self.residual_steps.len();
         let mut basis: Vec<(usize, Vec<f64>)> = Vec::with_capacity(count);
         let mut triangle = vec![vec![0.0; count]; count];

@@ -32,7 +32,7 @@ pub(super) struct Solver<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     pub evaluations: usize,
-    /// Largest of: change of `q` (1-norm), of `log E`, and of the victims by level.
+    /// Largest of: change of `q` (1-norm), of `log E`, and of the hazards, relative.
     pub residual: f64,
     /// Largest relative error of the pages of a class.
     pub mass_error: f64,
@@ -67,9 +67,6 @@ const GROWTH: f64 = 10.0;
 
 /// Relative error of the spare space at which the joint iteration begins.
 const ROUGHLY: f64 = 1e-2;
-
-/// Shares of blocks below which differences of shares near one are nothing but rounding.
-const NOISE: f64 = 1e-14;
 
 /// d log (invalid pages) / d log E where it is not measured.
 const TYPICAL_SLOPE: f64 = 0.7;
@@ -107,12 +104,10 @@ impl<'a> Solver<'a> {
             }
         }
         let mut fit = Fit::NONE;
-        if self.selection.is_descending() {
-            for depth in [DEPTH / 2, 0] {
+        for depth in [DEPTH / 2, 0] {
+            let is_solved = fit.error() <= ACCEPTED;
+            if self.selection.is_descending() && !is_solved {
                 fit = self.nested(&begin, depth);
-                if fit.error() <= ACCEPTED {
-                    break;
-                }
             }
         }
         Fit { evaluations: self.evaluations, ..fit }
@@ -160,14 +155,14 @@ impl<'a> Solver<'a> {
         self.evaluations += 1;
     }
 
-    /// `p_j / m_j` of the masses just found; levels with hardly a block keep theirs, for there the law may be all rounding.
+    /// `p_j / m_j` of the masses just found; levels without blocks keep theirs.
     fn update_hazards(&self, hazards: &mut [f64]) {
         let total: f64 = self.levels.masses.iter().sum();
         let masses: Vec<f64> = self.levels.masses.iter().map(|mass| mass / total).collect();
         let mut victims = vec![0.0; masses.len()];
         self.selection.probabilities(&masses, self.drive.mean_valid_pages(), &mut victims);
         for ((hazard, victims), mass) in hazards.iter_mut().zip(&victims).zip(&masses) {
-            if *mass > NOISE {
+            if *mass > 0.0 {
                 *hazard = victims / mass;
             }
         }
@@ -217,21 +212,13 @@ impl<'a> Solver<'a> {
             .fold(0.0, worse)
     }
 
-    /// Hazards count by the blocks that they act on: of levels that hardly a block reaches, a law may know only noise.
-    fn residual_weights(&self) -> Vec<f64> {
-        let mut weights = vec![1.0; self.lattice.size() + 1];
-        weights.extend(&self.levels.masses);
-        weights
-    }
-
     /// How far `image` is from `point`, whose pass was made.
     fn fit(&self, point: &[f64], image: &[f64]) -> Fit {
-        let size = self.lattice.size();
-        let law: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
-        let hazards = point[size + 1..].iter().zip(&image[size + 1..]).zip(&self.levels.masses);
-        let victims: f64 = hazards.map(|((a, b), mass)| (a - b).abs() * mass).sum();
-        let residual = worse(worse(law, (point[size] - image[size]).abs()), victims);
-        Fit { evaluations: 0, residual, mass_error: self.mass_error() }
+        Fit {
+            evaluations: 0,
+            residual: distance(point, image, self.lattice.size()),
+            mass_error: self.mass_error(),
+        }
     }
 
     /// Iterates on all unknowns at once.
@@ -241,10 +228,6 @@ impl<'a> Solver<'a> {
         // With hazards given, invalid pages say nothing about E until the hazards fit.
         let slope =
             if self.selection.is_descending() { self.balance(&mut point, ROUGHLY) } else { TYPICAL_SLOPE };
-        self.pass(&point);
-        if !self.selection.is_descending() {
-            anderson.weigh(self.residual_weights());
-        }
         let mut best = Fit::NONE;
         let mut best_point = point.clone();
         let mut since_best = 0;
@@ -353,4 +336,12 @@ fn admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
 fn normalise(law: &mut [f64]) {
     let sum: f64 = law.iter().sum();
     law.iter_mut().for_each(|share| *share /= sum);
+}
+
+/// How far `image` is from `point`.
+fn distance(point: &[f64], image: &[f64], size: usize) -> f64 {
+    let law: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
+    let hazards = point[size + 1..].iter().zip(&image[size + 1..]);
+    let hazards = hazards.map(|(a, b)| if *a == *b { 0.0 } else { (a - b).abs() / a.abs().max(b.abs()) });
+    law.max((point[size] - image[size]).abs()).max(hazards.fold(0.0, worse))
 }
