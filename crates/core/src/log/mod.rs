@@ -5,14 +5,17 @@
 //! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer.
 
 mod append;
+mod checkpoint;
 mod clean;
 mod directory;
+mod metadata;
 mod observed;
 mod segments;
 mod store;
 mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
 pub use observed::Observed;
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
