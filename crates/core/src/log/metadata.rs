@@ -130,7 +130,6 @@ pub struct MetadataPlan {
     /// Area: where summaries begin, and pages of each.
     summary_first: u32,
     summary_pages: u32,
-    checkpoint_first: u32,
     tables: Vec<Table>,
 }
 
@@ -228,7 +227,6 @@ impl MetadataPlan {
             parts: segment_pages / part,
             summary_first: 0,
             summary_pages,
-            checkpoint_first: 0,
             tables: Vec::new(),
         })
     }
@@ -436,24 +434,28 @@ impl Metadata {
         }
     }
 
-    /// The pages that it then writes in place, kind by kind; the next call is for the next kind.
-    pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+    /// The pages that it then writes in place, and how many of each kind.
+    pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
         pages.clear();
-        let mut written = Vec::new();
+        let mut written = [0; 3];
         for table in &mut self.plan.tables {
             if table.place == TablePlace::Area {
                 let from = pages.len();
                 table.take(|page| pages.push(Lpn(page)));
-                written.push((table.kind, (pages.len() - from) as u64));
+                written[usize::from(table.kind != Kind::Map)] += (pages.len() - from) as u64;
             }
         }
         if self.plan.layout.tables == TablePlace::Area {
             let pack = (self.counts.checkpoints % 2) as u32 * self.plan.checkpoint_room();
-            let first = self.plan.checkpoint_first + pack;
-            pages.extend((first..first + self.checkpoint_pages()).map(Lpn));
-            written.push((Kind::Checkpoint, u64::from(self.checkpoint_pages())));
+            pages.extend((pack..pack + self.checkpoint_pages()).map(Lpn));
+            written[2] = u64::from(self.checkpoint_pages());
         }
-        for (kind, amount) in written {
+        written
+    }
+
+    /// They are written. Counted only now, because a dying drive may not have taken them.
+    pub fn ended_checkpoint(&mut self, written: [u64; 3]) {
+        for (kind, amount) in [Kind::Map, Kind::SegmentInfo, Kind::Checkpoint].into_iter().zip(written) {
             self.count(kind, amount);
             self.beside_log += amount;
         }

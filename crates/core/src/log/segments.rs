@@ -245,8 +245,11 @@ impl<P: Payload> Medium for Segments<P> {
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
-        metadata.end_checkpoint(&mut self.pages);
+        let written = metadata.end_checkpoint(&mut self.pages);
         self.write_own(0)?;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.ended_checkpoint(written);
+        }
         self.send_trims()
     }
 

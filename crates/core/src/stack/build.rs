@@ -1,6 +1,7 @@
 //! From a resolved scenario to a stack of layers.
 
 use super::device::{self, ResolvedDevice};
+use super::metadata_config;
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
 use super::size::ByteSize;
 use super::trim_config::TrimConfig;
@@ -80,7 +81,12 @@ pub(super) fn build_with<P: Payload>(
         let segment_pages = log.segment_size.expect("resolved above").0 / u64::from(page_bytes);
         let key = format!("log[{}]", logs - 1 - at);
         let trim = log.trim.expect("resolved above").rule(page_bytes).map_err(|error| error.within(&key))?;
-        let segments = Segments::new(Box::new(Observed::new(top)), segment_pages as u32, trim);
+        let plan = metadata_config::plan(log, segment_pages as u32, sizes[at], page_bytes);
+        let below = Box::new(Observed::new(top));
+        let segments = match plan.map_err(|error| error.within(&key))? {
+            Some(plan) => Segments::with_metadata(below, plan, logical_pages, trim),
+            None => Segments::new(below, segment_pages as u32, trim),
+        };
         let spec = Spec {
             seed: seed.of(&format!("log {name}")),
             victim: None,
@@ -160,6 +166,9 @@ fn resolve_segments(log: &mut LogConfig, pages_below: u32, page_bytes: u32) -> R
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
     log.trim.get_or_insert(TrimConfig::Plain(true));
+    if let Some(plan) = metadata_config::plan(log, segment_pages as u32, pages_below, page_bytes as u32)? {
+        return Ok(metadata_config::logical_pages(&plan, spare));
+    }
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok((pages as f64 * (1.0 - spare)).round() as u32)
 }
@@ -169,6 +178,7 @@ fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
         ("segment_size", ftl.segment_size.is_some()),
         ("spare_factor", ftl.spare_factor.is_some()),
         ("trim", ftl.trim.is_some()),
+        ("metadata", ftl.metadata.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((key, _)) => Err(ConfigError::new(
@@ -252,6 +262,7 @@ fn block_directory(
         (log.reclaim != ReclaimKind::InPlace, "reclaim"),
         (wears_out, "wear"),
         (holds_data, "content"),
+        (log.metadata.is_some(), "metadata"),
     ]
     .into_iter()
     .find(|(obstacle, _)| *obstacle);
@@ -333,7 +344,8 @@ impl<M: Medium + 'static, P: Placement + 'static> VictimVisitor for Builder<M, P
         if self.whole_blocks {
             self.store(BlockTable::new(logical_pages), victim)
         } else {
-            self.store(PageTable::new(logical_pages, blocks, pages_per_block), victim)
+            let all_pages = logical_pages + self.medium.metadata_pages();
+            self.store(PageTable::new(all_pages, blocks, pages_per_block), victim)
         }
     }
 }

@@ -6,6 +6,8 @@ mod device;
 mod draft;
 mod journal;
 mod key;
+mod log_layouts;
+mod metadata_config;
 mod parts;
 mod precondition;
 mod report;
@@ -25,10 +27,12 @@ pub use axis::Axis;
 pub use build::{Stack, build};
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
+pub use log_layouts::{LOG_LAYOUTS, LogLayout};
+pub use metadata_config::MetadataConfig;
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
-    TrimResult, WearResult, Window, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, Performance,
+    Phase, RunResult, TrimResult, WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

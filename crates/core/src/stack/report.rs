@@ -2,8 +2,8 @@
 
 use super::build::{Stack, over_provisioning};
 use super::result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
-    TrimResult, WearResult, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, Performance,
+    Phase, RunResult, TrimResult, WearResult, WornOut,
 };
 use super::run::{Finished, RunError};
 use super::scenario::Scenario;
@@ -155,6 +155,7 @@ fn layer_result(
         .map(|(before, after)| after - before)
         .collect();
     let victims: u64 = victim_valid_pages.iter().sum();
+    let held_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
     let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
     LayerResult {
         name: name.to_owned(),
@@ -162,13 +163,13 @@ fn layer_result(
         write_amplification: counters.write_amplification().filter(|_| victims > 0),
         incoming: LayerResult::incoming_of(&counters),
         outgoing: LayerResult::outgoing_of(&counters),
-        over_provisioning: over_provisioning(after.physical_pages, after.logical_pages),
+        over_provisioning: over_provisioning(after.physical_pages, held_pages),
         mapped_share: f64::from(after.mapped_pages) / f64::from(after.logical_pages),
         victims,
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
         victim_valid_pages,
         spilled_pages: after.spilled_pages - before.spilled_pages,
-        reserve_share: (after.physical_pages - u64::from(after.logical_pages)) as f64 / raw_pages as f64,
+        reserve_share: (after.physical_pages - u64::from(held_pages)) as f64 / raw_pages as f64,
         arrivals: arrivals(before, after),
         trims: place.stands_on_log.then(|| trims(before, after)),
         trim_scatter_blocks: trim_scatter(before, after),
@@ -176,7 +177,29 @@ fn layer_result(
         moved_below_first_pages: place
             .stands_on_log
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
+        metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
     }
+}
+
+fn metadata(
+    before: &LayerReport,
+    after: &LayerReport,
+    written_pages: u64,
+    raw_pages: u64,
+) -> Option<MetadataResult> {
+    let (before, after) = (before.metadata.unwrap_or_default(), after.metadata?);
+    let pages = after.written() - before.written();
+    let room = u64::from(after.area_pages) + u64::from(after.in_segment_pages) + u64::from(after.log_pages);
+    Some(MetadataResult {
+        summary_pages: after.summary_pages - before.summary_pages,
+        map_pages: after.map_pages - before.map_pages,
+        segment_info_pages: after.segment_info_pages - before.segment_info_pages,
+        checkpoint_pages: after.checkpoint_pages - before.checkpoint_pages,
+        checkpoints: after.checkpoints - before.checkpoints,
+        cleaned_metadata_pages: after.moved_pages - before.moved_pages,
+        metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
+        metadata_share: room as f64 / raw_pages as f64,
+    })
 }
 
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {
