@@ -276,6 +276,11 @@ impl MetadataPlan {
         self.log_pages
     }
 
+    /// Pages of each segment on the layer below, summaries included.
+    pub fn segment_pages(&self) -> u32 {
+        self.segment_pages
+    }
+
     /// Segments of the log.
     pub fn segments(&self) -> u32 {
         self.segments

@@ -186,7 +186,9 @@ impl Setup {
     /// The engine on a medium of the setup's shape.
     pub fn engine_on<M: Medium>(&self, medium: M) -> Result<Engine<M>, ConfigError> {
         let recorder = Recorder { policy: self.boxed_victim(), picks: Arc::default() };
-        LogStore::new(self.config(), medium, self.page_table(), recorder, self.streams.build())
+        let pages = self.logical_pages + medium.metadata_pages();
+        let table = PageTable::new(pages, self.blocks, self.pages_per_block);
+        LogStore::new(self.config(), medium, table, recorder, self.streams.build())
     }
 
     pub fn engine<P: Payload>(&self) -> Engine<Nand<P>> {
