@@ -197,33 +197,58 @@ proptest! {
     }
 }
 
+/// Streams that do not tell pages apart: the streams alone make the difference.
 #[test]
 fn more_streams_write_more_metadata() {
-    let per_page = [("f2fs_2", "[4]"), ("f2fs_4", "[2, 4, 8]"), ("f2fs_6", "[1, 2, 4, 8, 12]")].map(
-        |(preset, thresholds)| {
-            let text = format!(
-                r#"
-                device = {{ capacity = "256 MiB", spare_factor = 0.1, pages_per_block = 128 }}
-                log = [{{ segment_size = "256 KiB", spare_factor = 0.2,
-                         metadata = {{ preset = "{preset}", checkpoint_every = "2 MiB" }},
-                         placement = {{ kind = "write_count", thresholds = {thresholds} }} }}]
-                workload = {{ kind = "hot_cold", hot_writes = 0.8, hot_space = 0.2 }}
-                measure = {{ warm_up = 1.0, drive_writes = 1.0 }}
-                "#
-            );
-            let scenario: Scenario = toml::from_str(&text).unwrap();
-            let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
-            let metadata = result.layers[0].metadata.unwrap();
-            println!("{preset}: {metadata:?}");
-            assert_eq!(
-                result.layers[0].outgoing["log_metadata"]["write"],
-                metadata.summary_pages
-                    + metadata.map_pages
-                    + metadata.segment_info_pages
-                    + metadata.checkpoint_pages
-            );
-            metadata.metadata_per_written_page.unwrap()
-        },
-    );
-    assert!(per_page[0] < per_page[1] && per_page[1] < per_page[2], "{per_page:?}");
+    let layout = MetadataLayout {
+        summary_bytes_per_page: 4,
+        summary: SummaryPlace::Area,
+        table_copies: 2,
+        checkpoint_every_pages: 64,
+        ..tables(TablePlace::InLog, TablePlace::Area)
+    };
+    let written = [2, 4, 6].map(|streams| {
+        let reclaim = Reclaim::FreePool { low: 1, high: 2 };
+        let upper = Setup { streams: Streams::Mixing(streams, false, false), reclaim, ..Setup::default() };
+        let upper = Case::new(layout, [8, 200, 12], 0.5, upper, Setup::default()).expect("room");
+        let mut stack = upper.stack::<()>(None);
+        // The same pages, whatever room the streams leave.
+        (0..20_000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % 300]));
+        let metadata = metadata(&stack);
+        assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * (2 + u64::from(streams)));
+        metadata.written()
+    });
+    assert!(written[0] < written[1] && written[1] < written[2], "{written:?}");
+}
+
+/// Streams that tell hot pages from cold ones write more at each checkpoint, and less in all: they have less to move.
+#[test]
+fn f2fs_writes_a_summary_a_log_at_each_checkpoint() {
+    for (preset, streams, thresholds) in [("f2fs_2", 2, "[4]"), ("f2fs_6", 6, "[1, 2, 4, 8, 12]")] {
+        let text = format!(
+            r#"
+            device = {{ capacity = "128 MiB", spare_factor = 0.1, pages_per_block = 128 }}
+            log = [{{ segment_size = "256 KiB", spare_factor = 0.2,
+                     metadata = {{ preset = "{preset}", checkpoint_every = "2 MiB" }},
+                     placement = {{ kind = "write_count", thresholds = {thresholds} }} }}]
+            workload = {{ kind = "hot_cold", hot_writes = 0.8, hot_space = 0.2 }}
+            measure = {{ warm_up = 0.5, drive_writes = 0.5 }}
+            "#
+        );
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        let go_on = &mut |_: &Progress| ControlFlow::Continue(());
+        let result = run(&scenario, go_on).unwrap();
+        let metadata = result.layers[0].metadata.unwrap();
+        assert!(metadata.checkpoints > 0 && metadata.metadata_share > 0.0);
+        assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * (2 + streams));
+        let kinds = [metadata.summary_pages, metadata.map_pages, metadata.segment_info_pages];
+        let sum = kinds.iter().sum::<u64>() + metadata.checkpoint_pages;
+        assert_eq!(result.layers[0].outgoing["log_metadata"]["write"], sum);
+    }
+    let one = "device = { capacity = '128 MiB', spare_factor = 0.1, pages_per_block = 128 }
+               log = [{ segment_size = '256 KiB', metadata = 'f2fs_6' }]
+               workload = { kind = 'uniform' }";
+    let error =
+        run(&toml::from_str(one).unwrap(), &mut |_: &Progress| ControlFlow::Continue(())).unwrap_err();
+    assert!(error.to_string().contains("laid out for 6 streams"), "{error}");
 }
