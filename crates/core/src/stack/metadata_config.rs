@@ -3,10 +3,11 @@
 use super::log_layouts::{LOG_LAYOUTS, find};
 use super::scenario::LogConfig;
 use super::size::ByteSize;
-use crate::config::{ConfigError, named_or_table};
+use crate::config::ConfigError;
 use crate::log::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;
 
 macro_rules! metadata_keys {
@@ -151,7 +152,20 @@ pub(super) fn logical_pages(plan: &MetadataPlan, spare: f64) -> u32 {
 
 impl<'de> Deserialize<'de> for MetadataConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        named_or_table::<D, Table>(deserializer, "log layout", "preset").map(MetadataConfig::from)
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = MetadataConfig;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("the name of a log layout, or a table with sizes and perhaps a preset")
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<MetadataConfig, E> {
+                Ok(MetadataConfig { preset: Some(name.to_owned()), ..MetadataConfig::default() })
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<MetadataConfig, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map)).map(MetadataConfig::from)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
     }
 }
 
