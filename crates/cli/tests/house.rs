@@ -62,7 +62,7 @@ fn help_teaches() {
 fn lists_name_every_entry_with_help_and_source() {
     let (out, _) = outcome(&["list", "all", "--format", "json"], 0);
     let entries: Vec<std::collections::BTreeMap<String, String>> = serde_json::from_str(&out).unwrap();
-    for kind in ["victim", "placement", "workload", "format", "preset"] {
+    for kind in ["victim", "placement", "workload", "format", "preset", "log layout"] {
         assert!(entries.iter().any(|entry| entry["kind"] == kind), "no {kind}");
     }
     for entry in &entries {

@@ -4,6 +4,7 @@
 //! ([`crate::nand::Nand`]); any `Layer` becomes one through [`crate::log::Segments`]. That is all it takes
 //! to put a log on a log.
 
+use crate::config::ConfigError;
 use crate::counters::{Cause, Counters};
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -205,9 +206,38 @@ pub trait Medium: Send {
         false
     }
 
-    /// The page is about to be replaced, or is no longer wanted.
-    fn died(&mut self, block: BlockId, page: u32) {
-        let _ = (block, page);
+    /// The page, which belongs to `owner`, is about to be replaced, or is no longer wanted.
+    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
+        let _ = (owner, block, page);
+    }
+
+    /// Whether a medium of this kind may keep metadata of the log that writes on it; flash does not.
+    const MAY_KEEP_METADATA: bool = false;
+
+    /// The log appends to this many streams.
+    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+        let _ = streams;
+        Ok(())
+    }
+
+    /// Logical pages, beyond those that the log shows above, that it has to keep for metadata.
+    fn metadata_pages(&self) -> u32 {
+        0
+    }
+
+    /// Pages that the log may write until a checkpoint is due.
+    fn until_checkpoint(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Appends to `pages` what the log has to write now, before the checkpoint ends.
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        let _ = pages;
+    }
+
+    /// Ends a checkpoint.
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        Ok(())
     }
 
     /// Number of erase blocks, bad ones included.
@@ -339,6 +369,38 @@ pub struct LayerReport {
     pub moved_again_pages: u64,
     /// Pages moved that the layer below had moved before since they were written.
     pub moved_below_first_pages: u64,
+    /// Metadata of the log, where it keeps any.
+    pub metadata: Option<MetadataReport>,
+}
+
+/// What a log wrote for itself, and the room that it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataReport {
+    /// Pages of segment summaries written.
+    pub summary_pages: u64,
+    /// Pages of the map and of its index written.
+    pub map_pages: u64,
+    /// Pages of segment information written.
+    pub segment_info_pages: u64,
+    /// Pages of checkpoints written.
+    pub checkpoint_pages: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Pages of metadata in the log that cleaning moved.
+    pub moved_pages: u64,
+    /// Pages of the layer below that are the area.
+    pub area_pages: u32,
+    /// Pages of segments that summaries take.
+    pub in_segment_pages: u32,
+    /// Logical pages that the log keeps for itself.
+    pub log_pages: u32,
+}
+
+impl MetadataReport {
+    /// Pages written, of all kinds, without those that cleaning moved.
+    pub fn written(&self) -> u64 {
+        self.summary_pages + self.map_pages + self.segment_info_pages + self.checkpoint_pages
+    }
 }
 
 /// One partition of a shared layer.

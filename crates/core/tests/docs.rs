@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::{Progress, Scenario, run};
+use wearwell_core::stack::{LOG_LAYOUTS, MetadataResult, Progress, Scenario, run};
 use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
@@ -47,6 +47,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## `[device]`", Some("Device")),
     ("## `[ftl]` and `[[log]]`", Some("LogConfig")),
     ("## `[[tenant]]`", Some("TenantConfig")),
+    ("## Metadata of a log", Some("LogMetadata")),
     ("## `[trace]`", Some("TraceConfig")),
     ("## `[precondition]`", Some("Precondition")),
     ("## `[measure]`", Some("Measure")),
@@ -171,6 +172,31 @@ fn every_name_has_a_row_in_its_page() {
     listed("victims", VICTIMS.iter().map(|entry| entry.name).collect());
     listed("placements", PLACEMENTS.iter().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
+}
+
+#[test]
+fn every_log_layout_and_what_it_writes_is_documented() {
+    let (scenarios, results) = (read("docs/scenario.md"), read("docs/results.md"));
+    let layouts = section(&scenarios, "## Log layouts");
+    for layout in LOG_LAYOUTS {
+        assert!(
+            layouts.contains(&format!("| `{}`", layout.entry.name))
+                || layouts.contains(&format!(", `{}`", layout.entry.name))
+        );
+    }
+    let result = MetadataResult {
+        summary_pages: 0,
+        map_pages: 0,
+        segment_info_pages: 0,
+        checkpoint_pages: 0,
+        checkpoints: 0,
+        cleaned_metadata_pages: 0,
+        metadata_per_written_page: None,
+        metadata_share: 0.0,
+    };
+    for name in serde_json::to_value(result).unwrap().as_object().unwrap().keys() {
+        assert!(results.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");
+    }
 }
 
 #[test]

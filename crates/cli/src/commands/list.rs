@@ -8,11 +8,12 @@ use serde::Serialize;
 use wearwell_core::config::Entry;
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
+use wearwell_core::stack::LOG_LAYOUTS;
 use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Lists policies, placements, workloads, trace formats and device presets
+/// Lists policies, placements, workloads, trace formats, device presets and layouts of log metadata
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
@@ -36,6 +37,8 @@ enum Kind {
     Formats,
     /// Device presets: `device.preset`
     Presets,
+    /// Layouts of log metadata: `log[0].metadata`
+    LogLayouts,
     /// All of them
     All,
 }
@@ -61,7 +64,14 @@ struct Listed {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let kinds: Vec<Kind> = match args.kind {
-        Kind::All => vec![Kind::Victims, Kind::Placements, Kind::Workloads, Kind::Formats, Kind::Presets],
+        Kind::All => vec![
+            Kind::Victims,
+            Kind::Placements,
+            Kind::Workloads,
+            Kind::Formats,
+            Kind::Presets,
+            Kind::LogLayouts,
+        ],
         one => vec![one],
     };
     match args.format {
@@ -111,6 +121,7 @@ fn listed(kind: Kind) -> Vec<Listed> {
             })
             .collect(),
         Kind::Presets => entries("preset", PRESETS.iter().map(|preset| &preset.entry).collect()),
+        Kind::LogLayouts => entries("log layout", LOG_LAYOUTS.iter().map(|layout| &layout.entry).collect()),
         Kind::All => Vec::new(),
     }
 }

@@ -51,6 +51,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
                 .map_or_else(|| no_lifetime(result), |lifetime| lifespan(lifetime, result)),
         ),
     ];
+    rows.extend(result.layers.iter().filter_map(|layer| Some(("Log metadata", metadata(layer)?))));
     if let Some(worn_out) = result.worn_out {
         let end = if worn_out.end_of_life { "; the drive could not go on" } else { "" };
         rows.push((
@@ -173,6 +174,20 @@ fn course(result: &RunResult) -> String {
 fn flash(result: &RunResult) -> String {
     let nand = &result.nand;
     format!("{} programs, {} reads, {} erases", count(nand.programs), count(nand.reads), count(nand.erases))
+}
+
+fn metadata(layer: &LayerResult) -> Option<String> {
+    let metadata = layer.metadata?;
+    let ratio = metadata.metadata_per_written_page?;
+    Some(format!(
+        "{}: {ratio:.4} pages a page written; summaries {}, map {}, segment info {}, checkpoints {}; {:.2} % of the flash",
+        layer.name,
+        count(metadata.summary_pages),
+        count(metadata.map_pages),
+        count(metadata.segment_info_pages),
+        count(metadata.checkpoint_pages),
+        metadata.metadata_share * 100.0
+    ))
 }
 
 fn wear(result: &RunResult) -> String {

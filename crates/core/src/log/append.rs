@@ -18,32 +18,36 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         hint: u16,
     ) -> Result<(), LayerError> {
         if let Some(stream) = self.placement.host_stream() {
-            return self.append_host_run(stream, pages, data);
+            return self.append_run(stream, pages, data, Cause::Host);
         }
         for at in 0..pages.len() {
             let (now, page) = (self.blocks.now(), pages[at]);
             let stream =
                 self.placement.place(&PageContext { page, cause: Cause::Host, now, from: None, hint });
-            self.append_host_run(stream, &pages[at..=at], &data[at..=at])?;
+            self.append_run(stream, &pages[at..=at], &data[at..=at], Cause::Host)?;
         }
         Ok(())
     }
 
-    fn append_host_run(
+    /// Appends pages of the host, or of the log itself.
+    pub(super) fn append_run(
         &mut self,
         stream: StreamId,
         mut pages: &[Lpn],
         mut data: &[M::Payload],
+        cause: Cause,
     ) -> Result<(), LayerError> {
         while !pages.is_empty() {
             let frontier = self.frontier_for_host(stream)?;
             let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
-            let length = room.min(pages.len());
+            let length = self.until_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.tell_deaths(&pages[..length]);
-            self.below.program(stream, frontier, owners, &data[..length], Cause::Host)?;
+            self.below.program(stream, frontier, owners, &data[..length], cause)?;
             // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
-            self.below.counters.add_incoming(Operation::Write, length as u64);
+            if cause == Cause::Host {
+                self.below.counters.add_incoming(Operation::Write, length as u64);
+            }
             let writes = Writes { pages, length, prefetch: self.prefetch };
             let victim = &mut self.victim;
             self.directory.place(
@@ -55,10 +59,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                     victim.invalidated(block, score, blocks);
                 },
             );
-            self.blocks.advance(length as u64);
+            if cause == Cause::Host {
+                self.blocks.advance(length as u64);
+            }
             self.advance(stream, frontier, length as u32);
-            self.note_moves(&pages[..length], Cause::Host);
+            self.note_moves(&pages[..length], cause);
             (pages, data) = (&pages[length..], &data[length..]);
+            if M::MAY_KEEP_METADATA && cause == Cause::Host {
+                self.checkpoint_if_due()?;
+            }
         }
         Ok(())
     }
@@ -73,7 +82,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if let (Some(block), Some(index)) =
                 (self.directory.block_of(page), self.directory.page_in_block(page))
             {
-                self.below.medium.died(block, index);
+                self.below.medium.died(page, block, index);
             }
         }
     }

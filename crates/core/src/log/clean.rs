@@ -239,7 +239,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         from: Option<StreamId>,
     ) -> Result<(), LayerError> {
         let now = self.blocks.now();
-        let stream = self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 });
+        let stream = if page.0 < self.config.logical_pages {
+            self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 })
+        } else {
+            self.metadata_stream()
+        };
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
         self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);

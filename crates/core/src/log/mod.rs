@@ -7,8 +7,10 @@
 
 mod append;
 mod attribution;
+mod checkpoint;
 mod clean;
 mod directory;
+mod metadata;
 mod observed;
 mod partition;
 mod segments;
@@ -16,6 +18,7 @@ mod store;
 mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
 pub use observed::Observed;
 pub use partition::{Partition, Shared};
 pub use segments::{BoxedLayer, Segments};

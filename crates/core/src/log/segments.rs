@@ -1,7 +1,9 @@
 //! Any layer shown as erase blocks, so that a log can stand on it.
 
+use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
-use crate::counters::Cause;
+use crate::config::ConfigError;
+use crate::counters::{Cause, Operation};
 use crate::layer::{Layer, Medium, MediumError, Pages, Payload, Reports, Run};
 use crate::units::{BlockId, Lpn};
 
@@ -24,6 +26,9 @@ pub struct Segments<P> {
     pages: Vec<Lpn>,
     /// Pages taken out by cleaning that the layer below had moved before.
     moved_below_first_pages: u64,
+    metadata: Option<Box<Metadata>>,
+    /// Pages of metadata, which have no content.
+    blank: Vec<P>,
 }
 
 impl<P: Payload> Segments<P> {
@@ -40,7 +45,23 @@ impl<P: Payload> Segments<P> {
             next_page: vec![0; segments as usize],
             pages: Vec::new(),
             moved_below_first_pages: 0,
+            metadata: None,
+            blank: Vec::new(),
         }
+    }
+
+    /// The same with metadata of a log that shows `logical_pages` pages: an area below the segments, summaries in them, and
+    /// pages that the log has to append.
+    pub fn with_metadata(
+        lower: BoxedLayer<P>,
+        plan: MetadataPlan,
+        logical_pages: u32,
+        trim: Option<TrimRule>,
+    ) -> Self {
+        let mut segments = Segments::new(lower, plan.segment_pages, trim);
+        segments.segments = plan.segments;
+        segments.metadata = Some(Box::new(Metadata::new(plan, logical_pages)));
+        segments
     }
 
     /// The layer below.
@@ -48,10 +69,75 @@ impl<P: Payload> Segments<P> {
         &*self.lower
     }
 
+    /// The first page of a segment on the layer below.
+    fn first_page(&self, block: BlockId) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
+    }
+
     fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
-        let first = block.0 * self.segment_pages;
+        let first = self.first_page(block);
         self.pages.clear();
-        self.pages.extend(pages.map(|page| Lpn(first + page)));
+        match &self.metadata {
+            None => self.pages.extend(pages.map(|page| Lpn(first + page))),
+            Some(metadata) => self.pages.extend(pages.map(|page| Lpn(first + metadata.place(page)))),
+        }
+    }
+
+    /// Writes a run of data, each part of the segment beginning with its summary.
+    fn write_parts(&mut self, block: BlockId, page: u32, data: &[P], hint: u16) -> Result<(), MediumError> {
+        let (part, summary) = match &self.metadata {
+            Some(metadata) => (metadata.plan.part_data, metadata.plan.part_summary),
+            None => (self.segment_pages, 0),
+        };
+        let end = page + data.len() as u32;
+        let mut at = page;
+        while at < end {
+            if summary > 0 && at.is_multiple_of(part) {
+                let first = self.first_page(block) + at / part * (part + summary);
+                self.write_summary(first..first + summary, hint)?;
+            }
+            let upto = end.min((at / part + 1) * part);
+            self.name_pages(block, at..upto);
+            let data = &data[(at - page) as usize..(upto - page) as usize];
+            from_lower(self.lower.write(&self.pages, data, hint))?;
+            at = upto;
+        }
+        Ok(())
+    }
+
+    fn write_summary(&mut self, pages: std::ops::Range<u32>, hint: u16) -> Result<(), MediumError> {
+        self.pages.clear();
+        self.pages.extend(pages.map(Lpn));
+        self.write_own(hint)?;
+        let written = self.pages.len() as u64;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.count_summary(written);
+        }
+        Ok(())
+    }
+
+    /// Writes the pages in hand, which are metadata.
+    fn write_own(&mut self, hint: u16) -> Result<(), MediumError> {
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        self.blank.resize(self.pages.len(), P::default());
+        from_lower(self.lower.write(&self.pages, &self.blank, hint))?;
+        if let Some(trims) = &mut self.trims {
+            trims.wrote(self.pages.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Notes a run that was written; a segment that is full now has its summary written, if that is in the area.
+    fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        let Some(metadata) = &mut self.metadata else { return Ok(()) };
+        metadata.wrote(block, run.owners, run.data.len() as u32, run.cause);
+        let summary = metadata.area_summary(block);
+        if end == metadata.plan.data_pages() && !summary.is_empty() {
+            self.write_summary(summary, u16::from(run.stream.0))?;
+        }
+        Ok(())
     }
 }
 
@@ -82,27 +168,27 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn pages_per_block(&self) -> u32 {
-        self.segment_pages
+        self.metadata.as_ref().map_or(self.segment_pages, |metadata| metadata.plan.data_pages())
     }
 
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let end = page.saturating_add(run.data.len() as u32);
-        if block.0 >= self.segments || end > self.segment_pages {
+        if block.0 >= self.segments || end > self.pages_per_block() {
             return Err(MediumError::OutsideGeometry { block: block.0, page, end });
         }
         let expected = self.next_page[block.index()];
         if page != expected {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
-        self.name_pages(block, page..end);
         self.next_page[block.index()] = end;
         if let Some(trims) = self.trims.as_mut().filter(|_| page == 0) {
             trims.reopened(block);
         }
-        from_lower(self.lower.write(&self.pages, run.data, u16::from(run.stream.0)))?;
+        self.write_parts(block, page, run.data, u16::from(run.stream.0))?;
         if let Some(trims) = &mut self.trims {
             trims.wrote(u64::from(end - page));
         }
+        self.note_run(block, end, &run)?;
         self.send_trims()
     }
 
@@ -112,20 +198,59 @@ impl<P: Payload> Medium for Segments<P> {
         }
         self.erases[block.index()] += 1;
         self.next_page[block.index()] = 0;
+        let first = self.first_page(block);
+        if let Some(metadata) = &mut self.metadata {
+            metadata.freed(block);
+        }
         if let Some(trims) = &mut self.trims {
-            trims.discard(block, block.0 * self.segment_pages, self.segment_pages);
+            trims.discard(block, first, self.segment_pages);
         }
         self.send_trims()
     }
 
     fn hears_of_deaths(&self) -> bool {
-        self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
+        self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
 
-    fn died(&mut self, block: BlockId, page: u32) {
-        if let Some(trims) = &mut self.trims {
-            trims.discard(block, block.0 * self.segment_pages + page, 1);
+    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
+        let first = self.first_page(block);
+        let place = self.metadata.as_ref().map_or(page, |metadata| metadata.place(page));
+        if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
+            trims.discard(block, first + place, 1);
         }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.died(owner, block);
+        }
+    }
+
+    const MAY_KEEP_METADATA: bool = true;
+
+    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
+    }
+
+    fn metadata_pages(&self) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.log_pages())
+    }
+
+    fn until_checkpoint(&self) -> u64 {
+        self.metadata.as_ref().map_or(u64::MAX, |metadata| metadata.until_checkpoint())
+    }
+
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.begin_checkpoint(pages);
+        }
+    }
+
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        let Some(metadata) = &mut self.metadata else { return Ok(()) };
+        let written = metadata.end_checkpoint(&mut self.pages);
+        self.write_own(0)?;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.ended_checkpoint(written);
+        }
+        self.send_trims()
     }
 
     fn read(
@@ -165,6 +290,10 @@ impl<P: Payload> Medium for Segments<P> {
         if let Some(above) = reports.layers.last_mut() {
             above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
             above.moved_below_first_pages = self.moved_below_first_pages;
+            if let Some(metadata) = &self.metadata {
+                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.beside_log);
+                above.metadata = Some(metadata.counts);
+            }
         }
         self.lower.describe(reports);
     }

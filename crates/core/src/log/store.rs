@@ -1,6 +1,7 @@
 //! The store: its parts, and what its user can ask of it.
 
 use super::attribution::Attribution;
+use super::checkpoint::Checkpoint;
 use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
@@ -148,19 +149,21 @@ pub struct LogStore<M: Medium, D, V, P> {
     moves: Vec<u8>,
     /// Pages moved that had been moved before.
     moved_again_pages: u64,
+    pub(super) checkpoint: Checkpoint<M::Payload>,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// A store on an erased medium, or the setting that cannot work.
     pub fn new(
         config: StoreConfig,
-        medium: M,
+        mut medium: M,
         directory: D,
         victim: V,
         placement: P,
     ) -> Result<Self, ConfigError> {
-        let blocks =
-            Blocks::new(medium.blocks(), medium.pages_per_block(), config.logical_pages, victim.needs());
+        medium.serve(placement.streams())?;
+        let all_pages = config.logical_pages + medium.metadata_pages();
+        let blocks = Blocks::new(medium.blocks(), medium.pages_per_block(), all_pages, victim.needs());
         let free: VecDeque<BlockId> =
             (0..medium.blocks()).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
         let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
@@ -177,8 +180,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             scatter: Scatter::default(),
-            moves: vec![0; if config.count_moves { config.logical_pages as usize } else { 0 }],
+            moves: vec![0; if config.count_moves { all_pages as usize } else { 0 }],
             moved_again_pages: 0,
+            checkpoint: Checkpoint::default(),
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
@@ -215,6 +219,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 "block counts are exact only for a single frontier reclaimed in place; use page",
             ));
         }
+        if !D::PAGE_EXACT && self.below.medium.until_checkpoint() != u64::MAX {
+            return Err(ConfigError::new(
+                "directory",
+                "block counts do not tell which map pages change; use page",
+            ));
+        }
         if self.config.logical_pages == 0 {
             return Err(ConfigError::new("logical_pages", "is 0; at least one page is needed"));
         }
@@ -237,7 +247,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Blocks without which cleaning cannot go on: those that the logical pages fill, those that are open,
     /// those that must wait erased, and one whose dead pages are the gain.
     pub(super) fn needed_blocks(&self) -> u32 {
-        let full = self.config.logical_pages.div_ceil(self.below.medium.pages_per_block());
+        let pages = self.config.logical_pages.saturating_add(self.below.medium.metadata_pages());
+        let full = pages.div_ceil(self.below.medium.pages_per_block());
         full.saturating_add(self.config.reclaim.reserved_blocks(self.placement.streams()))
     }
 
@@ -274,7 +285,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         for page in pages {
             let moves = &mut self.moves[page.index()];
-            if cause == Cause::Host {
+            if cause != Cause::Cleaning {
                 *moves = 0;
             } else {
                 self.moved_again_pages += u64::from(*moves > 0);
@@ -371,7 +382,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             logical_pages: self.config.logical_pages,
             physical_pages: u64::from(self.below.medium.blocks())
                 * u64::from(self.below.medium.pages_per_block()),
-            mapped_pages: self.directory.mapped_pages(),
+            mapped_pages: self.directory.mapped_pages() - self.mapped_metadata(),
             victim_valid_pages: self.victim_valid_pages.clone(),
             spilled_pages: self.spilled_pages,
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
@@ -384,15 +395,17 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
             moved_below_first_pages: 0,
+            metadata: None,
         });
         self.below.medium.describe(reports);
     }
 
     fn divide(&mut self, ends: &[u32]) {
-        // What is left beyond the last partition is nobody's, but has a place in the table.
-        let rest = ends.last().is_none_or(|&end| end < self.config.logical_pages);
+        // What is left beyond the last partition, the log's own pages among it, is nobody's, but has a place in the table.
+        let all_pages = self.config.logical_pages + self.below.medium.metadata_pages();
+        let rest = ends.last().is_none_or(|&end| end < all_pages);
         let mut ends = ends.to_vec();
-        ends.extend(rest.then_some(self.config.logical_pages));
+        ends.extend(rest.then_some(all_pages));
         self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
     }
 

@@ -1,21 +1,20 @@
 //! From a resolved scenario to a stack of layers.
 
 use super::device::{self, ResolvedDevice};
-use super::scenario::{DirectoryKind, LogConfig, ReclaimKind, Scenario};
+use super::metadata_config;
+use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
+use super::store::{Obstacles, Spec, block_directory};
 use super::tenants;
-use super::tree::{self, Lower, Node, Tree, User};
-use crate::config::{ConfigError, StoreSize};
-use crate::layer::{Medium, Payload, Reports};
-use crate::log::{
-    BlockTable, BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig,
-};
+use super::tree::{self, Node, Tree, User};
+use crate::config::ConfigError;
+use crate::layer::{Payload, Reports};
+use crate::log::{BoxedLayer, Observed, Segments, Shared};
 use crate::nand::Nand;
-use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
 use crate::temperature::Temperature;
-use crate::units::{OverProvisioning, StreamId};
-use crate::victim::{VictimPolicy, VictimVisitor};
+use crate::units::OverProvisioning;
+use crate::victim::VictimPolicy;
 
 /// A stack ready to be written to.
 pub struct Stack<P> {
@@ -176,7 +175,12 @@ impl<P: Payload> Building<P> {
         let segment_bytes = log.segment_size.expect("resolved with the tree").0;
         let page_bytes = scenario.device.mapping_unit.expect("resolved with the device").0;
         let trim = log.trim.expect("resolved with the tree").rule(page_bytes as u32)?;
-        let segments = Segments::new(lower, (segment_bytes / page_bytes) as u32, trim);
+        let segment_pages = (segment_bytes / page_bytes) as u32;
+        let plan = metadata_config::plan(log, segment_pages, lower.logical_pages(), page_bytes as u32)?;
+        let segments = match plan {
+            Some(plan) => Segments::with_metadata(lower, plan, node.logical_pages, trim),
+            None => Segments::new(lower, segment_pages, trim),
+        };
         spec.store(log, node.logical_pages, segments)
     }
 
@@ -241,6 +245,7 @@ fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
         ("on", ftl.on.is_some()),
         ("share", ftl.share.is_some()),
         ("align", ftl.align.is_some()),
+        ("metadata", ftl.metadata.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((key, _)) => Err(ConfigError::new(
@@ -248,213 +253,6 @@ fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
             "belongs to stacked logs; the FTL's blocks and spare space are those of `device`",
         )),
         None => Ok(()),
-    }
-}
-
-/// What a store is built from besides its configuration and its medium.
-struct Spec {
-    seed: Seed,
-    /// Stands in for the policy that the configuration names.
-    victim: Option<Box<dyn VictimPolicy>>,
-    temperature: Option<Box<dyn Temperature>>,
-    obstacles: Obstacles,
-    /// The layer below, where the medium is a partition of it.
-    lower: Option<Lower>,
-    /// Whether another log stands on this one and may move its pages, too.
-    has_log_above: bool,
-}
-
-/// What keeps a store from doing with a directory of blocks.
-#[derive(Clone, Copy)]
-struct Obstacles {
-    wears_out: bool,
-    shared: bool,
-}
-
-impl Spec {
-    fn store<P: Payload, M: Medium<Payload = P> + 'static>(
-        self,
-        log: &mut LogConfig,
-        logical_pages: u32,
-        medium: M,
-    ) -> Result<BoxedLayer<P>, ConfigError> {
-        let size = StoreSize {
-            blocks: medium.blocks(),
-            pages_per_block: medium.pages_per_block(),
-            logical_pages,
-            seed: self.seed,
-        };
-        let context = PlacementContext { size: &size, temperature: self.temperature };
-        let directory = log.directory;
-        match log.placement.frontiers() {
-            Some(frontiers) => {
-                let config =
-                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
-                check_reserve(log, &config, frontiers.streams(), &size, self.lower)?;
-                let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
-                let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
-                builder.with_victim(self.victim, log)
-            }
-            None => {
-                let placement =
-                    log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-                if directory == DirectoryKind::Block {
-                    return Err(only_page("placement"));
-                }
-                let config =
-                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
-                check_reserve(log, &config, placement.streams(), &size, self.lower)?;
-                let builder = Builder { config, medium, placement, size, whole_blocks: false };
-                builder.with_victim(self.victim, log)
-            }
-        }
-        .map_err(|error| error.within("victim"))?
-    }
-}
-
-/// Refuses a log that has not segments enough to clean, with what would be enough.
-fn check_reserve(
-    log: &LogConfig,
-    config: &StoreConfig,
-    streams: u8,
-    size: &StoreSize,
-    lower: Option<Lower>,
-) -> Result<(), ConfigError> {
-    let Some(segment) = log.segment_size else { return Ok(()) };
-    let reserved = config.reclaim.reserved_blocks(streams);
-    let full = size.logical_pages.div_ceil(size.pages_per_block);
-    if full.saturating_add(reserved) <= size.blocks {
-        return Ok(());
-    }
-    let needs =
-        format!("{reserved} of its {} segments of {segment} must stay free to write and clean", size.blocks);
-    if size.blocks > reserved {
-        let spare = (f64::from(reserved) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
-        let problem =
-            format!("is {}; {needs}, which takes at least {spare}", log.spare_factor.unwrap_or_default());
-        return Err(ConfigError::new("spare_factor", problem));
-    }
-    let least = u64::from(reserved) + 1;
-    let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
-    let page_bytes = segment.0 / u64::from(size.pages_per_block);
-    let mut problem = format!(
-        "is {segment}; {needs}, and none is left for data: it must be at most {}",
-        ByteSize(pages / least * page_bytes)
-    );
-    let share = lower.map(|lower| lower.least_share(least * u64::from(size.pages_per_block)));
-    if let Some(share) = share.filter(|share| *share <= 1.0) {
-        problem += &format!(", or `share` at least {share}");
-    }
-    Err(ConfigError::new("segment_size", problem))
-}
-
-fn only_page(reason: &str) -> ConfigError {
-    ConfigError::new(
-        "directory",
-        format!(
-            "block is exact only for placement = \"single\", reclaim = \"in_place\" on flash that does not wear out \
-                 and holds no data; the {reason} needs page"
-        ),
-    )
-}
-
-/// Whether to keep only blocks: where the scenario says so, or, left to us, wherever it is exact.
-fn block_directory(
-    log: &LogConfig,
-    placement: &impl Placement,
-    obstacles: Obstacles,
-    holds_data: bool,
-) -> Result<bool, ConfigError> {
-    let single = placement.cleaning_stream() == Some(StreamId(0));
-    let obstacle = [
-        (!single, "placement"),
-        (log.reclaim != ReclaimKind::InPlace, "reclaim"),
-        (obstacles.wears_out, "wear"),
-        (obstacles.shared, "sharing"),
-        (holds_data, "content"),
-    ]
-    .into_iter()
-    .find(|(obstacle, _)| *obstacle);
-    match (log.directory, obstacle) {
-        (DirectoryKind::Block, Some((_, reason))) => Err(only_page(reason)),
-        (DirectoryKind::Page, _) | (_, Some(_)) => Ok(false),
-        _ => Ok(true),
-    }
-}
-
-fn store_config(
-    log: &mut LogConfig,
-    placement: &impl Placement,
-    size: &StoreSize,
-) -> Result<StoreConfig, ConfigError> {
-    let reclaim = match log.reclaim {
-        ReclaimKind::InPlace => {
-            if log.free_blocks_low.or(log.free_blocks_high).is_some() {
-                return Err(ConfigError::new(
-                    "free_blocks_low",
-                    "means nothing with reclaim = \"in_place\", which keeps no erased blocks",
-                ));
-            }
-            Reclaim::InPlace
-        }
-        ReclaimKind::FreePool => {
-            let low = *log.free_blocks_low.get_or_insert(u32::from(placement.streams()) + 1);
-            let high = *log.free_blocks_high.get_or_insert(low);
-            Reclaim::FreePool { low, high }
-        }
-    };
-    Ok(StoreConfig {
-        logical_pages: size.logical_pages,
-        reclaim,
-        copy_order: log.copy_order,
-        prefetch: None,
-        count_moves: false,
-        seed: size.seed,
-    })
-}
-
-/// Builds a store around a policy of whatever type the table of policies hands over.
-struct Builder<M, P> {
-    config: StoreConfig,
-    medium: M,
-    placement: P,
-    size: StoreSize,
-    whole_blocks: bool,
-}
-
-impl<M: Medium + 'static, P: Placement + 'static> Builder<M, P> {
-    /// The store with the policy given, or else with the one that `log` names.
-    fn with_victim(
-        self,
-        given: Option<Box<dyn VictimPolicy>>,
-        log: &LogConfig,
-    ) -> Result<Result<BoxedLayer<M::Payload>, ConfigError>, ConfigError> {
-        let size = self.size;
-        match given {
-            Some(policy) => Ok(self.visit(policy)),
-            None => log.victim.visit(&size, self),
-        }
-    }
-
-    fn store<D: Directory + 'static, V: VictimPolicy + 'static>(
-        self,
-        directory: D,
-        victim: V,
-    ) -> Result<BoxedLayer<M::Payload>, ConfigError> {
-        Ok(Box::new(LogStore::new(self.config, self.medium, directory, victim, self.placement)?))
-    }
-}
-
-impl<M: Medium + 'static, P: Placement + 'static> VictimVisitor for Builder<M, P> {
-    type Output = Result<BoxedLayer<M::Payload>, ConfigError>;
-
-    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Self::Output {
-        let StoreSize { blocks, pages_per_block, logical_pages, .. } = self.size;
-        if self.whole_blocks {
-            self.store(BlockTable::new(logical_pages), victim)
-        } else {
-            self.store(PageTable::new(logical_pages, blocks, pages_per_block), victim)
-        }
     }
 }
 

@@ -8,6 +8,8 @@ mod draft;
 mod driver;
 mod journal;
 mod key;
+mod log_layouts;
+mod metadata_config;
 mod parts;
 mod precondition;
 mod report;
@@ -17,6 +19,7 @@ pub mod scenario;
 mod size;
 mod source;
 pub mod steady;
+mod store;
 mod summary;
 mod sweep;
 mod tenant_report;
@@ -30,10 +33,12 @@ pub use axis::Axis;
 pub use build::{Entrance, Stack, build};
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
+pub use log_layouts::{LOG_LAYOUTS, LogLayout};
+pub use metadata_config::MetadataConfig;
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, PartitionResult, Performance,
-    Phase, RunResult, StepResult, TenantResult, TrimResult, WearResult, Window, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, PartitionResult,
+    Performance, Phase, RunResult, StepResult, TenantResult, TrimResult, WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

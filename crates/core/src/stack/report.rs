@@ -4,8 +4,8 @@ use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
 use super::driver::Finished;
 use super::result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, NandResult, Performance, Phase, RunResult,
-    TrimResult, WearResult, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, Performance,
+    Phase, RunResult, TrimResult, WearResult, WornOut,
 };
 use super::run::RunError;
 use super::scenario::Scenario;
@@ -148,6 +148,7 @@ fn layer_result(
         .map(|(before, after)| after - before)
         .collect();
     let victims: u64 = victim_valid_pages.iter().sum();
+    let held_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
     let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
     let moved_pages = tenant_report::moved_pages(before, after);
     LayerResult {
@@ -158,7 +159,7 @@ fn layer_result(
         write_amplification: counters.write_amplification().filter(|_| victims > 0),
         incoming: LayerResult::incoming_of(&counters),
         outgoing: LayerResult::outgoing_of(&counters),
-        over_provisioning: over_provisioning(after.physical_pages, after.logical_pages),
+        over_provisioning: over_provisioning(after.physical_pages, held_pages),
         mapped_share: f64::from(after.mapped_pages) / f64::from(after.logical_pages),
         victims,
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
@@ -166,14 +167,36 @@ fn layer_result(
         spilled_pages: after.spilled_pages - before.spilled_pages,
         partitions: tenant_report::partitions(tree, at, before, after, &moved_pages),
         moved_pages,
-        reserve_share: (after.physical_pages - u64::from(after.logical_pages)) as f64 / raw_pages as f64,
+        reserve_share: (after.physical_pages - u64::from(held_pages)) as f64 / raw_pages as f64,
         arrivals: arrivals(before, after),
         trims: stands_on_log.then(|| trims(before, after)),
         trim_scatter_blocks: trim_scatter(before, after),
         moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
         moved_below_first_pages: stands_on_log
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
+        metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
     }
+}
+
+fn metadata(
+    before: &LayerReport,
+    after: &LayerReport,
+    written_pages: u64,
+    raw_pages: u64,
+) -> Option<MetadataResult> {
+    let (before, after) = (before.metadata.unwrap_or_default(), after.metadata?);
+    let pages = after.written() - before.written();
+    let room = u64::from(after.area_pages) + u64::from(after.in_segment_pages) + u64::from(after.log_pages);
+    Some(MetadataResult {
+        summary_pages: after.summary_pages - before.summary_pages,
+        map_pages: after.map_pages - before.map_pages,
+        segment_info_pages: after.segment_info_pages - before.segment_info_pages,
+        checkpoint_pages: after.checkpoint_pages - before.checkpoint_pages,
+        checkpoints: after.checkpoints - before.checkpoints,
+        cleaned_metadata_pages: after.moved_pages - before.moved_pages,
+        metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
+        metadata_share: room as f64 / raw_pages as f64,
+    })
 }
 
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {

@@ -142,6 +142,30 @@ pub struct LayerResult {
     /// Pages moved that the layer below had moved before since they were written; only for stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_below_first_pages: Option<u64>,
+    /// Metadata of the log; only where it writes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataResult>,
+}
+
+/// What a log wrote for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetadataResult {
+    /// Pages of segment summaries.
+    pub summary_pages: u64,
+    /// Pages of the map and of its index.
+    pub map_pages: u64,
+    /// Pages of segment information.
+    pub segment_info_pages: u64,
+    /// Pages of checkpoints.
+    pub checkpoint_pages: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Pages of metadata in the log that cleaning moved; they count under `cleaning`.
+    pub cleaned_metadata_pages: u64,
+    /// Pages of metadata written over pages that came in.
+    pub metadata_per_written_page: Option<f64>,
+    /// Share of the drive's physical pages that the area, summaries in segments and tables in the log take.
+    pub metadata_share: f64,
 }
 
 fn all() -> f64 {

@@ -1,5 +1,6 @@
 //! What a run is made of, as a person writes it: the types behind a scenario file.
 
+use super::metadata_config::MetadataConfig;
 use super::size::ByteSize;
 use super::trim_config::TrimConfig;
 use crate::log::CopyOrder;
@@ -172,6 +173,10 @@ pub struct LogConfig {
     /// Stacked logs only: whether and how a cleaned segment is trimmed on the layer below; true unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimConfig>,
+    /// Stacked logs only: the metadata that the log writes for itself, a name (see `wearwell list log-layouts`) or a table;
+    /// none unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataConfig>,
 }
 
 /// How erased blocks are won.

@@ -1,6 +1,7 @@
 //! What stands on what: layers and tenants by name, and the partition that each has of the layer below.
 
 use super::device::ResolvedDevice;
+use super::metadata_config;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
 use super::trim_config::TrimConfig;
@@ -319,6 +320,9 @@ fn resolve_segments(
         return Err(ConfigError::new("spare_factor", format!("is {spare}; it must be above 0 and below 1")));
     }
     log.trim.get_or_insert(TrimConfig::Plain(true));
+    if let Some(plan) = metadata_config::plan(log, segment_pages as u32, pages_below, page_bytes as u32)? {
+        return Ok((metadata_config::logical_pages(&plan, spare), u64::from(plan.capacity())));
+    }
     let pages = u64::from(pages_below) / segment_pages * segment_pages;
     Ok(((pages as f64 * (1.0 - spare)).round() as u32, pages))
 }

@@ -5,6 +5,7 @@ mod closed_forms;
 mod edges;
 mod engine;
 mod flash;
+mod metadata;
 #[path = "../naive/mod.rs"]
 mod naive;
 mod partitions;

@@ -4,13 +4,13 @@ use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;
 use crate::naive::rig::{Engine, Setup, Stamp, Streams};
 use proptest::prelude::*;
-use wearwell_core::counters::Operation;
+use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::layer::{Bytes, Layer, LayerError, LayerReport, MediumError};
 use wearwell_core::log::{BoxedLayer, Directory, Observed, Reclaim, Segments, TrimRule, TrimUnit};
 use wearwell_core::nand::Wear;
 use wearwell_core::units::Lpn;
 
-type Stack<P> = Engine<Segments<P>>;
+pub(super) type Stack<P> = Engine<Segments<P>>;
 
 /// The upper store's blocks are the segments cut from the lower one's pages.
 fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: Option<TrimRule>) -> Stack<P> {
@@ -29,6 +29,8 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
     assert_eq!(arrivals.written_pages, lower.incoming(Operation::Write));
     assert_eq!(arrivals.trimmed_pages, lower.incoming(Operation::Trim));
     assert_eq!(arrivals.trimmed_ranges, trims.sent_ranges);
+    let own = above.metadata.map_or(0, |metadata| metadata.written());
+    assert_eq!(upper.outgoing(Cause::LogMetadata, Operation::Write), own, "metadata by kind");
     let nand = reports.nand.as_ref().expect("flash at the bottom");
     for operation in [Operation::Write, Operation::Read] {
         assert_eq!(upper.outgoing_total(operation), lower.incoming(operation), "{operation:?}");
@@ -59,7 +61,7 @@ fn below_capacity(layer: &LayerReport) -> u64 {
 }
 
 /// Drives the stack, checking after each operation against the newest version of every page.
-fn drive<P: Stamp>(
+pub(super) fn drive<P: Stamp>(
     stack: &mut Stack<P>,
     ops: &[Op],
     segment_pages: u32,
@@ -130,7 +132,7 @@ prop_compose! {
 }
 
 /// No TRIM, plain TRIM, and rules that hold trims back.
-fn trims() -> impl Strategy<Value = Option<TrimRule>> {
+pub(super) fn trims() -> impl Strategy<Value = Option<TrimRule>> {
     let rule = (any::<bool>(), 0..60u64, 1..5u32, 1..9u32);
     let table = rule.prop_map(|(page, delay_pages, batch, align_pages)| {
         let unit = if page { TrimUnit::Page } else { TrimUnit::Segment };

@@ -192,7 +192,9 @@ impl Setup {
     pub fn recorded_on<M: Medium>(&self, medium: M) -> Result<(Engine<M>, Picks), ConfigError> {
         let recorder = Recorder { policy: self.boxed_victim(), picks: Arc::default() };
         let picks = recorder.picks.clone();
-        let engine = LogStore::new(self.config(), medium, self.page_table(), recorder, self.streams.build())?;
+        let pages = self.logical_pages + medium.metadata_pages();
+        let table = PageTable::new(pages, self.blocks, self.pages_per_block);
+        let engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
         Ok((engine, picks))
     }
 

@@ -1,0 +1,491 @@
+//! What a log writes for itself: segment summaries, its map, the state of its segments, and checkpoints.
+//!
+//! Contents are not modelled, nor is reading them: a page of metadata is a page written below, where it dies and is
+//! cleaned like any other.
+
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use crate::layer::MetadataReport;
+use crate::units::{BlockId, Lpn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Streams for whose summaries a checkpoint has room.
+pub const MOST_STREAMS: u8 = 16;
+
+/// Where the summary of a segment is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryPlace {
+    /// Into pages of the segment itself, before the pages that it lists.
+    #[default]
+    InSegment,
+    /// Into an area of its own, in place, when the segment is full.
+    Area,
+}
+
+/// Where a table is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TablePlace {
+    /// Appended to the log like data; cleaning moves it.
+    #[default]
+    InLog,
+    /// Into an area of its own, in place.
+    Area,
+}
+
+/// The metadata of a log. A size of 0 leaves that kind out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataLayout {
+    /// Bytes of the segment summary for each page.
+    pub summary_bytes_per_page: u32,
+    /// Where summaries are.
+    pub summary: SummaryPlace,
+    /// In the segment: pages of a part with a summary of its own, which is included; 0: the whole segment.
+    pub partial_segment_pages: u32,
+    /// Bytes of the map for each logical page.
+    pub map_entry_bytes: u32,
+    /// Where the map is.
+    pub map: TablePlace,
+    /// Map in the log: bytes for the place of each of its pages, in a table beside the segment information.
+    pub map_index_bytes: u32,
+    /// Bytes of information on each segment.
+    pub segment_info_bytes: u32,
+    /// Where the segment information, the map's index and the checkpoints are.
+    pub tables: TablePlace,
+    /// In the area: copies of each page of a table, written in turn. At least 1.
+    pub table_copies: u32,
+    /// Pages written by the log, host's and moved ones, from one checkpoint to the next; 0: there are none.
+    pub checkpoint_every_pages: u64,
+    /// Pages of a checkpoint.
+    pub checkpoint_pages: u32,
+    /// Pages of a checkpoint for each open stream.
+    pub checkpoint_pages_per_stream: u32,
+    /// The only number of streams that the layout is meant for.
+    pub streams: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Summary,
+    Map,
+    SegmentInfo,
+    Checkpoint,
+}
+
+/// Entries gathered in pages, of which the changed ones are written back at a checkpoint.
+#[derive(Clone, Debug)]
+struct Table {
+    kind: Kind,
+    place: TablePlace,
+    /// Its first page, in the area or among the log's own pages.
+    first: u32,
+    entries_per_page: u32,
+    copies: u32,
+    dirty: Vec<bool>,
+    changed: Vec<u32>,
+    /// Which copy of each page is written next.
+    copy: Vec<u8>,
+}
+
+impl Table {
+    fn mark(&mut self, entry: u32) {
+        let page = entry / self.entries_per_page;
+        if !std::mem::replace(&mut self.dirty[page as usize], true) {
+            self.changed.push(page);
+        }
+    }
+
+    /// Hands over where the changed pages are to be written, in rising order of pages.
+    fn take(&mut self, mut to: impl FnMut(u32)) {
+        self.changed.sort_unstable();
+        let pages = self.dirty.len() as u32;
+        for &page in &self.changed {
+            self.dirty[page as usize] = false;
+            let copy = &mut self.copy[page as usize];
+            to(self.first + u32::from(*copy) * pages + page);
+            *copy = ((u32::from(*copy) + 1) % self.copies) as u8;
+        }
+        self.changed.clear();
+    }
+
+    fn area_pages(&self) -> u32 {
+        self.dirty.len() as u32 * self.copies
+    }
+}
+
+/// The metadata of a log on a layer of known size: what is where.
+#[derive(Clone, Debug)]
+pub struct MetadataPlan {
+    layout: MetadataLayout,
+    pub(super) segment_pages: u32,
+    pub(super) area_pages: u32,
+    pub(super) segments: u32,
+    log_pages: u32,
+    /// Pages of data in each part of a segment, and the pages of summary before them.
+    pub(super) part_data: u32,
+    pub(super) part_summary: u32,
+    parts: u32,
+    /// Area: where summaries begin, and pages of each.
+    summary_first: u32,
+    summary_pages: u32,
+    tables: Vec<Table>,
+}
+
+fn wrong(key: &str, problem: impl Into<String>) -> ConfigError {
+    ConfigError::new(key, problem)
+}
+
+impl MetadataPlan {
+    /// Lays out the metadata of a log with segments of `segment_pages` pages on a layer of `pages_below` pages.
+    pub fn new(
+        layout: MetadataLayout,
+        page_bytes: u32,
+        segment_pages: u32,
+        pages_below: u32,
+    ) -> Result<Self, ConfigError> {
+        let mut plan = Self::segments_of(layout, page_bytes, segment_pages)?;
+        if layout.table_copies == 0 || layout.table_copies > 8 {
+            return Err(wrong("table_copies", format!("is {}; 1 to 8 are possible", layout.table_copies)));
+        }
+        let (mut in_area, mut in_log) = (0, 0);
+        let checkpoint = plan.checkpoint_room();
+        if layout.checkpoint_every_pages > 0 {
+            match layout.tables {
+                TablePlace::Area => in_area += 2 * checkpoint,
+                TablePlace::InLog => in_log += checkpoint,
+            }
+        }
+        for (key, kind, place, bytes, entries) in plan.wanted_tables(page_bytes, pages_below) {
+            let pages = pages_for(key, bytes, entries, page_bytes)?;
+            if pages == 0 {
+                continue;
+            }
+            if layout.checkpoint_every_pages == 0 {
+                return Err(wrong(
+                    "checkpoint_every",
+                    format!("is missing; `{key}` is written back by checkpoints"),
+                ));
+            }
+            let next = if place == TablePlace::Area { &mut in_area } else { &mut in_log };
+            let table = Table {
+                kind,
+                place,
+                first: *next,
+                entries_per_page: page_bytes / bytes,
+                copies: if place == TablePlace::Area { layout.table_copies } else { 1 },
+                dirty: vec![false; pages as usize],
+                changed: Vec::new(),
+                copy: vec![0; pages as usize],
+            };
+            *next += table.area_pages();
+            plan.tables.push(table);
+        }
+        plan.summary_first = in_area;
+        in_area = in_area.saturating_add(plan.summary_pages.saturating_mul(pages_below / segment_pages));
+        // Whole segments, so that the log's segments stay as they would lie without the area.
+        plan.area_pages = in_area.div_ceil(segment_pages).saturating_mul(segment_pages);
+        plan.segments = pages_below.saturating_sub(plan.area_pages) / segment_pages;
+        plan.log_pages = in_log;
+        Ok(plan)
+    }
+
+    /// The part of the plan that concerns a single segment.
+    fn segments_of(layout: MetadataLayout, page_bytes: u32, segment_pages: u32) -> Result<Self, ConfigError> {
+        let bytes = layout.summary_bytes_per_page;
+        let (mut part, mut part_summary, mut summary_pages) = (segment_pages, 0, 0);
+        match layout.summary {
+            SummaryPlace::InSegment if bytes > 0 => {
+                if layout.partial_segment_pages > 0 {
+                    part = layout.partial_segment_pages;
+                }
+                // The fewest pages that have an entry for each of the others.
+                part_summary = (u64::from(part) * u64::from(bytes))
+                    .div_ceil(u64::from(page_bytes) + u64::from(bytes)) as u32;
+                if !segment_pages.is_multiple_of(part) || part_summary >= part {
+                    let problem = format!(
+                        "is {part} pages; segments of {segment_pages} pages must be made of such parts, and each must \
+                         have room for data"
+                    );
+                    return Err(wrong("partial_segment", problem));
+                }
+            }
+            _ => {
+                summary_pages =
+                    (u64::from(segment_pages) * u64::from(bytes)).div_ceil(page_bytes.into()) as u32
+            }
+        }
+        Ok(MetadataPlan {
+            layout,
+            segment_pages,
+            area_pages: 0,
+            segments: 0,
+            log_pages: 0,
+            part_data: part - part_summary,
+            part_summary,
+            parts: segment_pages / part,
+            summary_first: 0,
+            summary_pages,
+            tables: Vec::new(),
+        })
+    }
+
+    /// Key, kind, place, bytes of an entry and entries of each table; sizes are those of a log that fills the layer below.
+    fn wanted_tables(
+        &self,
+        page_bytes: u32,
+        pages_below: u32,
+    ) -> [(&'static str, Kind, TablePlace, u32, u32); 3] {
+        let layout = &self.layout;
+        let map_pages = match layout.map {
+            TablePlace::InLog if layout.map_entry_bytes > 0 => {
+                pages_below.div_ceil((page_bytes / layout.map_entry_bytes).max(1))
+            }
+            _ => 0,
+        };
+        [
+            ("map_entry_bytes", Kind::Map, layout.map, layout.map_entry_bytes, pages_below),
+            ("map_index_bytes", Kind::Map, layout.tables, layout.map_index_bytes, map_pages),
+            (
+                "segment_info_bytes",
+                Kind::SegmentInfo,
+                layout.tables,
+                layout.segment_info_bytes,
+                pages_below / self.segment_pages,
+            ),
+        ]
+    }
+
+    fn checkpoint_room(&self) -> u32 {
+        self.layout.checkpoint_pages + self.layout.checkpoint_pages_per_stream * u32::from(MOST_STREAMS)
+    }
+
+    /// Pages of each segment that the log can fill.
+    pub fn data_pages(&self) -> u32 {
+        self.parts * self.part_data
+    }
+
+    /// Pages of data that all segments hold.
+    pub fn capacity(&self) -> u32 {
+        self.segments * self.data_pages()
+    }
+
+    /// Logical pages that the log keeps for itself.
+    pub fn log_pages(&self) -> u32 {
+        self.log_pages
+    }
+
+    /// Pages of each segment on the layer below, summaries included.
+    pub fn segment_pages(&self) -> u32 {
+        self.segment_pages
+    }
+
+    /// Segments of the log.
+    pub fn segments(&self) -> u32 {
+        self.segments
+    }
+}
+
+fn pages_for(key: &str, bytes: u32, entries: u32, page_bytes: u32) -> Result<u32, ConfigError> {
+    match bytes {
+        0 => Ok(0),
+        bytes if bytes > page_bytes => {
+            Err(wrong(key, format!("is {bytes}; an entry must fit into a page of {page_bytes} bytes")))
+        }
+        bytes => Ok(entries.div_ceil(page_bytes / bytes)),
+    }
+}
+
+/// The metadata of a running log.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    pub plan: MetadataPlan,
+    /// Logical pages of the log's user; its own come after them.
+    logical_pages: u32,
+    streams: u8,
+    /// Pages that the log wrote since the last checkpoint.
+    written: u64,
+    pub counts: MetadataReport,
+    /// Pages written below besides those that the log appended.
+    pub beside_log: u64,
+}
+
+impl Metadata {
+    pub fn new(plan: MetadataPlan, logical_pages: u32) -> Self {
+        let counts = MetadataReport {
+            area_pages: plan.area_pages,
+            in_segment_pages: plan.segments * (plan.segment_pages - plan.data_pages()),
+            log_pages: plan.log_pages,
+            ..MetadataReport::default()
+        };
+        Metadata { plan, logical_pages, streams: 1, written: 0, counts, beside_log: 0 }
+    }
+
+    /// The log appends to this many streams.
+    pub fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.streams = streams;
+        match self.plan.layout.streams {
+            Some(only) if only != streams => Err(wrong(
+                "metadata",
+                format!("is laid out for {only} streams, the placement has {streams}; see docs/scenario.md"),
+            )),
+            _ if streams > MOST_STREAMS => Err(wrong(
+                "metadata",
+                format!("has room for the summaries of {MOST_STREAMS} streams, the placement has {streams}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a page of data is within its segment.
+    pub fn place(&self, page: u32) -> u32 {
+        let (part, summary) = (self.plan.part_data, self.plan.part_summary);
+        page + (page / part + 1) * summary
+    }
+
+    /// The table of this key's entries, if it is kept: the map, its index, or the segment information.
+    fn mark(&mut self, kind: Kind, index: bool, entry: u32) {
+        let is_index = |at: usize, tables: &[Table]| at > 0 && tables[at - 1].kind == Kind::Map;
+        let found = (0..self.plan.tables.len()).find(|&at| {
+            let table = &self.plan.tables[at];
+            table.kind == kind && (kind != Kind::Map || is_index(at, &self.plan.tables) == index)
+        });
+        if let Some(at) = found {
+            self.plan.tables[at].mark(entry);
+        }
+    }
+
+    /// What the pages that the log keeps for itself hold.
+    fn kind_of(&self, own: u32) -> Kind {
+        let of = |table: &&Table| {
+            table.place == TablePlace::InLog
+                && (table.first..table.first + table.dirty.len() as u32).contains(&own)
+        };
+        self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.kind)
+    }
+
+    /// The log wrote these pages to `block`.
+    pub fn wrote(&mut self, block: BlockId, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
+        self.written += u64::from(pages);
+        self.mark(Kind::SegmentInfo, false, block.0);
+        for &Lpn(page) in owners.unwrap_or_default() {
+            if page < self.logical_pages {
+                self.mark(Kind::Map, false, page);
+                continue;
+            }
+            let own = page - self.logical_pages;
+            let kind = self.kind_of(own);
+            if cause == Cause::LogMetadata {
+                self.count(kind, 1);
+            } else {
+                self.counts.moved_pages += 1;
+                self.mark_index(own);
+            }
+        }
+    }
+
+    /// The log's own page has another place now.
+    fn mark_index(&mut self, own: u32) {
+        let map =
+            self.plan.tables.iter().find(|table| table.kind == Kind::Map && table.place == TablePlace::InLog);
+        if let Some(entry) =
+            map.and_then(|map| own.checked_sub(map.first).filter(|entry| (*entry as usize) < map.dirty.len()))
+        {
+            self.mark(Kind::Map, true, entry);
+        }
+    }
+
+    /// A page in `block` is about to die.
+    pub fn died(&mut self, owner: Lpn, block: BlockId) {
+        self.freed(block);
+        if owner.0 < self.logical_pages {
+            self.mark(Kind::Map, false, owner.0);
+        }
+    }
+
+    /// What is known of `block` has changed.
+    pub fn freed(&mut self, block: BlockId) {
+        self.mark(Kind::SegmentInfo, false, block.0);
+    }
+
+    /// Pages that the log may write until the next checkpoint.
+    pub fn until_checkpoint(&self) -> u64 {
+        match self.plan.layout.checkpoint_every_pages {
+            0 => u64::MAX,
+            every => every.saturating_sub(self.written),
+        }
+    }
+
+    fn checkpoint_pages(&self) -> u32 {
+        let layout = &self.plan.layout;
+        layout.checkpoint_pages + layout.checkpoint_pages_per_stream * u32::from(self.streams)
+    }
+
+    /// The pages that a checkpoint appends to the log, as logical pages.
+    pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        let start = self.logical_pages;
+        let mut indexed = Vec::new();
+        for at in 0..self.plan.tables.len() {
+            if self.plan.tables[at].place == TablePlace::InLog {
+                let from = pages.len();
+                self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
+                indexed.extend(pages[from..].iter().map(|page| page.0 - start));
+                indexed.drain(..).for_each(|own| self.mark_index(own));
+            }
+        }
+        if self.plan.layout.tables == TablePlace::InLog {
+            pages.extend((start..start + self.checkpoint_pages()).map(Lpn));
+        }
+    }
+
+    /// The pages that it then writes in place, and how many of each kind.
+    pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
+        pages.clear();
+        let mut written = [0; 3];
+        for table in &mut self.plan.tables {
+            if table.place == TablePlace::Area {
+                let from = pages.len();
+                table.take(|page| pages.push(Lpn(page)));
+                written[usize::from(table.kind != Kind::Map)] += (pages.len() - from) as u64;
+            }
+        }
+        if self.plan.layout.tables == TablePlace::Area {
+            let pack = (self.counts.checkpoints % 2) as u32 * self.plan.checkpoint_room();
+            pages.extend((pack..pack + self.checkpoint_pages()).map(Lpn));
+            written[2] = u64::from(self.checkpoint_pages());
+        }
+        written
+    }
+
+    /// They are written. Counted only now, because a dying drive may not have taken them.
+    pub fn ended_checkpoint(&mut self, written: [u64; 3]) {
+        for (kind, amount) in [Kind::Map, Kind::SegmentInfo, Kind::Checkpoint].into_iter().zip(written) {
+            self.count(kind, amount);
+            self.beside_log += amount;
+        }
+        self.counts.checkpoints += 1;
+        self.written = 0;
+    }
+
+    /// The pages of the area for the summary of `block`.
+    pub fn area_summary(&self, block: BlockId) -> std::ops::Range<u32> {
+        let first = self.plan.summary_first + block.0 * self.plan.summary_pages;
+        first..first + self.plan.summary_pages
+    }
+
+    /// Summaries were written outside the log.
+    pub fn count_summary(&mut self, pages: u64) {
+        self.count(Kind::Summary, pages);
+        self.beside_log += pages;
+    }
+
+    fn count(&mut self, kind: Kind, pages: u64) {
+        *match kind {
+            Kind::Summary => &mut self.counts.summary_pages,
+            Kind::Map => &mut self.counts.map_pages,
+            Kind::SegmentInfo => &mut self.counts.segment_info_pages,
+            Kind::Checkpoint => &mut self.counts.checkpoint_pages,
+        } += pages;
+    }
+}

@@ -1,0 +1,223 @@
+//! One log-structured store from its settings: the parts that they name, and whether they fit.
+
+use super::scenario::{DirectoryKind, LogConfig, ReclaimKind};
+use super::size::ByteSize;
+use super::tree::Lower;
+use crate::config::{ConfigError, StoreSize};
+use crate::layer::{Medium, Payload};
+use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, StoreConfig};
+use crate::placement::{Placement, PlacementContext};
+use crate::seed::Seed;
+use crate::temperature::Temperature;
+use crate::units::StreamId;
+use crate::victim::{VictimPolicy, VictimVisitor};
+
+/// What a store is built from besides its configuration and its medium.
+pub(super) struct Spec {
+    pub seed: Seed,
+    /// Stands in for the policy that the configuration names.
+    pub victim: Option<Box<dyn VictimPolicy>>,
+    pub temperature: Option<Box<dyn Temperature>>,
+    pub obstacles: Obstacles,
+    /// The layer below, where the medium is a partition of it.
+    pub lower: Option<Lower>,
+    /// Whether another log stands on this one and may move its pages, too.
+    pub has_log_above: bool,
+}
+
+/// What keeps a store from doing with a directory of blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Obstacles {
+    pub wears_out: bool,
+    pub shared: bool,
+}
+
+impl Spec {
+    pub fn store<P: Payload, M: Medium<Payload = P> + 'static>(
+        self,
+        log: &mut LogConfig,
+        logical_pages: u32,
+        medium: M,
+    ) -> Result<BoxedLayer<P>, ConfigError> {
+        let size = StoreSize {
+            blocks: medium.blocks(),
+            pages_per_block: medium.pages_per_block(),
+            logical_pages,
+            seed: self.seed,
+        };
+        let held = StoreSize { logical_pages: logical_pages + medium.metadata_pages(), ..size };
+        let context = PlacementContext { size: &size, temperature: self.temperature };
+        let directory = log.directory;
+        match log.placement.frontiers() {
+            Some(frontiers) => {
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
+                check_reserve(log, &config, frontiers.streams(), &held, self.lower)?;
+                let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
+                let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
+                builder.with_victim(self.victim, log)
+            }
+            None => {
+                let placement =
+                    log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
+                if directory == DirectoryKind::Block {
+                    return Err(only_page("placement"));
+                }
+                let config =
+                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
+                check_reserve(log, &config, placement.streams(), &held, self.lower)?;
+                let builder = Builder { config, medium, placement, size, whole_blocks: false };
+                builder.with_victim(self.victim, log)
+            }
+        }
+        .map_err(|error| error.within("victim"))?
+    }
+}
+
+/// Refuses a log that has not segments enough to clean, with what would be enough.
+fn check_reserve(
+    log: &LogConfig,
+    config: &StoreConfig,
+    streams: u8,
+    size: &StoreSize,
+    lower: Option<Lower>,
+) -> Result<(), ConfigError> {
+    let Some(segment) = log.segment_size else { return Ok(()) };
+    let reserved = config.reclaim.reserved_blocks(streams);
+    let full = size.logical_pages.div_ceil(size.pages_per_block);
+    if full.saturating_add(reserved) <= size.blocks {
+        return Ok(());
+    }
+    let needs =
+        format!("{reserved} of its {} segments of {segment} must stay free to write and clean", size.blocks);
+    if size.blocks > reserved {
+        let spare = (f64::from(reserved) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
+        let problem =
+            format!("is {}; {needs}, which takes at least {spare}", log.spare_factor.unwrap_or_default());
+        return Err(ConfigError::new("spare_factor", problem));
+    }
+    let least = u64::from(reserved) + 1;
+    let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
+    let page_bytes = segment.0 / u64::from(size.pages_per_block);
+    let mut problem = format!(
+        "is {segment}; {needs}, and none is left for data: it must be at most {}",
+        ByteSize(pages / least * page_bytes)
+    );
+    let share = lower.map(|lower| lower.least_share(least * u64::from(size.pages_per_block)));
+    if let Some(share) = share.filter(|share| *share <= 1.0) {
+        problem += &format!(", or `share` at least {share}");
+    }
+    Err(ConfigError::new("segment_size", problem))
+}
+
+fn only_page(reason: &str) -> ConfigError {
+    ConfigError::new(
+        "directory",
+        format!(
+            "block is exact only for placement = \"single\", reclaim = \"in_place\" on flash that does not wear out \
+                 and holds no data; the {reason} needs page"
+        ),
+    )
+}
+
+/// Whether to keep only blocks: where the scenario says so, or, left to us, wherever it is exact.
+pub(super) fn block_directory(
+    log: &LogConfig,
+    placement: &impl Placement,
+    obstacles: Obstacles,
+    holds_data: bool,
+) -> Result<bool, ConfigError> {
+    let single = placement.cleaning_stream() == Some(StreamId(0));
+    let obstacle = [
+        (!single, "placement"),
+        (log.reclaim != ReclaimKind::InPlace, "reclaim"),
+        (obstacles.wears_out, "wear"),
+        (obstacles.shared, "sharing"),
+        (holds_data, "content"),
+        (log.metadata.is_some(), "metadata"),
+    ]
+    .into_iter()
+    .find(|(obstacle, _)| *obstacle);
+    match (log.directory, obstacle) {
+        (DirectoryKind::Block, Some((_, reason))) => Err(only_page(reason)),
+        (DirectoryKind::Page, _) | (_, Some(_)) => Ok(false),
+        _ => Ok(true),
+    }
+}
+
+fn store_config(
+    log: &mut LogConfig,
+    placement: &impl Placement,
+    size: &StoreSize,
+) -> Result<StoreConfig, ConfigError> {
+    let reclaim = match log.reclaim {
+        ReclaimKind::InPlace => {
+            if log.free_blocks_low.or(log.free_blocks_high).is_some() {
+                return Err(ConfigError::new(
+                    "free_blocks_low",
+                    "means nothing with reclaim = \"in_place\", which keeps no erased blocks",
+                ));
+            }
+            Reclaim::InPlace
+        }
+        ReclaimKind::FreePool => {
+            let low = *log.free_blocks_low.get_or_insert(u32::from(placement.streams()) + 1);
+            let high = *log.free_blocks_high.get_or_insert(low);
+            Reclaim::FreePool { low, high }
+        }
+    };
+    Ok(StoreConfig {
+        logical_pages: size.logical_pages,
+        reclaim,
+        copy_order: log.copy_order,
+        prefetch: None,
+        count_moves: false,
+        seed: size.seed,
+    })
+}
+
+/// Builds a store around a policy of whatever type the table of policies hands over.
+struct Builder<M, P> {
+    config: StoreConfig,
+    medium: M,
+    placement: P,
+    size: StoreSize,
+    whole_blocks: bool,
+}
+
+impl<M: Medium + 'static, P: Placement + 'static> Builder<M, P> {
+    /// The store with the policy given, or else with the one that `log` names.
+    fn with_victim(
+        self,
+        given: Option<Box<dyn VictimPolicy>>,
+        log: &LogConfig,
+    ) -> Result<Result<BoxedLayer<M::Payload>, ConfigError>, ConfigError> {
+        let size = self.size;
+        match given {
+            Some(policy) => Ok(self.visit(policy)),
+            None => log.victim.visit(&size, self),
+        }
+    }
+
+    fn store<D: Directory + 'static, V: VictimPolicy + 'static>(
+        self,
+        directory: D,
+        victim: V,
+    ) -> Result<BoxedLayer<M::Payload>, ConfigError> {
+        Ok(Box::new(LogStore::new(self.config, self.medium, directory, victim, self.placement)?))
+    }
+}
+
+impl<M: Medium + 'static, P: Placement + 'static> VictimVisitor for Builder<M, P> {
+    type Output = Result<BoxedLayer<M::Payload>, ConfigError>;
+
+    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Self::Output {
+        let StoreSize { blocks, pages_per_block, logical_pages, .. } = self.size;
+        if self.whole_blocks {
+            self.store(BlockTable::new(logical_pages), victim)
+        } else {
+            let all_pages = logical_pages + self.medium.metadata_pages();
+            self.store(PageTable::new(all_pages, blocks, pages_per_block), victim)
+        }
+    }
+}
