@@ -110,12 +110,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
-        match self.config.reclaim {
-            Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
-            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => {
-                self.refill_pool(stream, low, high)?;
-            }
-            _ => {}
+        if self.must_clean() {
+            self.below.medium.cleaning(true);
+            let cleaned = self.clean_for(stream);
+            self.below.medium.cleaning(false);
+            cleaned?;
         }
         // Cleaning may have opened a block for this very stream.
         if let Some(frontier) = self.frontiers[stream.index()] {
@@ -123,6 +122,31 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let block = self.free.pop_front().ok_or(LayerError::NoSpace)?;
         Ok(self.open(stream, block))
+    }
+
+    /// Whether erased blocks run low; counts how often that is left as it is because a log above cleans.
+    fn must_clean(&mut self) -> bool {
+        match self.config.reclaim {
+            Reclaim::InPlace => self.free.is_empty(),
+            Reclaim::FreePool { low, .. } => {
+                let must = self.free.len() <= self.deferred_low().unwrap_or(low) as usize;
+                self.deferrals += u64::from(!must && self.free.len() <= low as usize);
+                must
+            }
+        }
+    }
+
+    fn clean_for(&mut self, stream: StreamId) -> Result<(), LayerError> {
+        match (self.config.reclaim, self.deferred_low()) {
+            (Reclaim::InPlace, _) => self.reclaim_in_place(),
+            (Reclaim::FreePool { .. }, Some(low)) => self.refill_pool(stream, low, low),
+            (Reclaim::FreePool { low, high }, None) => self.refill_pool(stream, low, high),
+        }
+    }
+
+    /// The low mark that holds while a log above cleans, if the store waits for it.
+    fn deferred_low(&self) -> Option<u32> {
+        self.config.deferred_low.filter(|_| self.cleaning_above > 0)
     }
 
     /// Makes the erased `block` the frontier of `stream`.

@@ -131,7 +131,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
             return Err(LayerError::NoSpace);
         }
-        let victim = self.victim.select(&self.blocks);
+        let victim = self.victim.select_above(&self.blocks, &self.below);
         self.blocks.take(victim);
         let valid = self.blocks.valid_pages(victim);
         *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };

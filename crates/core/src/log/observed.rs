@@ -68,6 +68,14 @@ impl<P: Payload> Layer<P> for Observed<P> {
         self.inner.divide(ends);
     }
 
+    fn cleaning_above(&mut self, begins: bool) {
+        self.inner.cleaning_above(begins);
+    }
+
+    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
+        self.inner.left_valid(first, pages)
+    }
+
     fn moved_pages(&self, pages: &[Lpn]) -> u64 {
         self.inner.moved_pages(pages)
     }

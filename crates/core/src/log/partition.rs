@@ -167,6 +167,14 @@ impl<P: Payload> Layer<P> for Partition<P> {
         })
     }
 
+    fn cleaning_above(&mut self, begins: bool) {
+        lock(&self.common).lower.cleaning_above(begins);
+    }
+
+    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
+        lock(&self.common).lower.left_valid(Lpn(self.first + first.0), pages)
+    }
+
     fn moved_pages(&self, pages: &[Lpn]) -> u64 {
         let pages: Vec<Lpn> = pages.iter().map(|page| Lpn(self.first + page.0)).collect();
         lock(&self.common).lower.moved_pages(&pages)

@@ -5,7 +5,7 @@ use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{Layer, Medium, MediumError, Pages, Payload, Reports, Run};
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, StreamId};
 
 /// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
 pub type BoxedLayer<P> = Box<dyn Layer<P>>;
@@ -26,6 +26,8 @@ pub struct Segments<P> {
     pages: Vec<Lpn>,
     /// Pages taken out by cleaning that the layer below had moved before.
     moved_below_first_pages: u64,
+    /// The hint of the log's first stream.
+    first_hint: u16,
     metadata: Option<Box<Metadata>>,
     /// Pages of metadata, which have no content.
     blank: Vec<P>,
@@ -45,6 +47,7 @@ impl<P: Payload> Segments<P> {
             next_page: vec![0; segments as usize],
             pages: Vec::new(),
             moved_below_first_pages: 0,
+            first_hint: 0,
             metadata: None,
             blank: Vec::new(),
         }
@@ -62,6 +65,16 @@ impl<P: Payload> Segments<P> {
         segments.segments = plan.segments;
         segments.metadata = Some(Box::new(Metadata::new(plan, logical_pages)));
         segments
+    }
+
+    /// The same, the writes of stream `s` carrying the hint `first + s` to the layer below.
+    pub fn with_first_hint(mut self, first: u16) -> Self {
+        self.first_hint = first;
+        self
+    }
+
+    fn hint(&self, stream: StreamId) -> u16 {
+        self.first_hint.saturating_add(u16::from(stream.0))
     }
 
     /// The layer below.
@@ -131,11 +144,12 @@ impl<P: Payload> Segments<P> {
 
     /// Notes a run that was written; a segment that is full now has its summary written, if that is in the area.
     fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
         metadata.wrote(block, run.owners, run.data.len() as u32, run.cause);
         let summary = metadata.area_summary(block);
         if end == metadata.plan.data_pages() && !summary.is_empty() {
-            self.write_summary(summary, u16::from(run.stream.0))?;
+            self.write_summary(summary, hint)?;
         }
         Ok(())
     }
@@ -184,7 +198,7 @@ impl<P: Payload> Medium for Segments<P> {
         if let Some(trims) = self.trims.as_mut().filter(|_| page == 0) {
             trims.reopened(block);
         }
-        self.write_parts(block, page, run.data, u16::from(run.stream.0))?;
+        self.write_parts(block, page, run.data, self.hint(run.stream))?;
         if let Some(trims) = &mut self.trims {
             trims.wrote(u64::from(end - page));
         }
@@ -223,6 +237,14 @@ impl<P: Payload> Medium for Segments<P> {
         }
     }
 
+    fn cleaning(&mut self, begins: bool) {
+        self.lower.cleaning_above(begins);
+    }
+
+    fn left_valid(&self, block: BlockId) -> f64 {
+        self.lower.left_valid(Lpn(self.first_page(block)), self.segment_pages)
+    }
+
     const MAY_KEEP_METADATA: bool = true;
 
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
@@ -246,7 +268,7 @@ impl<P: Payload> Medium for Segments<P> {
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
         let written = metadata.end_checkpoint(&mut self.pages);
-        self.write_own(0)?;
+        self.write_own(self.first_hint)?;
         if let Some(metadata) = &mut self.metadata {
             metadata.ended_checkpoint(written);
         }

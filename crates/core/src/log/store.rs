@@ -74,6 +74,9 @@ pub struct StoreConfig {
     /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
     /// the caches; `None` lets the size of the tables decide.
     pub prefetch: Option<bool>,
+    /// While a log above cleans, a pool is refilled only from so many erased blocks on, one victim at a time; at least 1 and
+    /// below the pool's low mark. `None`: it is not waited for.
+    pub deferred_low: Option<u32>,
     /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
     pub count_moves: bool,
     /// The store's seed.
@@ -118,6 +121,12 @@ impl<M: Medium> Below<M> {
     }
 }
 
+impl<M: Medium> crate::victim::Below for Below<M> {
+    fn left_valid(&self, block: BlockId) -> f64 {
+        self.medium.left_valid(block)
+    }
+}
+
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
@@ -150,6 +159,9 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Pages moved that had been moved before.
     moved_again_pages: u64,
     pub(super) checkpoint: Checkpoint<M::Payload>,
+    /// Logs above that are cleaning.
+    pub(super) cleaning_above: u32,
+    pub(super) deferrals: u64,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -183,6 +195,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             moves: vec![0; if config.count_moves { all_pages as usize } else { 0 }],
             moved_again_pages: 0,
             checkpoint: Checkpoint::default(),
+            cleaning_above: 0,
+            deferrals: 0,
             config,
             below: Below { medium, sequence: 0, counters: Counters::default() },
             directory,
@@ -213,6 +227,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             _ => {}
         }
+        self.check_deferral()?;
         if !D::PAGE_EXACT && (streams > 1 || self.config.reclaim != Reclaim::InPlace) {
             return Err(ConfigError::new(
                 "directory",
@@ -242,6 +257,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             ));
         }
         Ok(())
+    }
+
+    fn check_deferral(&self) -> Result<(), ConfigError> {
+        let wrong = |problem: String| Err(ConfigError::new("free_blocks_deferred", problem));
+        match (self.config.deferred_low, self.config.reclaim) {
+            (None, _) => Ok(()),
+            (Some(_), Reclaim::InPlace) => {
+                wrong("means nothing with in_place, which keeps no erased blocks to live on meanwhile".into())
+            }
+            (Some(deferred), Reclaim::FreePool { low, .. }) if deferred == 0 || deferred >= low => wrong(
+                format!("is {deferred}; it must be at least 1 and below free_blocks_low, which is {low}"),
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Blocks without which cleaning cannot go on: those that the logical pages fill, those that are open,
@@ -395,6 +424,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
             moved_below_first_pages: 0,
+            deferrals: self.config.deferred_low.map(|_| self.deferrals),
             metadata: None,
         });
         self.below.medium.describe(reports);
@@ -407,6 +437,27 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         let mut ends = ends.to_vec();
         ends.extend(rest.then_some(all_pages));
         self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
+    }
+
+    fn cleaning_above(&mut self, begins: bool) {
+        self.cleaning_above =
+            if begins { self.cleaning_above + 1 } else { self.cleaning_above.saturating_sub(1) };
+        self.below.medium.cleaning(begins);
+    }
+
+    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
+        let end = first.0.saturating_add(pages).min(self.config.logical_pages);
+        let mut holders: Vec<BlockId> =
+            (first.0..end).filter_map(|page| self.directory.block_of(Lpn(page))).collect();
+        let trimmed = holders.len() as f64;
+        holders.sort_unstable();
+        holders.dedup();
+        let size = self.below.medium.pages_per_block();
+        // The pages that an open block still takes count as valid in the table, but hold nothing.
+        let valid = |&block: &BlockId| self.blocks.valid_pages(block) - (size - self.written(block));
+        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
+        let held = holders.len() as f64 * f64::from(size);
+        if held == 0.0 { 0.0 } else { (valid as f64 - trimmed) / held }
     }
 
     fn moved_pages(&self, pages: &[Lpn]) -> u64 {

@@ -22,10 +22,10 @@ pub enum Beyond {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cleaned {
-    /// Back to the stream of the block they are moved from.
+    /// Back to the stream of the block they are moved from: what Flexible Data Placement calls persistently isolated.
     #[default]
     Keep,
-    /// All to one stream of their own.
+    /// All to one stream of their own: initially isolated.
     Apart,
 }
 
@@ -51,8 +51,8 @@ impl Default for Config {
 impl PlacementKind for Config {
     const ENTRY: Entry = Entry {
         name: "host_hint",
-        help: "the stream that the host's hint names (multi-stream)",
-        source: "Kang, Hyun, Maeng and Cho, HotStorage 2014; NVMe streams directive",
+        help: "the stream that the host's hint names (multi-stream, reclaim unit handles)",
+        source: "Kang, Hyun, Maeng and Cho, HotStorage 2014; NVMe streams directive and Flexible Data Placement (TP4146)",
     };
     type Placement = HostHint;
 

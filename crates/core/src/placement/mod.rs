@@ -150,7 +150,7 @@ placement_table! {
     Oracle: oracle::Config;
     WriteCount: write_count::Config;
     Bloom: bloom::Config;
-    HostHint: host_hint::Config;
+    #[serde(alias = "fdp")] HostHint: host_hint::Config;
     #[serde(alias = "sepbit")] AgeClasses: age_classes::Config;
 }
 

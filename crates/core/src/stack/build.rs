@@ -181,7 +181,7 @@ impl<P: Payload> Building<P> {
             Some(plan) => Segments::with_metadata(lower, plan, node.logical_pages, trim),
             None => Segments::new(lower, segment_pages, trim),
         };
-        spec.store(log, node.logical_pages, segments)
+        spec.store(log, node.logical_pages, segments.with_first_hint(log.first_hint.unwrap_or(0)))
     }
 
     /// Hands the layer to its user, or cuts it up for its users.
@@ -240,6 +240,8 @@ fn physical_memory() -> Option<u64> {
 fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {
     let given = [
         ("segment_size", ftl.segment_size.is_some()),
+        ("segment_blocks", ftl.segment_blocks.is_some()),
+        ("first_hint", ftl.first_hint.is_some()),
         ("spare_factor", ftl.spare_factor.is_some()),
         ("trim", ftl.trim.is_some()),
         ("on", ftl.on.is_some()),

@@ -260,9 +260,9 @@ impl<'a> Driver<'a> {
 
     /// Applies the batch in hand for tenant `at`.
     fn apply(&mut self, at: usize) -> Result<(), RunError> {
-        let sent = &mut self.tenants[at].sent;
+        let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
-        match apply(&mut *self.stack.entrances[at].layer, &self.batch, sent) {
+        match apply(&mut *self.stack.entrances[at].layer, &self.batch, *first_hint, sent) {
             Ok(()) => {}
             Err(error) if error.is_end_of_life() => {
                 sent.written = before + Snapshot::take(&self.stack).host_pages() - self.host_pages;
@@ -354,12 +354,17 @@ impl<'a> Driver<'a> {
 }
 
 /// Applies a batch to a layer and counts what was done.
-fn apply(layer: &mut dyn Layer<()>, batch: &PageBatch, sent: &mut Traffic) -> Result<(), LayerError> {
+fn apply(
+    layer: &mut dyn Layer<()>,
+    batch: &PageBatch,
+    first_hint: u16,
+    sent: &mut Traffic,
+) -> Result<(), LayerError> {
     let mut read = Vec::new();
     for (run, pages) in batch.iter() {
         match run.op {
             Op::Write => {
-                layer.write(pages, no_data(pages.len()), run.hint)?;
+                layer.write(pages, no_data(pages.len()), run.hint.saturating_add(first_hint))?;
                 sent.written += pages.len() as u64;
             }
             Op::Read => {

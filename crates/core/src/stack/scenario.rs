@@ -146,6 +146,10 @@ pub struct LogConfig {
     /// victim, only until the host has room again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_blocks_high: Option<u32>,
+    /// free_pool: while a log above cleans, cleaning starts only at this many erased blocks, one victim at a time; below
+    /// `free_blocks_low`. Not put off unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_blocks_deferred: Option<u32>,
     /// Which live pages fill up a block that has not room for all of a victim's.
     #[serde(default)]
     pub copy_order: CopyOrder,
@@ -167,6 +171,13 @@ pub struct LogConfig {
     /// Stacked logs only: size of a segment, the log's erase block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_size: Option<ByteSize>,
+    /// Stacked logs only: the same in blocks (segments) of the layer below, in place of `segment_size`; 1 matches them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_blocks: Option<u32>,
+    /// Stacked logs only: stream hint that the writes of its first stream carry to the layer below, those of the next
+    /// stream the next one; 0 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_hint: Option<u16>,
     /// Stacked logs only: share of the layer below that this log keeps in reserve, (T - U) / T; 0.1 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
@@ -219,6 +230,9 @@ pub struct TenantConfig {
     /// Whether the partition ends on a whole block (segment) of the layer, if it is as large as one; true unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<bool>,
+    /// Added to the stream hints of its writes; a workload without hints has 0. 0 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_hint: Option<u16>,
     /// Pages it writes, in proportion to the other tenants' rates; above 0.
     #[serde(default = "default_rate")]
     pub rate: f64,

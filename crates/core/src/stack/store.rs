@@ -171,6 +171,7 @@ fn store_config(
         reclaim,
         copy_order: log.copy_order,
         prefetch: None,
+        deferred_low: log.free_blocks_deferred,
         count_moves: false,
         seed: size.seed,
     })

@@ -21,6 +21,8 @@ pub(super) struct Tenant {
     /// Pages written by then, when the workloads began.
     begun_at: u64,
     rate: f64,
+    /// Added to the hints of its writes.
+    pub first_hint: u16,
 }
 
 /// What was sent, in pages.
@@ -87,7 +89,16 @@ pub(super) fn build(
             None => Seed(scenario.seed).of("overwrite"),
         };
         let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
-        Ok(Tenant { source, logical_pages, overwrite, sent: Traffic::default(), begun_at: 0, rate })
+        let first_hint = scenario.tenant.get(at).and_then(|tenant| tenant.first_hint).unwrap_or(0);
+        Ok(Tenant {
+            source,
+            logical_pages,
+            overwrite,
+            sent: Traffic::default(),
+            begun_at: 0,
+            rate,
+            first_hint,
+        })
     };
     stack.entrances.iter().map(|entrance| entrance.layer.logical_pages()).enumerate().map(tenant).collect()
 }

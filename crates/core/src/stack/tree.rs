@@ -286,10 +286,26 @@ fn seat_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigEr
 fn size(log: &mut LogConfig, tree: &mut Tree, at: usize, page_bytes: u32) -> Result<(), ConfigError> {
     let seat = tree.layers[at].seat.clone().expect("a log stands on a layer");
     let lower = tree.lower(at, log);
+    match_segments(log, tree.layers[seat.on].block, page_bytes)
+        .map_err(|error| error.within(&tree.layers[at].key))?;
     let (logical, physical) = resolve_segments(log, seat.pages, lower, page_bytes)
         .map_err(|error| error.within(&tree.layers[at].key))?;
     (tree.layers[at].logical_pages, tree.layers[at].physical_pages) = (logical, physical);
     Ok(())
+}
+
+/// Turns a segment size in blocks of the layer below into bytes.
+fn match_segments(log: &mut LogConfig, block: u32, page_bytes: u32) -> Result<(), ConfigError> {
+    let Some(blocks) = log.segment_blocks.take() else { return Ok(()) };
+    let bytes = u64::from(block) * u64::from(page_bytes) * u64::from(blocks);
+    match log.segment_size {
+        _ if blocks == 0 => Err(ConfigError::new("segment_blocks", "is 0; at least 1 makes a segment")),
+        Some(_) => Err(ConfigError::new("segment_blocks", "stands beside `segment_size`; give one of them")),
+        None => {
+            log.segment_size = Some(ByteSize(bytes));
+            Ok(())
+        }
+    }
 }
 
 /// Logical and physical pages of a log on `pages_below` pages, a partition of `lower` if there is one.

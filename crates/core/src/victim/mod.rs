@@ -4,6 +4,7 @@
 //! that implements [`VictimPolicy`], and add its line to the table at the end of this file.
 
 mod blocks;
+mod completing;
 mod cost_age_time;
 mod cost_benefit;
 mod d_choices;
@@ -46,6 +47,13 @@ pub trait VictimPolicy: Send {
     /// The victim, a candidate; only called while there is one.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
+    /// The victim, by a policy that also looks at what lies below; all others only see their own blocks.
+    #[inline(always)]
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+        let _ = below;
+        self.select(blocks)
+    }
+
     /// The block that the coming `select` will probably name, so that the engine can bring its tables into the cache.
     ///
     /// A hint that must not change what any `select` names; most policies know it in passing.
@@ -65,6 +73,12 @@ pub trait VictimPolicy: Send {
     }
 }
 
+/// What a policy may ask about the layer below.
+pub trait Below {
+    /// If `block` were erased now: share of valid pages in the blocks below that hold its pages, 0 to 1.
+    fn left_valid(&self, block: BlockId) -> f64;
+}
+
 impl VictimPolicy for Box<dyn VictimPolicy> {
     fn needs(&self) -> Needs {
         (**self).needs()
@@ -77,6 +91,9 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         (**self).select(blocks)
+    }
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+        (**self).select_above(blocks, below)
     }
     fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
         (**self).upcoming(blocks)
@@ -151,6 +168,7 @@ victim_table! {
     #[serde(alias = "windowed")] WindowedGreedy: windowed_greedy::Config, boxed;
     CostBenefit: cost_benefit::Config, boxed;
     CostAgeTime: cost_age_time::Config, boxed;
+    Completing: completing::Config, boxed;
 }
 
 impl Default for VictimConfig {

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod closed_forms;
+mod coordination;
 mod edges;
 mod engine;
 mod flash;

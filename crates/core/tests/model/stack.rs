@@ -100,8 +100,8 @@ prop_compose! {
         (segments, segment_pages) in (7..=14u32, 1..=25u32),
         (pages_per_block, spare_blocks) in (1..=12u32, 0..4u32),
         load in 0.3..=1.0f64,
-        victims in prop::array::uniform2(prop::sample::select(&["greedy", "d_choices", "fifo", "random"][..])),
-        double in any::<bool>(),
+        victims in prop::array::uniform2(prop::sample::select(&["greedy", "d_choices", "fifo", "random", "completing"][..])),
+        (double, waits) in any::<(bool, bool)>(),
         seed in any::<u64>(),
     ) -> (Setup, Setup) {
         let upper_streams = Streams::Mixing(3, false, false);
@@ -118,8 +118,12 @@ prop_compose! {
         // A few pages beyond the last whole segment stay unused.
         let logical_pages = segments * segment_pages + segment_pages / 2;
         let streams = if double { Streams::Double } else { Streams::Single };
+        // One that waits for the log above keeps erased blocks to live on.
+        let (reclaim, pool) = if waits { (Reclaim::FreePool { low: 3, high: 4 }, 4) } else { (Reclaim::InPlace, 0) };
         let lower = Setup {
-            blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + spare_blocks,
+            blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + spare_blocks + pool,
+            reclaim,
+            deferred_low: waits.then_some(1),
             pages_per_block,
             logical_pages,
             streams,

@@ -123,6 +123,7 @@ prop_compose! {
         let wear = Wear::default();
         Setup {
             blocks, pages_per_block, logical_pages, streams, reclaim, copy_order, victim, choices, prefetch, wear, seed,
+            deferred_low: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{Frontiers, PageContext, Placement};
 use wearwell_core::seed::Seed;
 use wearwell_core::units::{BlockId, Lpn, StreamId};
-use wearwell_core::victim::{Blocks, Needs, VictimConfig, VictimPolicy};
+use wearwell_core::victim::{Below, Blocks, Needs, VictimConfig, VictimPolicy};
 
 /// A payload that can hold the number of a version, if it holds anything.
 pub trait Stamp: Payload {
@@ -116,6 +116,7 @@ pub struct Setup {
     pub logical_pages: u32,
     pub streams: Streams,
     pub reclaim: Reclaim,
+    pub deferred_low: Option<u32>,
     pub copy_order: CopyOrder,
     pub victim: &'static str,
     pub choices: u32,
@@ -132,6 +133,7 @@ impl Default for Setup {
             logical_pages: 80,
             streams: Streams::Single,
             reclaim: Reclaim::InPlace,
+            deferred_low: None,
             copy_order: CopyOrder::Oldest,
             victim: "greedy",
             choices: 3,
@@ -149,6 +151,7 @@ impl Setup {
             reclaim: self.reclaim,
             copy_order: self.copy_order,
             prefetch: Some(self.prefetch),
+            deferred_low: self.deferred_low,
             count_moves: true,
             seed: Seed(self.seed),
         }
@@ -244,6 +247,12 @@ impl VictimPolicy for Recorder {
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         let block = self.policy.select(blocks);
+        self.picks.lock().unwrap().push_back(block.index());
+        block
+    }
+
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+        let block = self.policy.select_above(blocks, below);
         self.picks.lock().unwrap().push_back(block.index());
         block
     }

@@ -4,8 +4,14 @@
 //! ([`crate::nand::Nand`]); any `Layer` becomes one through [`crate::log::Segments`]. That is all it takes
 //! to put a log on a log.
 
+mod report;
+
+pub use report::{
+    Arrivals, LayerReport, MetadataReport, NandReport, PartitionReport, Reports, Scatter, TrimCounts,
+};
+
 use crate::config::ConfigError;
-use crate::counters::{Cause, Counters};
+use crate::counters::Cause;
 use crate::units::{BlockId, Lpn, StreamId};
 
 /// The content of one page: `()` in counting runs, where it compiles away, or [`Bytes`].
@@ -240,6 +246,18 @@ pub trait Medium: Send {
         Ok(())
     }
 
+    /// The log that writes here begins to clean, or has ended: a layer below may put off its own cleaning meanwhile.
+    fn cleaning(&mut self, begins: bool) {
+        let _ = begins;
+    }
+
+    /// If `block` were erased now: share of valid pages in the blocks of the layer below that hold its pages. 0 on
+    /// flash, and where nothing is known.
+    fn left_valid(&self, block: BlockId) -> f64 {
+        let _ = block;
+        0.0
+    }
+
     /// Number of erase blocks, bad ones included.
     fn blocks(&self) -> u32;
 
@@ -310,6 +328,19 @@ pub trait Layer<P: Payload>: Send {
         0
     }
 
+    /// A log above begins to clean, or has ended. Until then what it is about to invalidate is still valid here, so
+    /// that a layer that can wait does better to clean later.
+    fn cleaning_above(&mut self, begins: bool) {
+        let _ = begins;
+    }
+
+    /// If the `pages` pages from `first` on were trimmed now: share of valid pages in the blocks that hold them; 0 where
+    /// nothing holds any, or nothing is known.
+    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
+        let _ = (first, pages);
+        0.0
+    }
+
     /// Appends the reports of this layer and of all below it, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
@@ -324,161 +355,4 @@ pub trait Layer<P: Payload>: Send {
 
     /// Recounts everything that is counted, down to the medium; an error is a defect.
     fn check(&self) -> Result<(), String>;
-}
-
-/// What the layers and the medium of a stack report, from top to bottom.
-#[derive(Clone, Debug, Default)]
-pub struct Reports {
-    /// One entry a log layer.
-    pub layers: Vec<LayerReport>,
-    /// The flash at the bottom.
-    pub nand: Option<NandReport>,
-}
-
-/// One log layer's report.
-#[derive(Clone, Debug)]
-pub struct LayerReport {
-    /// Traffic since the start.
-    pub counters: Counters,
-    /// Pages it shows above.
-    pub logical_pages: u32,
-    /// Pages it has below.
-    pub physical_pages: u64,
-    /// Logical pages that hold data.
-    pub mapped_pages: u32,
-    /// `victim_valid_pages[j]`: victims that held `j` valid pages when selected.
-    pub victim_valid_pages: Vec<u64>,
-    /// Pages that left their stream for another because no erased block was left.
-    pub spilled_pages: u64,
-    /// Bytes of memory the simulation of this layer takes.
-    pub memory_bytes: u64,
-    /// Whether the layer tracked page identities or only blocks.
-    pub directory: &'static str,
-    /// Its partitions, if it has any.
-    pub partitions: Vec<PartitionReport>,
-    /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition
-    /// that owns them. Pages beyond the last partition count as one more. Empty in a layer that is not shared.
-    pub moved_pages: Vec<Vec<u64>>,
-    /// How the writes that came in follow each other, where that is watched.
-    pub arrivals: Option<Arrivals>,
-    /// Trims that it had to send below.
-    pub trims: TrimCounts,
-    /// Trims that came in.
-    pub scatter: Scatter,
-    /// Pages moved that it had moved before since they were written, where that is counted.
-    pub moved_again_pages: u64,
-    /// Pages moved that the layer below had moved before since they were written.
-    pub moved_below_first_pages: u64,
-    /// Metadata of the log, where it keeps any.
-    pub metadata: Option<MetadataReport>,
-}
-
-/// What a log wrote for itself, and the room that it takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MetadataReport {
-    /// Pages of segment summaries written.
-    pub summary_pages: u64,
-    /// Pages of the map and of its index written.
-    pub map_pages: u64,
-    /// Pages of segment information written.
-    pub segment_info_pages: u64,
-    /// Pages of checkpoints written.
-    pub checkpoint_pages: u64,
-    /// Checkpoints.
-    pub checkpoints: u64,
-    /// Pages of metadata in the log that cleaning moved.
-    pub moved_pages: u64,
-    /// Pages of the layer below that are the area.
-    pub area_pages: u32,
-    /// Pages of segments that summaries take.
-    pub in_segment_pages: u32,
-    /// Logical pages that the log keeps for itself.
-    pub log_pages: u32,
-}
-
-impl MetadataReport {
-    /// Pages written, of all kinds, without those that cleaning moved.
-    pub fn written(&self) -> u64 {
-        self.summary_pages + self.map_pages + self.segment_info_pages + self.checkpoint_pages
-    }
-}
-
-/// One partition of a shared layer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PartitionReport {
-    /// Its first page in the layer.
-    pub first: u32,
-    /// Its pages.
-    pub pages: u32,
-    /// What came in through it since the start; nothing goes out but through the layer.
-    pub incoming: Counters,
-}
-
-/// The pages written to a layer, by how they follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
-    /// Pages written.
-    pub written_pages: u64,
-    /// Of these, pages whose number is one above that of the page written before.
-    pub sequential_pages: u64,
-    /// Pages whose number is one above that of the last page of one of the eight latest runs.
-    pub stream_sequential_pages: u64,
-    /// Ranges of consecutive pages trimmed.
-    pub trimmed_ranges: u64,
-    /// Pages trimmed.
-    pub trimmed_pages: u64,
-}
-
-impl Arrivals {
-    /// What arrived since `earlier`.
-    pub fn since(&self, earlier: &Arrivals) -> Arrivals {
-        Arrivals {
-            written_pages: self.written_pages - earlier.written_pages,
-            sequential_pages: self.sequential_pages - earlier.sequential_pages,
-            stream_sequential_pages: self.stream_sequential_pages - earlier.stream_sequential_pages,
-            trimmed_ranges: self.trimmed_ranges - earlier.trimmed_ranges,
-            trimmed_pages: self.trimmed_pages - earlier.trimmed_pages,
-        }
-    }
-}
-
-/// What became of the pages that were to be trimmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrimCounts {
-    /// Pages sent to the layer below, in this many ranges.
-    pub sent_pages: u64,
-    /// Ranges of consecutive pages sent.
-    pub sent_ranges: u64,
-    /// Pages of segments written anew before their trim was sent.
-    pub overtaken_pages: u64,
-    /// Pages left out because their range did not reach from one multiple of the alignment to the next.
-    pub unaligned_pages: u64,
-}
-
-/// How many blocks trims reached into: one upper segment freed may leave several lower blocks partly valid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scatter {
-    /// Ranges of consecutive pages trimmed that held data.
-    pub ranges: u64,
-    /// Blocks that lost pages to them, each counted once a range.
-    pub blocks: u64,
-}
-
-/// The flash's report.
-#[derive(Clone, Debug, Default)]
-pub struct NandReport {
-    /// Pages programmed.
-    pub programs: u64,
-    /// Pages read.
-    pub reads: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Blocks bad from the factory or worn out.
-    pub bad_blocks: u32,
-    /// Blocks that wore out in use.
-    pub worn_out_blocks: u32,
-    /// Erases of each block, bad ones included.
-    pub erase_counts: Vec<u32>,
-    /// Bytes of memory the simulation of the flash takes.
-    pub memory_bytes: u64,
 }

@@ -1,0 +1,104 @@
+//! Victims that empty the blocks of the layer below, too.
+
+use super::{Below, Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::seed::{Random, below};
+use crate::units::BlockId;
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the completing policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Blocks drawn, with replacement, for each victim; 1 or more.
+    #[schemars(range(min = 1))]
+    pub choices: u32,
+    /// What a valid page left below weighs against one to be moved here; 0 or more, 0: as `d_choices`.
+    #[schemars(range(min = 0.0))]
+    pub weight: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { choices: 10, weight: 1.0 }
+    }
+}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "completing",
+        help: "fewest valid pages, its own and those that its trim leaves in blocks below, among `choices` drawn",
+        source: "after Yang, Plasson, Gillis, Talagala and Sundararaman, INFLOW 2014, sec. 4.5 and 5: cleaning coordinated across logs",
+    };
+    type Policy = Completing;
+
+    fn build(&self, size: &StoreSize) -> Result<Completing, ConfigError> {
+        if self.choices == 0 {
+            return Err(ConfigError::new("choices", "is 0; at least one block must be drawn"));
+        }
+        if !(self.weight >= 0.0 && self.weight.is_finite()) {
+            return Err(ConfigError::new("weight", format!("is {}; it must be 0 or more", self.weight)));
+        }
+        Ok(Completing { config: self.clone(), random: size.seed.of("victim").random() })
+    }
+}
+
+/// Draws `choices` blocks from all and takes the candidate with the lowest
+/// `valid share + weight * share left valid below`, the first of several.
+///
+/// On flash, where nothing is left below, it is `d_choices`.
+pub struct Completing {
+    config: Config,
+    random: Random,
+}
+
+impl Completing {
+    fn cost(&self, block: BlockId, blocks: &Blocks, below: &dyn Below) -> f64 {
+        let valid = f64::from(blocks.score(block)) / f64::from(blocks.pages_per_block());
+        if self.config.weight == 0.0 { valid } else { valid + self.config.weight * below.left_valid(block) }
+    }
+
+    fn pick(&mut self, blocks: &Blocks, below_store: &dyn Below) -> BlockId {
+        loop {
+            let mut best: Option<(f64, BlockId)> = None;
+            for _ in 0..self.config.choices {
+                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                if !blocks.is_candidate(block) {
+                    continue;
+                }
+                let cost = self.cost(block, blocks, below_store);
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, block));
+                }
+            }
+            if let Some((_, block)) = best {
+                return block;
+            }
+        }
+    }
+}
+
+/// Flash, or any medium that cannot tell.
+struct Nothing;
+
+impl Below for Nothing {
+    fn left_valid(&self, _block: BlockId) -> f64 {
+        0.0
+    }
+}
+
+impl VictimPolicy for Completing {
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        self.pick(blocks, &Nothing)
+    }
+
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+        self.pick(blocks, below)
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}
