@@ -68,6 +68,14 @@ pub enum LayerError {
         "cleaning gains nothing: every candidate block is full of valid pages; more spare space is needed"
     )]
     NoSpace,
+    /// Too many pages to be written all or none.
+    #[error("a group of {pages} pages cannot be written atomically; the longest is of {longest}")]
+    NotAtomic {
+        /// Pages of the group.
+        pages: u32,
+        /// Pages of the longest group that this layer writes atomically; 0: it writes none.
+        longest: u32,
+    },
     /// The medium refused.
     #[error(transparent)]
     Medium(#[from] MediumError),
@@ -191,6 +199,20 @@ pub struct Run<'a, P> {
     pub cause: Cause,
     /// The append stream it belongs to; a medium may pass it on as a hint.
     pub stream: StreamId,
+    /// Whether it is part of a group that is to be found whole or not at all.
+    pub group: Group,
+}
+
+/// A run's part in a group of pages that a power cut must leave whole or not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Group {
+    /// None: each page is one by itself.
+    #[default]
+    None,
+    /// All its pages belong to a group that goes on in the next run of the host.
+    GoesOn,
+    /// Its last page is the group's last.
+    Ends,
 }
 
 /// Erase blocks: programmed in order inside an erased block, once; erased whole.
@@ -206,6 +228,9 @@ pub trait Medium: Send {
 
     /// Whether a medium of this kind may want to hear of each page that dies; flash does not.
     const MAY_HEAR_OF_DEATHS: bool = false;
+
+    /// Whether a medium of this kind notes which pages form a group, so that [`Run::group`] means something.
+    const KEEPS_GROUPS: bool = false;
 
     /// Whether this one does.
     fn hears_of_deaths(&self) -> bool {
@@ -312,6 +337,23 @@ pub trait Layer<P: Payload>: Send {
     ///
     /// The result does not depend on how a sequence of writes is cut into calls.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
+
+    /// The same, all of it or nothing surviving a power cut.
+    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        let _ = (data, hint);
+        Err(LayerError::NotAtomic { pages: pages.len() as u32, longest: 0 })
+    }
+
+    /// Pages of the longest group that can be written atomically; 0 for a layer that cannot.
+    fn atomic_pages(&self) -> u32 {
+        0
+    }
+
+    /// Whether each call of [`Layer::write`] is one request of the user, as for a layer that writes requests atomically;
+    /// to any other it is all the same how writes are cut into calls.
+    fn wants_requests(&self) -> bool {
+        false
+    }
 
     /// Reads `pages` and appends their content to `out`; a page never written reads as the default.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError>;

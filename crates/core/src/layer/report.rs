@@ -11,8 +11,8 @@ pub struct Reports {
     pub nand: Option<NandReport>,
 }
 
-/// One log layer's report.
-#[derive(Clone, Debug)]
+/// One layer's report.
+#[derive(Clone, Debug, Default)]
 pub struct LayerReport {
     /// Traffic since the start.
     pub counters: Counters,
@@ -28,8 +28,12 @@ pub struct LayerReport {
     pub spilled_pages: u64,
     /// Bytes of memory the simulation of this layer takes.
     pub memory_bytes: u64,
-    /// Whether the layer tracked page identities or only blocks.
+    /// What the layer kept of where pages are: `page`, `block`, or another structure's own word.
     pub directory: &'static str,
+    /// Bytes of RAM that the structure needs for its map, where it says so.
+    pub map_bytes: Option<u64>,
+    /// Times that it cleaned; `None` for a layer that never does.
+    pub cleanings: Option<u64>,
     /// Its partitions, if it has any.
     pub partitions: Vec<PartitionReport>,
     /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition
@@ -62,6 +66,8 @@ pub struct MetadataReport {
     pub segment_info_pages: u64,
     /// Pages of checkpoints written.
     pub checkpoint_pages: u64,
+    /// Pages of records of persistent trims written.
+    pub trim_record_pages: u64,
     /// Checkpoints.
     pub checkpoints: u64,
     /// Pages of metadata in the log that cleaning moved.
@@ -77,7 +83,11 @@ pub struct MetadataReport {
 impl MetadataReport {
     /// Pages written, of all kinds, without those that cleaning moved.
     pub fn written(&self) -> u64 {
-        self.summary_pages + self.map_pages + self.segment_info_pages + self.checkpoint_pages
+        self.summary_pages
+            + self.map_pages
+            + self.segment_info_pages
+            + self.checkpoint_pages
+            + self.trim_record_pages
     }
 }
 

@@ -126,27 +126,28 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Whether erased blocks run low; counts how often that is left as it is because a log above cleans.
     fn must_clean(&mut self) -> bool {
-        match self.config.reclaim {
-            Reclaim::InPlace => self.free.is_empty(),
-            Reclaim::FreePool { low, .. } => {
-                let must = self.free.len() <= self.deferred_low().unwrap_or(low) as usize;
-                self.deferrals += u64::from(!must && self.free.len() <= low as usize);
-                must
-            }
-        }
+        let (Reclaim::FreePool { low, .. }, Some((mark, _))) = (self.config.reclaim, self.marks()) else {
+            return self.free.is_empty();
+        };
+        let must = self.free.len() <= mark as usize;
+        self.deferrals += u64::from(!must && self.free.len() <= low as usize);
+        must
     }
 
     fn clean_for(&mut self, stream: StreamId) -> Result<(), LayerError> {
-        match (self.config.reclaim, self.deferred_low()) {
-            (Reclaim::InPlace, _) => self.reclaim_in_place(),
-            (Reclaim::FreePool { .. }, Some(low)) => self.refill_pool(stream, low, low),
-            (Reclaim::FreePool { low, high }, None) => self.refill_pool(stream, low, high),
+        match self.marks() {
+            Some((low, high)) => self.refill_pool(stream, low, high),
+            None => self.reclaim_in_place(),
         }
     }
 
-    /// The low mark that holds while a log above cleans, if the store waits for it.
-    fn deferred_low(&self) -> Option<u32> {
-        self.config.deferred_low.filter(|_| self.cleaning_above > 0)
+    /// The marks of the pool, if there is one, that hold now: while a log above cleans, those of a store that waits for it.
+    pub(super) fn marks(&self) -> Option<(u32, u32)> {
+        match (self.config.reclaim, self.config.deferred_low) {
+            (Reclaim::InPlace, _) => None,
+            (Reclaim::FreePool { .. }, Some(low)) if self.cleaning_above > 0 => Some((low, low)),
+            (Reclaim::FreePool { low, high }, _) => Some((low, high)),
+        }
     }
 
     /// Makes the erased `block` the frontier of `stream`.

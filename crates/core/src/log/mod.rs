@@ -6,21 +6,28 @@
 //! one layer.
 
 mod append;
+mod atomic;
 mod attribution;
 mod checkpoint;
 mod clean;
 mod directory;
 mod metadata;
+mod objects;
 mod observed;
 mod partition;
+mod pass_through;
 mod segments;
+mod sparse;
 mod store;
 mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
+pub use objects::{ObjectLayout, Objects};
 pub use observed::Observed;
 pub use partition::{Partition, Shared};
+pub use pass_through::PassThrough;
 pub use segments::{BoxedLayer, Segments};
+pub use sparse::{Sparse, TrimLog};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
 pub use trim::{TrimRule, TrimUnit};

@@ -22,6 +22,13 @@ impl<P: Payload> Observed<P> {
         Observed { inner, arrivals: Arrivals::default(), next: [u64::MAX; TAILS] }
     }
 
+    fn watch_all(&mut self, pages: &[Lpn]) {
+        self.arrivals.written_pages += pages.len() as u64;
+        for &page in pages {
+            self.watch(page);
+        }
+    }
+
     fn watch(&mut self, page: Lpn) {
         let page = u64::from(page.0);
         let tail = self.next.iter().position(|next| *next == page);
@@ -41,11 +48,22 @@ impl<P: Payload> Layer<P> for Observed<P> {
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.inner.write(pages, data, hint)?;
-        self.arrivals.written_pages += pages.len() as u64;
-        for &page in pages {
-            self.watch(page);
-        }
+        self.watch_all(pages);
         Ok(())
+    }
+
+    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.inner.write_atomic(pages, data, hint)?;
+        self.watch_all(pages);
+        Ok(())
+    }
+
+    fn atomic_pages(&self) -> u32 {
+        self.inner.atomic_pages()
+    }
+
+    fn wants_requests(&self) -> bool {
+        self.inner.wants_requests()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {

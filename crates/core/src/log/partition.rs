@@ -122,6 +122,26 @@ impl<P> Partition<P> {
         done
     }
 
+    fn write_by(
+        &mut self,
+        pages: &[Lpn],
+        write: impl FnOnce(&mut dyn Layer<P>, &[Lpn]) -> Result<(), LayerError>,
+    ) -> Result<(), LayerError>
+    where
+        P: Payload,
+    {
+        self.with(pages, |inner, below| {
+            let done = write(&mut *inner.lower, below);
+            // What a dying drive no longer took is not counted.
+            let taken = match done {
+                Ok(()) => below.len() as u64,
+                Err(_) => inner.received() - inner.written(),
+            };
+            inner.count(self.index, Operation::Write, taken);
+            done
+        })
+    }
+
     /// The pages of the layer that it covers.
     pub fn range(&self) -> Range<u32> {
         self.first..self.first + self.pages
@@ -134,16 +154,19 @@ impl<P: Payload> Layer<P> for Partition<P> {
     }
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.with(pages, |inner, below| {
-            let done = inner.lower.write(below, data, hint);
-            // What a dying drive no longer took is not counted.
-            let taken = match done {
-                Ok(()) => below.len() as u64,
-                Err(_) => inner.received() - inner.written(),
-            };
-            inner.count(self.index, Operation::Write, taken);
-            done
-        })
+        self.write_by(pages, |lower, below| lower.write(below, data, hint))
+    }
+
+    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.write_by(pages, |lower, below| lower.write_atomic(below, data, hint))
+    }
+
+    fn atomic_pages(&self) -> u32 {
+        lock(&self.common).lower.atomic_pages()
+    }
+
+    fn wants_requests(&self) -> bool {
+        lock(&self.common).lower.wants_requests()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {

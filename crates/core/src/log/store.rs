@@ -6,7 +6,7 @@ use super::clean::Staged;
 use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter, TrimCounts};
+use crate::layer::{Group, Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter};
 use crate::placement::Placement;
 use crate::seed::{Random, Seed};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -100,6 +100,8 @@ pub(super) struct Below<M> {
     /// Pages appended so far, cleaned ones included.
     pub sequence: u64,
     pub counters: Counters,
+    /// Pages still to come of the atomic group in hand; 0 if there is none.
+    pub group_left: usize,
 }
 
 impl<M: Medium> Below<M> {
@@ -113,7 +115,13 @@ impl<M: Medium> Below<M> {
         data: &[M::Payload],
         cause: Cause,
     ) -> Result<(), LayerError> {
-        let run = Run { owners, data, sequence: self.sequence, cause, stream };
+        let group = match self.group_left {
+            0 => Group::None,
+            left if left == data.len() => Group::Ends,
+            _ => Group::GoesOn,
+        };
+        self.group_left = self.group_left.saturating_sub(data.len());
+        let run = Run { owners, data, sequence: self.sequence, cause, stream, group };
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
@@ -198,7 +206,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             cleaning_above: 0,
             deferrals: 0,
             config,
-            below: Below { medium, sequence: 0, counters: Counters::default() },
+            below: Below { medium, sequence: 0, counters: Counters::default(), group_left: 0 },
             directory,
             victim,
             placement,
@@ -286,6 +294,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         &self.below.medium
     }
 
+    /// The medium below, to be changed from outside as only a fault would.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.below.medium
+    }
+
     /// The block table.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
@@ -335,6 +348,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.touched.clear();
     }
 
+    /// Charges what a write causes to whom its first page belongs.
+    fn begin_write(&mut self, pages: &[Lpn]) {
+        if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
+            attribution.begin(first);
+        }
+    }
+
     fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
         // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
         let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
@@ -353,10 +373,19 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         self.check_range(pages)?;
-        if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
-            attribution.begin(first);
-        }
+        self.begin_write(pages);
         self.append_host(pages, data, hint)
+    }
+
+    fn write_atomic(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        self.check_range(pages)?;
+        self.begin_write(pages);
+        self.append_group(pages, data, hint)
+    }
+
+    fn atomic_pages(&self) -> u32 {
+        self.longest_group()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
@@ -417,15 +446,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
                 as u64,
             directory: D::NAME,
-            partitions: Vec::new(),
             moved_pages: self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix()),
-            arrivals: None,
-            trims: TrimCounts::default(),
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
-            moved_below_first_pages: 0,
             deferrals: self.config.deferred_low.map(|_| self.deferrals),
-            metadata: None,
+            cleanings: Some(self.victim_valid_pages.iter().sum()),
+            ..LayerReport::default()
         });
         self.below.medium.describe(reports);
     }

@@ -133,6 +133,8 @@ impl<P: Payload> Nand<P> {
 impl<P: Payload> Medium for Nand<P> {
     type Payload = P;
 
+    const KEEPS_GROUPS: bool = true;
+
     const READS_BY_PAGE: bool = size_of::<P>() > 0;
 
     fn blocks(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! The spare areas of pages: what a store must find there to rebuild its tables after a power cut.
 
 use crate::counters::Cause;
-use crate::layer::{MediumError, Run};
+use crate::layer::{Group, MediumError, Run};
 use crate::units::{BlockId, Lpn, StreamId};
 
 /// What a page's spare area says about the page.
@@ -15,6 +15,8 @@ pub struct Spare {
     pub stream: StreamId,
     /// Why it was written.
     pub cause: Cause,
+    /// Whether it belongs to a group that its host's next page goes on with: if that is missing, it does not count.
+    pub group_goes_on: bool,
 }
 
 /// The spare areas of all blocks, allocated block by block as they are programmed.
@@ -39,11 +41,17 @@ impl SpareArea {
         let spares = &mut self.blocks[block.index()];
         debug_assert_eq!(spares.len(), page as usize);
         spares.reserve_exact(self.pages_per_block - spares.len());
+        let last = run.sequence + (run.data.len() as u64).saturating_sub(1);
         spares.extend(owners.iter().zip(run.sequence..).map(|(&owner, sequence)| Spare {
             owner,
             sequence,
             stream: run.stream,
             cause: run.cause,
+            group_goes_on: match run.group {
+                Group::None => false,
+                Group::GoesOn => true,
+                Group::Ends => sequence != last,
+            },
         }));
         Ok(())
     }

@@ -361,11 +361,16 @@ fn apply(
     sent: &mut Traffic,
 ) -> Result<(), LayerError> {
     let mut read = Vec::new();
+    let by_request = layer.wants_requests();
     for (run, pages) in batch.iter() {
         match run.op {
             Op::Write => {
-                layer.write(pages, no_data(pages.len()), run.hint.saturating_add(first_hint))?;
-                sent.written += pages.len() as u64;
+                let hint = run.hint.saturating_add(first_hint);
+                let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
+                for pages in pages.chunks(request) {
+                    layer.write(pages, no_data(pages.len()), hint)?;
+                    sent.written += pages.len() as u64;
+                }
             }
             Op::Read => {
                 read.clear();

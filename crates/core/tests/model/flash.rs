@@ -3,7 +3,7 @@
 use crate::naive::rig::Setup;
 use proptest::prelude::*;
 use wearwell_core::counters::Cause;
-use wearwell_core::layer::{Bytes, Layer, Medium, MediumError, Pages, Run};
+use wearwell_core::layer::{Bytes, Group, Layer, Medium, MediumError, Pages, Run};
 use wearwell_core::log::Segments;
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::seed::Seed;
@@ -103,7 +103,7 @@ fn program<M: Medium<Payload = Bytes<8>>>(
     medium.program(
         BlockId(block),
         page,
-        Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream },
+        Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream, group: Group::None },
     )
 }
 
@@ -202,7 +202,14 @@ proptest! {
 fn a_spare_area_wants_an_owner_for_every_page() {
     let mut nand = Nand::new(Geometry::flat(2, 4, 4096), Wear::default(), Seed(1)).with_spare_area();
     for owners in [None, Some(&[Lpn(3)][..])] {
-        let run = Run { owners, data: &[(), ()], sequence: 0, cause: Cause::Host, stream: StreamId(0) };
+        let run = Run {
+            owners,
+            data: &[(), ()],
+            sequence: 0,
+            cause: Cause::Host,
+            stream: StreamId(0),
+            group: Group::None,
+        };
         assert_eq!(nand.program(BlockId(1), 0, run), Err(MediumError::OwnersMissing { block: 1 }));
     }
     assert_eq!(nand.next_page(BlockId(1)), Some(0), "a refused program changes nothing");

@@ -1,6 +1,7 @@
 //! The engine beside a naive model of itself, beside itself in its other forms, and beside closed forms.
 
 mod agreement;
+mod atomic;
 mod closed_forms;
 mod coordination;
 mod edges;
