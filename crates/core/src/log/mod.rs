@@ -4,11 +4,14 @@
 //! erased blocks run out it cleans: a victim's live pages are moved and the victim is erased. What it stands on is
 //! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer. [`Shared`] lets several users stand on
 //! one layer.
+//!
+//! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner.
 
 mod append;
 mod attribution;
 mod clean;
 mod directory;
+mod lsm;
 mod observed;
 mod partition;
 mod segments;
@@ -16,6 +19,7 @@ mod store;
 mod trim;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
 pub use observed::Observed;
 pub use partition::{Partition, Shared};
 pub use segments::{BoxedLayer, Segments};

@@ -384,6 +384,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
             moved_below_first_pages: 0,
+            lsm: None,
         });
         self.below.medium.describe(reports);
     }
