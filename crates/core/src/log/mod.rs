@@ -5,7 +5,8 @@
 //! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer. [`Shared`] lets several users stand on
 //! one layer.
 //!
-//! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner.
+//! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner. [`Zones`] is a drive
+//! that leaves cleaning to its user.
 
 mod append;
 mod attribution;
@@ -17,6 +18,7 @@ mod partition;
 mod segments;
 mod store;
 mod trim;
+mod zones;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
@@ -25,3 +27,4 @@ pub use partition::{Partition, Shared};
 pub use segments::{BoxedLayer, Segments};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
 pub use trim::{TrimRule, TrimUnit};
+pub use zones::{Zones, ZonesConfig};

@@ -5,6 +5,7 @@ mod closed_forms;
 mod edges;
 mod engine;
 mod flash;
+mod lsm;
 #[path = "../naive/mod.rs"]
 mod naive;
 mod partitions;
@@ -12,3 +13,4 @@ mod paths;
 mod recovery;
 mod stack;
 mod wear;
+mod zones;

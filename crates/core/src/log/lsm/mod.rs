@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use tree::LsmTree;
 
 /// Bytes of a tombstone: a key, a sequence number and what they take to be packed.
-pub(crate) const TOMBSTONE_BYTES: u32 = 16;
+const TOMBSTONE_BYTES: u32 = 16;
 
 /// How large the levels of a leveled tree are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,8 @@ pub enum LevelSizes {
     /// (LevelDB; RocksDB's classic setting). The last level may be hardly larger than the one above it.
     FromTop,
     /// The last level holds all keys, each level above it a `ratio`-th of the one below, so that at most one record in
-    /// about `ratio` is out of date (Dong et al., CIDR 2017, sec. 3.2).
+    /// about `ratio` is out of date (RocksDB's dynamic level sizes: Dong et al.,
+    /// CIDR 2017).
     #[default]
     FromBottom,
 }

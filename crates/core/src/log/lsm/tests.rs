@@ -92,9 +92,9 @@ fn distinct(m: f64, all: f64) -> f64 {
     all * (1.0 - (-m / all).exp())
 }
 
-/// A record is rewritten when its table goes down, and then as often as tables come down on it until its level is full.
-/// In a level that is filled evenly, that is `ratio / 2` to `ratio` times, and once more for coming down: Dayan et al.
-/// (Monkey, SIGMOD 2017, sec. 2 and Table 2) take `ratio / 2` a level, Dong et al. (CIDR 2017) up to `ratio + 1`.
+/// A table that goes down meets `ratio` tables at most, which makes `ratio + 1` writes for each of its pages; where a level
+/// is filled from empty to full again and again, it meets half of that on average (the update cost of leveling in Dayan et
+/// al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels near full, so the truth lies between.
 #[test]
 fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
     let all = 64 * 1024;
@@ -113,8 +113,8 @@ fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
     }
 }
 
-/// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017, sec. 3.2: 1.1 for a
-/// ratio of 10).
+/// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017: 1.1 for a ratio of
+/// 10).
 #[test]
 fn levels_sized_from_the_bottom_bound_the_space() {
     let all = 80 * 1024;
@@ -128,7 +128,7 @@ fn levels_sized_from_the_bottom_bound_the_space() {
     assert!(top > bottom + 0.05, "the last level is hardly larger than the one above: {top}");
 }
 
-/// Each record is written once a level (Dayan et al., SIGMOD 2017, sec. 2), less what merges find out of date; the last
+/// Each record is written once a level (Dayan et al., Monkey, SIGMOD 2017), less what merges find out of date; the last
 /// level writes all `U` pages for every `runs - 1` runs that come to it.
 #[test]
 fn a_tiered_tree_writes_each_record_once_a_level() {
