@@ -8,12 +8,13 @@ use serde::Serialize;
 use wearwell_core::config::Entry;
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::LOG_LAYOUTS;
+use wearwell_core::stack::{LOG_LAYOUTS, STRUCTURES};
 use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Lists policies, placements, workloads, trace formats, device presets and layouts of log metadata
+/// Lists policies, placements, workloads, trace formats, device presets, structures of layers and layouts of log
+/// metadata
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
@@ -37,6 +38,8 @@ enum Kind {
     Formats,
     /// Device presets: `device.preset`
     Presets,
+    /// What a layer is: `ftl.structure`, `log[0].structure`
+    Structures,
     /// Layouts of log metadata: `log[0].metadata`
     LogLayouts,
     /// All of them
@@ -70,6 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Kind::Workloads,
             Kind::Formats,
             Kind::Presets,
+            Kind::Structures,
             Kind::LogLayouts,
         ],
         one => vec![one],
@@ -102,6 +106,7 @@ fn listed(kind: Kind) -> Vec<Listed> {
     match kind {
         Kind::Victims => entries("victim", VICTIMS.iter().collect()),
         Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
+        Kind::Structures => entries("structure", STRUCTURES.iter().collect()),
         Kind::Workloads => WORKLOADS
             .iter()
             .map(|entry| Listed {

@@ -7,7 +7,8 @@
 mod report;
 
 pub use report::{
-    Arrivals, LayerReport, MetadataReport, NandReport, PartitionReport, Reports, Scatter, TrimCounts,
+    Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
+    Scatter, TrimCounts,
 };
 
 use crate::config::ConfigError;
@@ -76,6 +77,36 @@ pub enum LayerError {
         /// Pages of the longest group that this layer writes atomically; 0: it writes none.
         longest: u32,
     },
+    /// A zone is written in order.
+    #[error("zone {zone}: page {page} written out of order; the write pointer is at {expected}")]
+    NotSequential {
+        /// The zone.
+        zone: u32,
+        /// The page of the zone that was to be written.
+        page: u32,
+        /// The page that must be written next; the number of pages of a zone when it is full.
+        expected: u32,
+    },
+    /// Another zone would have to be opened.
+    #[error("zone {zone} cannot be opened: {limit} zones are open, and no more may be")]
+    TooManyOpenZones {
+        /// The zone.
+        zone: u32,
+        /// Zones that may be open.
+        limit: u32,
+    },
+    /// Zones are reset as a whole.
+    #[error("zone {zone}: less than the whole zone was to be trimmed")]
+    PartialReset {
+        /// The zone.
+        zone: u32,
+    },
+    /// The zone has a bad block and takes no more writes.
+    #[error("zone {zone} is offline: it has a bad block")]
+    ZoneOffline {
+        /// The zone.
+        zone: u32,
+    },
     /// The medium refused.
     #[error(transparent)]
     Medium(#[from] MediumError),
@@ -85,7 +116,7 @@ impl LayerError {
     /// Whether the drive, however far below, has come to the end of its life.
     pub fn is_end_of_life(&self) -> bool {
         match self {
-            LayerError::EndOfLife { .. } => true,
+            LayerError::EndOfLife { .. } | LayerError::ZoneOffline { .. } => true,
             LayerError::Medium(MediumError::Lower(lower)) => lower.is_end_of_life(),
             _ => false,
         }

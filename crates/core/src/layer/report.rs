@@ -53,6 +53,36 @@ pub struct LayerReport {
     pub deferrals: Option<u64>,
     /// Metadata of the log, where it keeps any.
     pub metadata: Option<MetadataReport>,
+    /// What only a log-structured merge tree has.
+    pub lsm: Option<LsmReport>,
+}
+
+/// What a log-structured merge tree did, and how it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LsmReport {
+    /// Its levels, the youngest first.
+    pub levels: Vec<LsmLevel>,
+    /// Memtables written out, or log stores converted.
+    pub flushes: u64,
+    /// Merges.
+    pub compactions: u64,
+    /// Tables that went down a level without being written anew.
+    pub trivial_moves: u64,
+    /// Times that the last level was written anew because its tables were too empty for the space there is.
+    pub squeezes: u64,
+    /// Extents that hold no table.
+    pub free_extents: u32,
+}
+
+/// One level of a log-structured merge tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LsmLevel {
+    /// Sorted runs.
+    pub runs: u32,
+    /// Tables of all runs.
+    pub tables: u32,
+    /// Pages of records and tombstones in them, without their indexes.
+    pub pages: u64,
 }
 
 /// What a log wrote for itself, and the room that it takes.

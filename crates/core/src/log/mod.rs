@@ -4,6 +4,9 @@
 //! erased blocks run out it cleans: a victim's live pages are moved and the victim is erased. What it stands on is
 //! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer. [`Shared`] lets several users stand on
 //! one layer.
+//!
+//! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner. [`Zones`] is a drive
+//! that leaves cleaning to its user.
 
 mod append;
 mod atomic;
@@ -11,6 +14,7 @@ mod attribution;
 mod checkpoint;
 mod clean;
 mod directory;
+mod lsm;
 mod metadata;
 mod objects;
 mod observed;
@@ -20,8 +24,10 @@ mod segments;
 mod sparse;
 mod store;
 mod trim;
+mod zones;
 
 pub use directory::{BlockTable, Directory, PageTable, Writes};
+pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
 pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
 pub use objects::{ObjectLayout, Objects};
 pub use observed::Observed;
@@ -31,3 +37,4 @@ pub use segments::{BoxedLayer, Segments};
 pub use sparse::{Sparse, TrimLog};
 pub use store::{CopyOrder, LogStore, Reclaim, StoreConfig};
 pub use trim::{TrimRule, TrimUnit};
+pub use zones::{Zones, ZonesConfig};

@@ -73,6 +73,7 @@ impl<P: Payload> PassThrough<P> {
             mapped_pages: self.mapped_pages,
             memory_bytes: 8 * self.mapped.len() as u64,
             directory,
+            map_bytes: Some(0),
             trims: TrimCounts {
                 sent_pages: self.counters.incoming(Operation::Trim),
                 ..TrimCounts::default()

@@ -83,6 +83,9 @@ pub struct StoreConfig {
     pub seed: Seed,
 }
 
+/// RAM of a page in a map of pages.
+const MAP_ENTRY_BYTES: u64 = 4;
+
 /// From this size of its tables on a store prefetches: a core's own cache. In smaller tables the look-ahead is work for
 /// nothing (5 to 10 % of the time); in tables of 2 MB it gains as much, in larger ones more and more.
 const PREFETCH_FROM_BYTES: usize = 512 << 10;
@@ -450,6 +453,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
             deferrals: self.config.deferred_low.map(|_| self.deferrals),
+            map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
             cleanings: Some(self.victim_valid_pages.iter().sum()),
             ..LayerReport::default()
         });

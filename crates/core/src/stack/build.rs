@@ -5,6 +5,7 @@ use super::metadata_config;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
 use super::store::{Obstacles, Spec, block_directory};
+use super::structure::{self, Ground};
 use super::tenants;
 use super::tree::{self, Node, Tree, User};
 use crate::config::ConfigError;
@@ -90,10 +91,11 @@ pub(super) fn build_with<P: Payload>(
     scenario: &mut Scenario,
     mut victim: Option<Box<dyn VictimPolicy>>,
 ) -> Result<Stack<P>, ConfigError> {
-    let device = device::resolve(&mut scenario.device)?;
+    let device = device::resolve(&mut scenario.device, scenario.ftl.zones().map(|zones| zones.zone_blocks))?;
     let page_bytes = device.geometry.page_bytes;
     refuse_segments(&scenario.ftl)?;
     let tree = tree::resolve(scenario, &device)?;
+    check_zones(scenario, &tree, page_bytes)?;
     let ftl = tree.ftl();
     let wears_out = device.wear.endurance_cycles.is_some();
     let whole_blocks = match scenario.ftl.placement.frontiers() {
@@ -122,6 +124,11 @@ pub(super) fn build_with<P: Payload>(
             victim: if at == ftl { victim.take() } else { None },
             temperature: temperature(scenario, node)?,
             obstacles: Obstacles { wears_out: wears_out && at == ftl, shared: node.sizes.is_some() },
+            ground: if at == ftl {
+                Ground { pages: 0, block: 0, page_bytes }
+            } else {
+                tree.ground(at, page_bytes)
+            },
             lower: scenario.log.get(at).and_then(|log| tree.lower(at, log)),
             has_log_above: node.has_log_above(),
         };
@@ -169,9 +176,15 @@ impl<P: Payload> Building<P> {
     ) -> Result<BoxedLayer<P>, ConfigError> {
         let Some(log) = scenario.log.get_mut(at) else {
             let nand = self.nand.take().expect("there is one FTL");
-            return spec.store(&mut scenario.ftl, node.logical_pages, nand);
+            return match scenario.ftl.zones() {
+                Some(_) => structure::build_zones(&scenario.ftl, nand),
+                None => spec.store(&mut scenario.ftl, node.logical_pages, nand),
+            };
         };
         let lower = self.logs[at].take().expect("layers are built upwards");
+        if log.other_structure().is_some() {
+            return structure::build(log, lower, node.logical_pages, &spec.ground);
+        }
         let segment_bytes = log.segment_size.expect("resolved with the tree").0;
         let page_bytes = scenario.device.mapping_unit.expect("resolved with the device").0;
         let trim = log.trim.expect("resolved with the tree").rule(page_bytes as u32)?;
@@ -235,6 +248,31 @@ fn physical_memory() -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 fn physical_memory() -> Option<u64> {
     None
+}
+
+/// Refuses what cannot stand on a zoned drive, and an FTL that is a structure of a log.
+fn check_zones(scenario: &Scenario, tree: &Tree, page_bytes: u32) -> Result<(), ConfigError> {
+    let ftl = tree.ftl();
+    if scenario.ftl.zones().is_none() {
+        return match scenario.ftl.other_structure() {
+            Some(other) => {
+                let problem = format!("is \"{}\"; an FTL can be \"log\" or \"zones\"", other.entry().name);
+                Err(ConfigError::new("ftl.structure", problem))
+            }
+            None => Ok(()),
+        };
+    }
+    for &user in &tree.layers[ftl].users {
+        match user {
+            User::Tenant(_) => {
+                let problem = "is \"zones\", which a workload cannot write to as it likes; put a log on it";
+                return Err(ConfigError::new("ftl.structure", problem));
+            }
+            User::Log(at) => structure::refuse_user(&scenario.log[at], tree.layers[ftl].block, page_bytes)
+                .map_err(|error| error.within(&tree.layers[at].key))?,
+        }
+    }
+    Ok(())
 }
 
 fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {

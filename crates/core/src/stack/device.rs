@@ -21,7 +21,9 @@ pub struct ResolvedDevice {
 const DEFAULT_UNIT_BYTES: u64 = 4096;
 
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
-pub fn resolve(device: &mut Device) -> Result<ResolvedDevice, ConfigError> {
+///
+/// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
+pub fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;
@@ -29,8 +31,11 @@ pub fn resolve(device: &mut Device) -> Result<ResolvedDevice, ConfigError> {
         pages_per_plane_block: u64::from(geometry.pages_per_block),
         unit: u64::from(geometry.page_bytes),
     };
-    let spare = spare_measure(device, preset)?;
-    let (blocks_per_plane, logical_pages) = sizes.solve(device, u64::from(geometry.total_planes()), spare)?;
+    let planes = u64::from(geometry.total_planes());
+    let (blocks_per_plane, logical_pages) = match zone_blocks {
+        Some(zone_blocks) => sizes.all_shown(device, planes, zone_blocks)?,
+        None => sizes.solve(device, planes, spare_measure(device, preset)?)?,
+    };
     geometry.blocks_per_plane = blocks_per_plane;
     geometry.validate().map_err(|error| ConfigError::new("device", error.to_string()))?;
     let logical_pages = u32::try_from(logical_pages).map_err(|_| {
@@ -39,7 +44,7 @@ pub fn resolve(device: &mut Device) -> Result<ResolvedDevice, ConfigError> {
             "has more pages than 32 bits can number; use a larger `mapping_unit`",
         )
     })?;
-    if logical_pages == 0 || u64::from(logical_pages) >= geometry.pages() {
+    if logical_pages == 0 || zone_blocks.is_none() && u64::from(logical_pages) >= geometry.pages() {
         return Err(ConfigError::new(
             "device",
             format!(
@@ -160,6 +165,49 @@ struct Sizes {
 }
 
 impl Sizes {
+    /// Blocks per plane and logical pages of a drive that shows all its whole zones.
+    fn all_shown(&self, device: &Device, planes: u64, zone_blocks: u32) -> Result<(u32, u64), ConfigError> {
+        let spare = [
+            ("spare_factor", device.spare_factor),
+            ("over_provisioning", device.over_provisioning),
+            ("alpha", device.alpha),
+            ("load", device.load),
+        ];
+        if let Some((key, _)) = spare.iter().find(|(_, value)| value.is_some()) {
+            let problem = "is for drives that clean; a zoned drive shows all its zones, leave it out";
+            return Err(ConfigError::new(format!("device.{key}"), problem));
+        }
+        let stripe = planes * self.pages_per_plane_block;
+        let of_bytes = |size: ByteSize| (size.0 / self.unit).div_ceil(stripe);
+        let blocks = match (device.blocks_per_plane, device.raw_capacity, device.capacity) {
+            (Some(_), Some(_), _) => {
+                let problem = "raw_capacity and blocks_per_plane say the same thing; give one";
+                return Err(ConfigError::new("device", problem));
+            }
+            (Some(blocks), None, _) => u64::from(blocks),
+            (None, raw, capacity) => raw.or(capacity).map(of_bytes).ok_or_else(|| {
+                let problem =
+                    "its size is open; a zoned drive needs raw_capacity, blocks_per_plane or capacity";
+                ConfigError::new("device", problem)
+            })?,
+        };
+        let zone_blocks = u64::from(zone_blocks.max(1));
+        let shown = blocks * planes / zone_blocks * zone_blocks * self.pages_per_plane_block;
+        let other = device.capacity.filter(|capacity| capacity.0 != shown * self.unit);
+        if let Some(capacity) =
+            other.filter(|_| device.blocks_per_plane.or(device.raw_capacity.map(|_| 0)).is_some())
+        {
+            let problem = format!(
+                "is {capacity}; a zoned drive shows all its zones, {}; leave it out",
+                ByteSize(shown * self.unit)
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
+        let blocks = u32::try_from(blocks)
+            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
+        Ok((blocks, shown))
+    }
+
     /// Blocks per plane and logical pages from the two of physical size, logical size and spare space that are given.
     fn solve(&self, device: &Device, planes: u64, spare: Option<f64>) -> Result<(u32, u64), ConfigError> {
         let stripe = planes * self.pages_per_plane_block;

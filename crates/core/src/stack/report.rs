@@ -81,7 +81,8 @@ pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, Run
     let died = run.end_of_life.is_some();
     conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
     let layers: Vec<LayerResult> = layer_results(&run, &after);
-    let cleaned: u64 = layers.iter().map(|layer| layer.victims).sum();
+    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
+    let cleaned: u64 = pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum();
     let tenants = tenant_report::tenants(&scenario, &run, &after, &layers);
     let nand = nand_result(&run.before, &after);
     let host_pages = after.host_pages() - run.before.host_pages();
@@ -156,7 +157,8 @@ fn layer_result(
         on: node.seat.as_ref().map(|seat| tree.layers[seat.on].name.clone()),
         share: node.seat.as_ref().map_or(1.0, |seat| tree.share(seat)),
         directory: after.directory.into(),
-        write_amplification: counters.write_amplification().filter(|_| victims > 0),
+        write_amplification: counters.write_amplification().filter(|_| cleanings(before, after) != Some(0)),
+        map_bytes: after.map_bytes,
         incoming: LayerResult::incoming_of(&counters),
         outgoing: LayerResult::outgoing_of(&counters),
         over_provisioning: over_provisioning(after.physical_pages, held_pages),
@@ -198,6 +200,11 @@ fn metadata(
         metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
         metadata_share: room as f64 / raw_pages as f64,
     })
+}
+
+/// How often it cleaned, without which its amplification would mean nothing; `None` for a layer that never has to.
+fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
+    after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }
 
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {

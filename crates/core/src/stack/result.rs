@@ -102,6 +102,9 @@ pub struct LayerResult {
     pub directory: String,
     /// Outgoing over incoming writes; `None` where it would mean nothing.
     pub write_amplification: Option<f64>,
+    /// Bytes of RAM that its map takes in a real device or host, where the structure says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_bytes: Option<u64>,
     /// Pages (flushes, for `flush`) that came in from above, by operation.
     pub incoming: BTreeMap<String, u64>,
     /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros left out.

@@ -2,6 +2,7 @@
 
 use super::metadata_config::MetadataConfig;
 use super::size::ByteSize;
+use super::structure::StructureConfig;
 use super::trim_config::TrimConfig;
 use crate::log::CopyOrder;
 use crate::placement::PlacementConfig;
@@ -130,6 +131,10 @@ pub struct LogConfig {
     /// The layer's name in results; `ftl` for the FTL, else `log0`, `log1`, … from the top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the layer is: a name (see `wearwell list structures`), or a table with `kind` and its settings; a
+    /// log-structured store unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<StructureConfig>,
     /// Which block is cleaned next: a name, or a table with `policy` and its settings.
     #[serde(default)]
     pub victim: VictimConfig,

@@ -2,6 +2,7 @@
 
 use super::scenario::{DirectoryKind, LogConfig, ReclaimKind};
 use super::size::ByteSize;
+use super::structure::Ground;
 use super::tree::Lower;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload};
@@ -19,6 +20,8 @@ pub(super) struct Spec {
     pub victim: Option<Box<dyn VictimPolicy>>,
     pub temperature: Option<Box<dyn Temperature>>,
     pub obstacles: Obstacles,
+    /// What the layer stands on; nothing for the FTL.
+    pub ground: Ground,
     /// The layer below, where the medium is a partition of it.
     pub lower: Option<Lower>,
     /// Whether another log stands on this one and may move its pages, too.

@@ -4,6 +4,7 @@ use super::device::ResolvedDevice;
 use super::metadata_config;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
+use super::structure::{self, Ground};
 use super::trim_config::TrimConfig;
 use crate::config::ConfigError;
 
@@ -120,6 +121,12 @@ impl Tree {
         }
     }
 
+    /// What the log `at` stands on.
+    pub fn ground(&self, at: usize, page_bytes: u32) -> Ground {
+        let seat = self.layers[at].seat.as_ref().expect("a log stands on a layer");
+        Ground { pages: seat.pages, block: self.layers[seat.on].block, page_bytes }
+    }
+
     /// The layer below the log `at`, if the log has a partition of it.
     pub fn lower(&self, at: usize, log: &LogConfig) -> Option<Lower> {
         let seat = self.layers[at].seat.as_ref().filter(|seat| seat.partition.is_some())?;
@@ -175,13 +182,13 @@ pub(super) fn resolve(scenario: &mut Scenario, device: &ResolvedDevice) -> Resul
     tree.layers[ftl].physical_pages = device.geometry.pages();
     let page_bytes = device.geometry.page_bytes;
     for at in tree.upwards() {
-        if at != ftl {
-            size(&mut scenario.log[at], &mut tree, at, page_bytes)?;
+        if at == ftl {
+            let zone_blocks = scenario.ftl.zones().map_or(1, |zones| zones.zone_blocks);
+            tree.layers[at].block = device.geometry.pages_per_block.saturating_mul(zone_blocks);
+        } else {
+            size(&mut scenario.log[at], &mut tree, at, page_bytes)
+                .map_err(|error| error.within(&tree.layers[at].key))?;
         }
-        tree.layers[at].block = match scenario.log.get(at).and_then(|log| log.segment_size) {
-            Some(segment) => (segment.0 / u64::from(page_bytes)) as u32,
-            None => device.geometry.pages_per_block,
-        };
         divide(scenario, &mut tree, at)?;
     }
     Ok(tree)
@@ -282,15 +289,23 @@ fn seat_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigEr
     Ok(())
 }
 
-/// Cuts what a log has below into segments.
+/// Works out what a layer shows above, by its structure and by what it has below.
 fn size(log: &mut LogConfig, tree: &mut Tree, at: usize, page_bytes: u32) -> Result<(), ConfigError> {
-    let seat = tree.layers[at].seat.clone().expect("a log stands on a layer");
+    let ground = tree.ground(at, page_bytes);
+    if log.other_structure().is_some() {
+        let shown = structure::size(log, &ground)?;
+        let node = &mut tree.layers[at];
+        (node.logical_pages, node.physical_pages) = (shown.logical_pages, u64::from(ground.pages));
+        node.block = shown.block;
+        return Ok(());
+    }
+    match_segments(log, ground.block, page_bytes)?;
     let lower = tree.lower(at, log);
-    match_segments(log, tree.layers[seat.on].block, page_bytes)
-        .map_err(|error| error.within(&tree.layers[at].key))?;
-    let (logical, physical) = resolve_segments(log, seat.pages, lower, page_bytes)
-        .map_err(|error| error.within(&tree.layers[at].key))?;
-    (tree.layers[at].logical_pages, tree.layers[at].physical_pages) = (logical, physical);
+    let (logical, physical) = resolve_segments(log, ground.pages, lower, page_bytes)?;
+    let segment = log.segment_size.expect("resolved just now");
+    let node = &mut tree.layers[at];
+    (node.logical_pages, node.physical_pages) = (logical, physical);
+    node.block = (segment.0 / u64::from(page_bytes)) as u32;
     Ok(())
 }
 

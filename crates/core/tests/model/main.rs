@@ -7,6 +7,7 @@ mod coordination;
 mod edges;
 mod engine;
 mod flash;
+mod lsm;
 mod metadata;
 #[path = "../naive/mod.rs"]
 mod naive;
@@ -15,3 +16,4 @@ mod paths;
 mod recovery;
 mod stack;
 mod wear;
+mod zones;

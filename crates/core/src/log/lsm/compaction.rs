@@ -1,0 +1,176 @@
+//! When runs are merged, and which.
+
+use super::Shape;
+use super::merge::Run;
+use super::tables::TableId;
+use super::tree::LsmTree;
+use crate::layer::{LayerError, Payload};
+use std::ops::Range;
+
+impl<P: Payload> LsmTree<P> {
+    /// Merges until no level is too full.
+    pub(super) fn compact(&mut self) -> Result<(), LayerError> {
+        match self.config.shape {
+            Shape::Leveled { level0_runs, .. } => self.compact_leveled(level0_runs as usize),
+            Shape::Tiered { runs } => self.compact_tiered(runs as usize),
+            Shape::Silt { hash_stores } => self.compact_silt(hash_stores as usize),
+        }
+    }
+
+    fn compact_leveled(&mut self, level0_runs: usize) -> Result<(), LayerError> {
+        loop {
+            if self.levels[0].len() >= level0_runs {
+                self.merge_level0()?;
+                continue;
+            }
+            let last = self.levels.len() - 1;
+            let full = (1..last).find(|&level| self.tables_in(level) > self.plan.targets[level]);
+            match full {
+                Some(level) => self.push_down_one(level)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn compact_tiered(&mut self, full: usize) -> Result<(), LayerError> {
+        let last = self.levels.len() - 1;
+        for level in 0..=last {
+            if self.levels[level].len() < full {
+                continue;
+            }
+            let to = last.min(level + 1);
+            let runs = newest_first(&mut self.levels[level]);
+            let keep = self.levels[to..].iter().any(|runs| !runs.is_empty());
+            let merged = self.merge(runs, to, keep)?;
+            self.put_run(to, merged);
+        }
+        Ok(())
+    }
+
+    fn compact_silt(&mut self, full: usize) -> Result<(), LayerError> {
+        if self.levels[0].len() < full {
+            return Ok(());
+        }
+        let mut runs = newest_first(&mut self.levels[0]);
+        runs.append(&mut self.levels[1]);
+        let merged = self.merge(runs, 1, false)?;
+        self.put_run(1, merged);
+        Ok(())
+    }
+
+    /// Merges level 0 with what it overlaps in level 1. Its oldest run moves down alone, unwritten, if it overlaps nothing.
+    fn merge_level0(&mut self) -> Result<(), LayerError> {
+        let mut below = self.take_run(1);
+        let oldest = self.levels[0].remove(0);
+        let apart = |run: &Run| overlap(run, self.range(&oldest), |id| self.table(id)).is_empty();
+        let others = &self.levels[0];
+        if apart(&below) && others.iter().all(apart) && self.may_move(&oldest, 1) {
+            self.trivial_moves += oldest.len() as u64;
+            let at = overlap(&below, self.range(&oldest), |id| self.table(id));
+            below.splice(at, oldest);
+            self.put_run(1, below);
+            return Ok(());
+        }
+        self.levels[0].insert(0, oldest);
+        let ranges = self.levels[0].iter().map(|run| self.range(run));
+        let whole = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).expect("level 0 has runs");
+        let overlapped = overlap(&below, whole, |id| self.table(id));
+        let mut runs = newest_first(&mut self.levels[0]);
+        runs.push(below[overlapped.clone()].to_vec());
+        let keep = self.anything_below(1);
+        let merged = self.merge(runs, 1, keep)?;
+        below.splice(overlapped, merged);
+        self.put_run(1, below);
+        Ok(())
+    }
+
+    /// Merges one table of a level, the next in the order of keys, into the level below.
+    fn push_down_one(&mut self, level: usize) -> Result<(), LayerError> {
+        let (mut run, mut below) = (self.take_run(level), self.take_run(level + 1));
+        let from = self.next_keys[level];
+        let at = run.iter().position(|&id| self.table(id).0 >= from).unwrap_or(0);
+        let id = run.remove(at);
+        let range = self.table(id);
+        // A page number is below `u32::MAX`, and past the last one the round begins anew.
+        self.next_keys[level] = range.1 + 1;
+        let overlapped = overlap(&below, range, |id| self.table(id));
+        if overlapped.is_empty() && self.may_move(&[id], level + 1) {
+            self.trivial_moves += 1;
+            below.insert(overlapped.start, id);
+        } else {
+            let keep = self.anything_below(level + 1);
+            let merged = self.merge(vec![vec![id], below[overlapped.clone()].to_vec()], level + 1, keep)?;
+            below.splice(overlapped, merged);
+        }
+        self.put_run(level, run);
+        self.put_run(level + 1, below);
+        Ok(())
+    }
+
+    /// Writes the last level anew if its tables hold too little for the space that is left.
+    pub(super) fn squeeze_if_needed(&mut self) -> Result<(), LayerError> {
+        let last = self.levels.len() - 1;
+        let leveled = matches!(self.config.shape, Shape::Leveled { .. });
+        if !leveled || self.tables.free.len() as u64 >= self.plan.reserve {
+            return Ok(());
+        }
+        let run = self.take_run(last);
+        let records: usize = run.iter().map(|&id| self.tables.table(id).keys.len()).sum();
+        if run.len() == records.div_ceil(self.config.table_pages as usize) {
+            self.put_run(last, run);
+            return Ok(());
+        }
+        self.squeezes += 1;
+        let merged = self.merge(vec![run], last, false)?;
+        self.put_run(last, merged);
+        Ok(())
+    }
+
+    fn merge(&mut self, mut runs: Vec<Run>, to: usize, keep_tombstones: bool) -> Result<Run, LayerError> {
+        runs.retain(|run| !run.is_empty());
+        self.compactions += 1;
+        self.tables.merge(runs, &mut self.draft, keep_tombstones, Self::hint(to))
+    }
+
+    /// Whether tables may go to a level without being written: not if they carry tombstones to where these end.
+    fn may_move(&self, run: &[TableId], to: usize) -> bool {
+        self.anything_below(to) || run.iter().all(|&id| self.tables.table(id).tombstones.is_empty())
+    }
+
+    fn anything_below(&self, level: usize) -> bool {
+        self.levels[level + 1..].iter().any(|runs| !runs.is_empty())
+    }
+
+    fn tables_in(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(|run| run.len() as u64).sum()
+    }
+
+    fn take_run(&mut self, level: usize) -> Run {
+        self.levels[level].pop().unwrap_or_default()
+    }
+
+    fn put_run(&mut self, level: usize, run: Run) {
+        self.levels[level].extend((!run.is_empty()).then_some(run));
+    }
+
+    /// First and last key of a table.
+    fn table(&self, id: TableId) -> (u32, u32) {
+        self.tables.table(id).range()
+    }
+
+    fn range(&self, run: &[TableId]) -> (u32, u32) {
+        (self.table(run[0]).0, self.table(run[run.len() - 1]).1)
+    }
+}
+
+/// The runs of a level, which keeps the oldest first.
+fn newest_first(runs: &mut Vec<Run>) -> Vec<Run> {
+    runs.drain(..).rev().collect()
+}
+
+/// Where the tables of a run that share keys with a range lie in it; empty, at its place, if there are none.
+fn overlap(run: &[TableId], keys: (u32, u32), range: impl Fn(TableId) -> (u32, u32)) -> Range<usize> {
+    let start = run.partition_point(|&id| range(id).1 < keys.0);
+    let end = run.partition_point(|&id| range(id).0 <= keys.1);
+    start..end.max(start)
+}

@@ -1,0 +1,113 @@
+//! Merging sorted runs.
+
+use super::draft::Draft;
+use super::tables::{TableId, Tables};
+use crate::counters::Cause;
+use crate::layer::{LayerError, Payload};
+use crate::units::Slot;
+
+/// Tables with disjoint ranges of keys, in the order of their keys.
+pub(super) type Run = Vec<TableId>;
+
+/// Where a merge stands in one of its runs.
+struct Cursor<P> {
+    /// Tables not yet read through, the next one last.
+    tables: Vec<TableId>,
+    /// Pages of the table in hand.
+    data: Vec<P>,
+    record: usize,
+    tombstone: usize,
+}
+
+impl<P: Payload> Cursor<P> {
+    fn new(run: Run, tables: &mut Tables<P>) -> Result<Self, LayerError> {
+        let mut cursor = Cursor { tables: run, data: Vec::new(), record: 0, tombstone: 0 };
+        cursor.tables.reverse();
+        cursor.load(tables)?;
+        Ok(cursor)
+    }
+
+    /// Reads the next table, if there is one.
+    fn load(&mut self, tables: &mut Tables<P>) -> Result<(), LayerError> {
+        (self.record, self.tombstone) = (0, 0);
+        self.data.clear();
+        self.tables.last().map_or(Ok(()), |&id| tables.read_table(id, &mut self.data))
+    }
+
+    /// The next key, and whether it is a tombstone.
+    fn peek(&self, tables: &Tables<P>) -> Option<(u32, bool)> {
+        let table = tables.table(*self.tables.last()?);
+        match (table.keys.get(self.record), table.tombstones.get(self.tombstone)) {
+            (Some(&key), Some(&tombstone)) if tombstone < key => Some((tombstone, true)),
+            (Some(&key), _) => Some((key, false)),
+            (None, tombstone) => tombstone.map(|&key| (key, true)),
+        }
+    }
+
+    /// Goes past an entry; returns the table if that was its last.
+    fn advance(&mut self, tombstone: bool, tables: &mut Tables<P>) -> Result<Option<TableId>, LayerError> {
+        if tombstone {
+            self.tombstone += 1;
+        } else {
+            self.record += 1;
+        }
+        if self.peek(tables).is_some() {
+            return Ok(None);
+        }
+        let done = self.tables.pop();
+        self.load(tables)?;
+        Ok(done)
+    }
+}
+
+impl<P: Payload> Tables<P> {
+    /// Merges runs, the newest first, into one: of each key the newest version is kept, and tombstones only if
+    /// something older may lie below.
+    pub fn merge(
+        &mut self,
+        runs: Vec<Run>,
+        draft: &mut Draft<P>,
+        keep_tombstones: bool,
+        hint: u16,
+    ) -> Result<Run, LayerError> {
+        let mut cursors = Vec::with_capacity(runs.len());
+        for run in runs {
+            cursors.push(Cursor::new(run, self)?);
+        }
+        let (mut merged, mut spent) = (Run::new(), Vec::new());
+        while let Some((key, newest)) = first_key(&cursors, self) {
+            let cursor = &cursors[newest];
+            let (_, tombstone) = cursor.peek(self).expect("it has the first key");
+            if !draft.has_room(tombstone) {
+                merged.push(self.write_table(draft, Cause::Cleaning, hint)?);
+                self.drop_all(&mut spent)?;
+            }
+            if !tombstone {
+                let from: Slot = self.slot(*cursor.tables.last().expect("a table in hand"), cursor.record);
+                draft.push(key, from, cursor.data[cursor.record]);
+            } else if keep_tombstones {
+                draft.tombstones.push(key);
+            }
+            for cursor in &mut cursors {
+                if let Some((_, tombstone)) = cursor.peek(self).filter(|(other, _)| *other == key) {
+                    spent.extend(cursor.advance(tombstone, self)?);
+                }
+            }
+        }
+        if !draft.is_empty() {
+            merged.push(self.write_table(draft, Cause::Cleaning, hint)?);
+        }
+        self.drop_all(&mut spent)?;
+        Ok(merged)
+    }
+
+    fn drop_all(&mut self, spent: &mut Vec<TableId>) -> Result<(), LayerError> {
+        spent.drain(..).try_for_each(|id| self.drop_table(id))
+    }
+}
+
+/// The smallest key that any cursor has next, and the newest run that has it.
+fn first_key<P: Payload>(cursors: &[Cursor<P>], tables: &Tables<P>) -> Option<(u32, usize)> {
+    let next = cursors.iter().enumerate();
+    next.filter_map(|(at, cursor)| cursor.peek(tables).map(|(key, _)| (key, at))).min()
+}
