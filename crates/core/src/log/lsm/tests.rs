@@ -234,6 +234,8 @@ fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
         refused(config(shape, fits + 1), 64 * 1024);
     }
     assert!(refused(config(LEVELED, 10), 100).problem.contains("not even one"));
+    let index = LsmConfig { table_pages: u32::MAX, index_bytes_per_page: u32::MAX, ..config(LEVELED, 10) };
+    assert_eq!(refused(index, 100_000).key, "logical_pages");
     let silt = LsmConfig { wal_pages: Some(9), ..config(Shape::Silt { hash_stores: 2 }, 10) };
     assert_eq!(refused(silt, 100_000).key, "wal_pages");
     let ratio = Shape::Leveled { level0_runs: 1, ratio: 1, sizes: LevelSizes::FromTop };
