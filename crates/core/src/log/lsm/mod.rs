@@ -109,6 +109,6 @@ impl LsmConfig {
     /// Pages of index and filter of a table with so many pages of records and tombstones.
     fn index_pages(&self, pages: u32) -> u32 {
         let bytes = u64::from(pages) * u64::from(self.index_bytes_per_page);
-        bytes.div_ceil(u64::from(self.page_bytes)) as u32
+        bytes.div_ceil(u64::from(self.page_bytes)).min(u32::MAX.into()) as u32
     }
 }

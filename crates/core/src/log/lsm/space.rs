@@ -18,7 +18,7 @@ pub(super) struct Plan {
 impl LsmConfig {
     /// Pages of an extent: a full table and its index.
     pub(super) fn extent_pages(&self) -> u32 {
-        self.table_pages + self.index_pages(self.table_pages)
+        self.table_pages.saturating_add(self.index_pages(self.table_pages))
     }
 
     /// Extents that fit on so many pages beside the write-ahead log.
