@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::{LOG_LAYOUTS, MetadataResult, Progress, Scenario, run};
+use wearwell_core::stack::{
+    LOG_LAYOUTS, MetadataResult, Progress, STRUCTURES, Scenario, StructureConfig, run,
+};
 use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
@@ -189,6 +191,7 @@ fn every_log_layout_and_what_it_writes_is_documented() {
         map_pages: 0,
         segment_info_pages: 0,
         checkpoint_pages: 0,
+        trim_record_pages: 0,
         checkpoints: 0,
         cleaned_metadata_pages: 0,
         metadata_per_written_page: None,
@@ -196,6 +199,22 @@ fn every_log_layout_and_what_it_writes_is_documented() {
     };
     for name in serde_json::to_value(result).unwrap().as_object().unwrap().keys() {
         assert!(results.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");
+    }
+}
+
+#[test]
+fn every_structure_and_its_settings_are_documented() {
+    let page = read("docs/scenario.md");
+    let structures = section(&page, "## Structures");
+    for entry in STRUCTURES {
+        assert!(structures.contains(&format!("| `{}` |", entry.name)), "docs/scenario.md: {}", entry.name);
+        let table = serde_json::json!({ "kind": entry.name });
+        let settings: StructureConfig = serde_json::from_value(table).unwrap();
+        for key in
+            serde_json::to_value(settings).unwrap().as_object().unwrap().keys().filter(|key| *key != "kind")
+        {
+            assert!(structures.contains(&format!("| {key} |")), "docs/scenario.md: {key} of {}", entry.name);
+        }
     }
 }
 

@@ -380,8 +380,8 @@ pub trait Layer<P: Payload>: Send {
         0
     }
 
-    /// Whether each call of [`Layer::write`] is one request of the user, as for a layer that writes requests atomically;
-    /// to any other it is all the same how writes are cut into calls.
+    /// Whether each call of [`Layer::write`] and [`Layer::trim`] is to be one request of the user, as for a layer that does
+    /// each of them atomically; to any other it is all the same how they are cut into calls.
     fn wants_requests(&self) -> bool {
         false
     }

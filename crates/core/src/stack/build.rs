@@ -112,6 +112,7 @@ pub(super) fn build_with<P: Payload>(
         logs: scenario.log.iter().map(|_| None).collect(),
         entrances: tree.tenants.iter().map(|_| None).collect(),
         shared: Vec::new(),
+        streams_on_ftl: 0,
     };
     for at in tree.upwards() {
         let node = &tree.layers[at];
@@ -135,7 +136,10 @@ pub(super) fn build_with<P: Payload>(
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);
     }
-    let Building { entrances, shared, .. } = building;
+    let Building { entrances, shared, streams_on_ftl, .. } = building;
+    if let Some(zones) = scenario.ftl.zones() {
+        zones.check_open(streams_on_ftl).map_err(|error| error.within("ftl"))?;
+    }
     let entrances = entrances.into_iter().zip(&tree.tenants).map(|(layer, seat)| Entrance {
         layer: layer.expect("every tenant stands on a layer"),
         on: seat.on,
@@ -163,6 +167,8 @@ struct Building<P> {
     logs: Vec<Option<BoxedLayer<P>>>,
     entrances: Vec<Option<BoxedLayer<P>>>,
     shared: Vec<Shared<P>>,
+    /// Streams of all logs that stand on the FTL: each may hold a segment open.
+    streams_on_ftl: u32,
 }
 
 impl<P: Payload> Building<P> {
@@ -178,7 +184,7 @@ impl<P: Payload> Building<P> {
             let nand = self.nand.take().expect("there is one FTL");
             return match scenario.ftl.zones() {
                 Some(_) => structure::build_zones(&scenario.ftl, nand),
-                None => spec.store(&mut scenario.ftl, node.logical_pages, nand),
+                None => Ok(spec.store(&mut scenario.ftl, node.logical_pages, nand)?.0),
             };
         };
         let lower = self.logs[at].take().expect("layers are built upwards");
@@ -194,7 +200,12 @@ impl<P: Payload> Building<P> {
             Some(plan) => Segments::with_metadata(lower, plan, node.logical_pages, trim),
             None => Segments::new(lower, segment_pages, trim),
         };
-        spec.store(log, node.logical_pages, segments.with_first_hint(log.first_hint.unwrap_or(0)))
+        let segments = segments.with_first_hint(log.first_hint.unwrap_or(0));
+        let (layer, streams) = spec.store(log, node.logical_pages, segments)?;
+        if node.seat.as_ref().is_some_and(|seat| seat.on == scenario.log.len()) {
+            self.streams_on_ftl += u32::from(streams);
+        }
+        Ok(layer)
     }
 
     /// Hands the layer to its user, or cuts it up for its users.

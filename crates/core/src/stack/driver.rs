@@ -363,24 +363,24 @@ fn apply(
     let mut read = Vec::new();
     let by_request = layer.wants_requests();
     for (run, pages) in batch.iter() {
+        let hint = run.hint.saturating_add(first_hint);
+        let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
         match run.op {
-            Op::Write => {
-                let hint = run.hint.saturating_add(first_hint);
-                let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
-                for pages in pages.chunks(request) {
-                    layer.write(pages, no_data(pages.len()), hint)?;
-                    sent.written += pages.len() as u64;
-                }
-            }
+            Op::Write => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
+                layer.write(pages, no_data(pages.len()), hint)?;
+                sent.written += pages.len() as u64;
+                Ok(())
+            })?,
             Op::Read => {
                 read.clear();
                 layer.read(pages, &mut read)?;
                 sent.read += pages.len() as u64;
             }
-            Op::Trim => {
+            Op::Trim => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
                 layer.trim(pages)?;
                 sent.trimmed += pages.len() as u64;
-            }
+                Ok(())
+            })?,
             Op::Flush => layer.flush()?,
         }
     }

@@ -38,8 +38,9 @@ pub use log_layouts::{LOG_LAYOUTS, LogLayout};
 pub use metadata_config::MetadataConfig;
 pub use parts::{MakeWorkload, Parts};
 pub use result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, PartitionResult,
-    Performance, Phase, RunResult, StepResult, TenantResult, TrimResult, WearResult, Window, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
+    NandResult, PartitionResult, Performance, Phase, RunResult, StepResult, TenantResult, TrimResult,
+    WearResult, Window, WornOut,
 };
 pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;

@@ -4,8 +4,8 @@ use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
 use super::driver::Finished;
 use super::result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, MetadataResult, NandResult, Performance,
-    Phase, RunResult, TrimResult, WearResult, WornOut,
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
+    NandResult, Performance, Phase, RunResult, TrimResult, WearResult, WornOut,
 };
 use super::run::RunError;
 use super::scenario::Scenario;
@@ -13,7 +13,7 @@ use super::steady::{self, Estimate};
 use super::tenant_report;
 use super::tree::Tree;
 use crate::counters::{Counters, Operation};
-use crate::layer::{LayerReport, NandReport, Reports};
+use crate::layer::{LayerReport, LsmLevel, NandReport, Reports};
 use std::collections::BTreeSet;
 
 /// A confidence interval wider than this share of the mean is worth a warning.
@@ -178,6 +178,7 @@ fn layer_result(
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
+        lsm: lsm(before, after),
     }
 }
 
@@ -195,6 +196,7 @@ fn metadata(
         map_pages: after.map_pages - before.map_pages,
         segment_info_pages: after.segment_info_pages - before.segment_info_pages,
         checkpoint_pages: after.checkpoint_pages - before.checkpoint_pages,
+        trim_record_pages: after.trim_record_pages - before.trim_record_pages,
         checkpoints: after.checkpoints - before.checkpoints,
         cleaned_metadata_pages: after.moved_pages - before.moved_pages,
         metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
@@ -205,6 +207,19 @@ fn metadata(
 /// How often it cleaned, without which its amplification would mean nothing; `None` for a layer that never has to.
 fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
+}
+
+fn lsm(before: &LayerReport, after: &LayerReport) -> Option<LsmResult> {
+    let (before, after) = (before.lsm.clone().unwrap_or_default(), after.lsm.as_ref()?);
+    let level =
+        |level: &LsmLevel| LsmLevelResult { runs: level.runs, tables: level.tables, pages: level.pages };
+    Some(LsmResult {
+        levels: after.levels.iter().map(level).collect(),
+        flushes: after.flushes - before.flushes,
+        compactions: after.compactions - before.compactions,
+        trivial_moves: after.trivial_moves - before.trivial_moves,
+        squeezes: after.squeezes - before.squeezes,
+    })
 }
 
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {

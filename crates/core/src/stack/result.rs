@@ -152,6 +152,35 @@ pub struct LayerResult {
     /// Metadata of the log; only where it writes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataResult>,
+    /// What only a merge tree has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lsm: Option<LsmResult>,
+}
+
+/// What a merge tree did, and how it stood at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LsmResult {
+    /// Its levels at the end, the youngest first.
+    pub levels: Vec<LsmLevelResult>,
+    /// Memtables written out, or log stores converted.
+    pub flushes: u64,
+    /// Merges.
+    pub compactions: u64,
+    /// Tables that went down a level without being written anew.
+    pub trivial_moves: u64,
+    /// Times that the last level was written anew because its tables were too empty for the space there is.
+    pub squeezes: u64,
+}
+
+/// One level of a merge tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LsmLevelResult {
+    /// Sorted runs.
+    pub runs: u32,
+    /// Tables of all runs.
+    pub tables: u32,
+    /// Pages of records and tombstones in them, without their indexes.
+    pub pages: u64,
 }
 
 /// What a log wrote for itself.
@@ -165,6 +194,9 @@ pub struct MetadataResult {
     pub segment_info_pages: u64,
     /// Pages of checkpoints.
     pub checkpoint_pages: u64,
+    /// Pages of records of persistent trims.
+    #[serde(default)]
+    pub trim_record_pages: u64,
     /// Checkpoints.
     pub checkpoints: u64,
     /// Pages of metadata in the log that cleaning moved; they count under `cleaning`.

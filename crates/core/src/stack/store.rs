@@ -36,12 +36,13 @@ pub(super) struct Obstacles {
 }
 
 impl Spec {
+    /// The store, and the number of its streams.
     pub fn store<P: Payload, M: Medium<Payload = P> + 'static>(
         self,
         log: &mut LogConfig,
         logical_pages: u32,
         medium: M,
-    ) -> Result<BoxedLayer<P>, ConfigError> {
+    ) -> Result<(BoxedLayer<P>, u8), ConfigError> {
         let size = StoreSize {
             blocks: medium.blocks(),
             pages_per_block: medium.pages_per_block(),
@@ -49,31 +50,29 @@ impl Spec {
             seed: self.seed,
         };
         let held = StoreSize { logical_pages: logical_pages + medium.metadata_pages(), ..size };
-        let context = PlacementContext { size: &size, temperature: self.temperature };
-        let directory = log.directory;
+        let Spec { victim, temperature, obstacles, lower, has_log_above, .. } = self;
+        let context = PlacementContext { size: &size, temperature };
+        let config = |placement: &dyn Placement, log: &mut LogConfig| {
+            let config = StoreConfig { count_moves: has_log_above, ..store_config(log, placement, &size)? };
+            check_reserve(log, &config, placement.streams(), &held, lower)?;
+            Ok(config)
+        };
         match log.placement.frontiers() {
-            Some(frontiers) => {
-                let config =
-                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &frontiers, &size)? };
-                check_reserve(log, &config, frontiers.streams(), &held, self.lower)?;
-                let whole_blocks = block_directory(log, &frontiers, self.obstacles, size_of::<P>() > 0)?;
-                let builder = Builder { config, medium, placement: frontiers, size, whole_blocks };
-                builder.with_victim(self.victim, log)
+            Some(placement) => {
+                let config = config(&placement, log)?;
+                let whole_blocks = block_directory(log, &placement, obstacles, size_of::<P>() > 0)?;
+                Builder { config, medium, placement, size, whole_blocks }.with_victim(victim, log)
             }
             None => {
                 let placement =
                     log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-                if directory == DirectoryKind::Block {
+                if log.directory == DirectoryKind::Block {
                     return Err(only_page("placement"));
                 }
-                let config =
-                    StoreConfig { count_moves: self.has_log_above, ..store_config(log, &placement, &size)? };
-                check_reserve(log, &config, placement.streams(), &held, self.lower)?;
-                let builder = Builder { config, medium, placement, size, whole_blocks: false };
-                builder.with_victim(self.victim, log)
+                let config = config(&placement, log)?;
+                Builder { config, medium, placement, size, whole_blocks: false }.with_victim(victim, log)
             }
         }
-        .map_err(|error| error.within("victim"))?
     }
 }
 
@@ -150,7 +149,7 @@ pub(super) fn block_directory(
 
 fn store_config(
     log: &mut LogConfig,
-    placement: &impl Placement,
+    placement: &dyn Placement,
     size: &StoreSize,
 ) -> Result<StoreConfig, ConfigError> {
     let reclaim = match log.reclaim {
@@ -190,17 +189,18 @@ struct Builder<M, P> {
 }
 
 impl<M: Medium + 'static, P: Placement + 'static> Builder<M, P> {
-    /// The store with the policy given, or else with the one that `log` names.
+    /// The store with the policy given, or else with the one that `log` names, and the number of its streams.
     fn with_victim(
         self,
         given: Option<Box<dyn VictimPolicy>>,
         log: &LogConfig,
-    ) -> Result<Result<BoxedLayer<M::Payload>, ConfigError>, ConfigError> {
-        let size = self.size;
-        match given {
-            Some(policy) => Ok(self.visit(policy)),
-            None => log.victim.visit(&size, self),
-        }
+    ) -> Result<(BoxedLayer<M::Payload>, u8), ConfigError> {
+        let (size, streams) = (self.size, self.placement.streams());
+        let store = match given {
+            Some(policy) => self.visit(policy),
+            None => log.victim.visit(&size, self).map_err(|error| error.within("victim"))?,
+        };
+        Ok((store?, streams))
     }
 
     fn store<D: Directory + 'static, V: VictimPolicy + 'static>(

@@ -4,6 +4,7 @@ mod agreement;
 mod atomic;
 mod closed_forms;
 mod coordination;
+mod direct;
 mod edges;
 mod engine;
 mod flash;

@@ -68,7 +68,7 @@ impl Observation {
     }
 }
 
-pub fn reports<P: wearwell_core::layer::Payload>(layer: &impl Layer<P>) -> Reports {
+pub fn reports<P: wearwell_core::layer::Payload>(layer: &(impl Layer<P> + ?Sized)) -> Reports {
     let mut reports = Reports::default();
     layer.describe(&mut reports);
     reports

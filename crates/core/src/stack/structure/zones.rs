@@ -5,6 +5,7 @@ use crate::config::{ConfigError, Entry};
 use crate::layer::Payload;
 use crate::log::{BoxedLayer, Zones, ZonesConfig};
 use crate::nand::Nand;
+use crate::stack::ByteSize;
 use crate::stack::scenario::LogConfig;
 use crate::stack::trim_config::TrimConfig;
 use schemars::JsonSchema;
@@ -37,6 +38,20 @@ impl StructureKind for ZonesSettings {
     };
 }
 
+impl ZonesSettings {
+    /// Refuses logs that together write to more zones at a time than may be open.
+    pub(crate) fn check_open(&self, streams: u32) -> Result<(), ConfigError> {
+        if streams <= self.max_open_zones {
+            return Ok(());
+        }
+        let problem = format!(
+            "is {}; the logs above hold {streams} segments open, one a stream, and need at least that many",
+            self.max_open_zones
+        );
+        Err(ConfigError::new("structure.max_open_zones", problem))
+    }
+}
+
 /// Builds the zoned drive on its flash.
 pub(crate) fn build<P: Payload>(ftl: &LogConfig, nand: Nand<P>) -> Result<BoxedLayer<P>, ConfigError> {
     let settings = ftl.zones().expect("asked only of zoned drives");
@@ -59,10 +74,11 @@ pub(crate) fn refuse_user(log: &LogConfig, zone_pages: u32, page_bytes: u32) -> 
     match log.segment_size {
         Some(segment) if segment.0.is_multiple_of(zone_bytes) && segment.0 > 0 => {}
         Some(segment) => {
-            let problem = format!("is {segment}; it must be a multiple of the zone of {zone_bytes} bytes");
+            let problem =
+                format!("is {segment}; it must be a multiple of the zone of {}", ByteSize(zone_bytes));
             return wrong("segment_size", problem);
         }
-        None => return wrong("segment_size", format!("is missing; a zone has {zone_bytes} bytes")),
+        None => return wrong("segment_size", format!("is missing; a zone has {}", ByteSize(zone_bytes))),
     }
     if log.align == Some(false) {
         return wrong("align", "is false; a partition of a zoned drive consists of whole zones".into());
