@@ -100,6 +100,7 @@ fn threads_and_interruptions_change_nothing() {
     };
     let one = with(&["--threads", "1"]);
     assert_eq!(one, with(&["--threads", "2", "--output", &name]));
+    assert!(one[0].starts_with("kind,rank,family,change,verdict,saving,"), "{}", one[0]);
     assert_eq!(one.len(), std::fs::read_to_string(&file).unwrap().lines().count());
     // The file of finished runs goes with the last one.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);

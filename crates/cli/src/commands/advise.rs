@@ -31,7 +31,7 @@ pub struct Args {
     /// Changes to combine at most; 1 tries none together
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
-    /// Shorter runs, for a rough answer: at most 12 drive writes of warm-up and 2 measured, steady to 3 %
+    /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
     #[arg(long)]
     quick: bool,
     /// Runs at a time; as many as there are cores unless given

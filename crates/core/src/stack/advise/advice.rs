@@ -6,7 +6,7 @@ use super::{Change, Setting};
 use crate::stack::result::RunResult;
 use crate::stack::summary::Row;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What was tried on a stack, and what helps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -240,36 +240,49 @@ impl Advice {
 
     /// A row for the stack as it is, each change and each combination, for tables.
     pub fn rows(&self) -> Vec<Row> {
-        let mut base = vec![
-            ("kind".to_owned(), json!("base")),
-            ("rank".to_owned(), json!(null)),
-            ("family".to_owned(), json!("")),
-            ("change".to_owned(), json!("as it is")),
-        ];
-        base.extend(figure_columns(&self.base));
+        let unchanged =
+            Change { family: String::new(), description: "as it is".into(), settings: Vec::new() };
+        let base = row("base", None, &unchanged, Default::default(), &self.base);
         let changes = self.changes.iter().map(|tried| tried_row("change", tried));
         let combinations = self.combinations.iter().map(|tried| tried_row("combination", tried));
         std::iter::once(base).chain(changes).chain(combinations).collect()
     }
 }
 
+/// Columns on what a change comes to; null for the stack as it is.
+const COMPARED: [&str; 7] =
+    ["verdict", "saving", "saving_ci95", "saving_family_ci95", "gain", "gain_family_ci95", "tbw_ratio"];
+
 fn tried_row(kind: &str, tried: &Tried) -> Row {
-    let saving = tried.saving;
-    let settings: Vec<String> = tried.change.settings.iter().map(Setting::argument).collect();
+    let (saving, gain) = (tried.saving, tried.gain);
+    let compared = [
+        json!(tried.verdict),
+        json!(saving.map(|saving| saving.mean)),
+        json!(saving.and_then(|saving| saving.ci95_half_width)),
+        json!(saving.and_then(|saving| saving.family_half_width)),
+        json!(gain.map(|gain| gain.mean)),
+        json!(gain.and_then(|gain| gain.family_half_width)),
+        json!(tried.tbw_ratio),
+    ];
+    row(kind, tried.rank, &tried.change, compared, &tried.figures)
+}
+
+fn row(
+    kind: &str,
+    rank: Option<usize>,
+    change: &Change,
+    compared: [Value; COMPARED.len()],
+    figures: &Figures,
+) -> Row {
+    let settings: Vec<String> = change.settings.iter().map(Setting::argument).collect();
     let mut row = vec![
         ("kind".to_owned(), json!(kind)),
-        ("rank".to_owned(), json!(tried.rank)),
-        ("family".to_owned(), json!(tried.change.family)),
-        ("change".to_owned(), json!(tried.change.description)),
-        ("verdict".to_owned(), json!(tried.verdict)),
-        ("saving".to_owned(), json!(saving.map(|saving| saving.mean))),
-        ("saving_ci95".to_owned(), json!(saving.and_then(|saving| saving.ci95_half_width))),
-        ("saving_family_ci95".to_owned(), json!(saving.and_then(|saving| saving.family_half_width))),
-        ("gain".to_owned(), json!(tried.gain.map(|gain| gain.mean))),
-        ("gain_family_ci95".to_owned(), json!(tried.gain.and_then(|gain| gain.family_half_width))),
-        ("tbw_ratio".to_owned(), json!(tried.tbw_ratio)),
+        ("rank".to_owned(), json!(rank)),
+        ("family".to_owned(), json!(change.family)),
+        ("change".to_owned(), json!(change.description)),
     ];
-    row.extend(figure_columns(&tried.figures));
+    row.extend(COMPARED.iter().map(|name| (*name).to_owned()).zip(compared));
+    row.extend(figure_columns(figures));
     row.push(("settings".to_owned(), json!(settings.join("; "))));
     row
 }

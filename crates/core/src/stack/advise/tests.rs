@@ -280,6 +280,8 @@ fn short_runs_are_never_longer_than_asked_for() {
     let settings = shortened(&draft(STACK)).unwrap();
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
     assert_eq!(arguments, ["measure.drive_writes=2.0"]);
+    let long = STACK.replace("warm_up = 8.0", "warm_up = 80.0");
+    assert_eq!(shortened(&draft(&long)).unwrap(), settings);
     let open = STACK.replace("warm_up = 8.0\n", "").replace("tolerance = 0.2\n", "");
     let settings = shortened(&draft(&open)).unwrap();
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
