@@ -113,7 +113,7 @@ fn journal_beside(output: &Path) -> PathBuf {
 
 fn failure(error: AdviseError) -> Failure {
     match error {
-        AdviseError::Draft(error) => error.into(),
+        AdviseError::Draft(error) => (*error).into(),
         AdviseError::Options(problem) => Failure::Usage(problem),
         AdviseError::Sweep(error) => sweep_failure(error),
         AdviseError::Base(_) => Failure::run(error),

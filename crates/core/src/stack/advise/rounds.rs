@@ -34,7 +34,7 @@ pub struct AdviseOptions<'a> {
 pub enum AdviseError {
     /// The scenario cannot be run.
     #[error(transparent)]
-    Draft(#[from] DraftError),
+    Draft(Box<DraftError>),
     /// What was asked for does not exist or makes no sense.
     #[error("{0}")]
     Options(String),
@@ -44,6 +44,12 @@ pub enum AdviseError {
     /// The runs cannot go on.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+}
+
+impl From<DraftError> for AdviseError {
+    fn from(error: DraftError) -> Self {
+        AdviseError::Draft(Box::new(error))
+    }
 }
 
 /// Tries changes to the stack that `draft` describes.
