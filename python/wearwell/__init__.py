@@ -8,6 +8,7 @@ True
 """
 
 from . import theory, trace
+from ._advise import advise
 from ._core import Blocks, __version__
 from ._errors import ConvergenceError, ParameterError, RunError, ScenarioError, TraceError, WearwellError
 from ._listing import list_formats, list_placements, list_presets, list_victims, list_workloads
@@ -39,6 +40,7 @@ __all__ = [
     "VictimPolicy",
     "WearwellError",
     "__version__",
+    "advise",
     "list_formats",
     "list_placements",
     "list_presets",

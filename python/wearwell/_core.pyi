@@ -16,6 +16,16 @@ def run(
     workload: object | None = None,
     progress: Callable[[str, float, float, float | None], object] | None = None,
 ) -> str: ...
+def advise(
+    scenario: str,
+    *,
+    only: list[str],
+    replicas: int,
+    depth: int,
+    quick: bool,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> str: ...
 def resolve(scenario: str) -> str: ...
 def scenario_schema() -> str: ...
 def replica_seed(seed: int, replica: int) -> int: ...

@@ -31,6 +31,7 @@ Examples:
   wearwell run my.toml --output result.json       run it and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell advise my.toml --quick                 what would make it wear well
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell check theory                           hold theory and simulation against each other
   wearwell trace describe my-trace.csv.gz --trace-format msr
@@ -47,6 +48,7 @@ Exit codes:
 enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
+    Advise(commands::advise::Args),
     List(commands::list::Args),
     #[command(subcommand)]
     Theory(commands::theory::Command),
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(command) => commands::theory::run(&command),
         Command::Check(command) => commands::check::run(&command),

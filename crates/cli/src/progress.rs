@@ -127,6 +127,8 @@ impl SweepObserver for SweepProgress {
     }
 
     fn finished(&self, finished: usize, points: usize) {
+        // What is combined is only known once the changes were tried alone.
+        self.0.bar.set_length(points as u64);
         self.0.bar.set_position(finished as u64);
         self.0.line(|| format!("{finished} of {points} runs finished"));
     }

@@ -71,9 +71,34 @@ impl ScenarioArgs {
         self.overrides.apply(&mut draft)?;
         Ok(draft)
     }
+
+    /// The words that say the same on another command line.
+    pub fn words(&self) -> Vec<String> {
+        let file = self.file.iter().map(|path| path.display().to_string());
+        file.chain(self.overrides.words()).collect()
+    }
 }
 
 impl Overrides {
+    fn words(&self) -> Vec<String> {
+        let number = |value: Option<f64>| value.map(|value| value.to_string());
+        let flags = [
+            ("--seed", self.seed.map(|seed| seed.to_string())),
+            ("--victim", self.victim.clone()),
+            ("--placement", self.placement.clone()),
+            ("--capacity", self.capacity.clone()),
+            ("--spare-factor", number(self.spare_factor)),
+            ("--workload", self.workload.clone()),
+            ("--trace", self.trace.as_ref().map(|path| path.display().to_string())),
+            ("--trace-format", self.trace_format.clone()),
+            ("--drive-writes", number(self.drive_writes)),
+        ];
+        let unset = self.unset.iter().map(|key| ("--unset", key.clone()));
+        let flags = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+        let set = self.set.iter().map(|setting| ("--set", setting.clone()));
+        unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+
     /// Changes `draft`: removals first, then named flags, then `--set` in its order.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
         for key in &self.unset {

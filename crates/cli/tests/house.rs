@@ -46,6 +46,7 @@ fn help_teaches() {
         &["--help"][..],
         &["run", "--help"],
         &["sweep", "--help"],
+        &["advise", "--help"],
         &["trace", "convert", "--help"],
         &["trace", "cut", "--help"],
         &["trace", "generate", "--help"],

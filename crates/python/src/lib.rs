@@ -4,6 +4,7 @@
 //! sides; pages, requests and parameters of the theory cross it as NumPy arrays. What the functions mean is said in
 //! `_core.pyi`.
 
+mod advise;
 mod device;
 mod errors;
 mod listing;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::advise::advise;
     #[pymodule_export]
     use crate::device::LiveDevice;
     #[pymodule_export]

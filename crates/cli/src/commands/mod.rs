@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod advise;
 pub mod check;
 pub mod list;
 pub mod run;

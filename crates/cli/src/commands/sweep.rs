@@ -122,7 +122,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn sweep_failure(error: SweepError) -> Failure {
+/// What went wrong with runs, as the command says it.
+pub fn sweep_failure(error: SweepError) -> Failure {
     match error {
         SweepError::Draft { point, error } => match Failure::from(*error) {
             Failure::Usage(message) => Failure::Usage(format!("{point}{message}")),

@@ -1,5 +1,6 @@
 //! Results as text, JSON, CSV and Parquet.
 
+pub mod advice;
 pub mod parquet;
 pub mod table;
 pub mod windows;

@@ -1,7 +1,8 @@
 //! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
 
+use super::config::Reclaim;
 use super::directory::{Directory, Writes};
-use super::store::{Frontier, LogStore, Reclaim};
+use super::store::{Frontier, LogStore};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium};
 use crate::placement::{PageContext, Placement};

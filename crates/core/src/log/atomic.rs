@@ -5,8 +5,9 @@
 //! its pages replace: no block is erased between the first page of a group and the last, because room for all of them
 //! is made before.
 
+use super::config::Reclaim;
 use super::directory::Directory;
-use super::store::{LogStore, Reclaim};
+use super::store::LogStore;
 use crate::counters::Cause;
 use crate::layer::{LayerError, Medium};
 use crate::placement::{PageContext, Placement};

@@ -1,7 +1,8 @@
 //! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
 
+use super::config::CopyOrder;
 use super::directory::Directory;
-use super::store::{CopyOrder, Frontier, LogStore};
+use super::store::{Frontier, LogStore};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
 use crate::placement::{PageContext, Placement};

@@ -1,5 +1,6 @@
 //! From a scenario to a stack, a run and its result.
 
+pub mod advise;
 mod axis;
 mod build;
 mod conserve;

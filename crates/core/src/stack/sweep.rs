@@ -142,6 +142,11 @@ impl Sweep {
         Ok(Sweep { points: points?.concat() })
     }
 
+    /// Runs that were planned elsewhere; their scenarios must be resolved.
+    pub(super) fn of(points: Vec<Point>) -> Sweep {
+        Sweep { points }
+    }
+
     /// The runs, in the order of their results.
     pub fn points(&self) -> &[Point] {
         &self.points
@@ -211,15 +216,16 @@ fn combination(base: &Draft, axes: &[Axis], number: usize, replicas: u32) -> Res
         settings.insert(axis.key.clone(), value.clone());
         draft.set(&axis.key, value.clone()).map_err(|error| at_fault(&settings, error))?;
     }
-    let scenario = draft.scenario().map_err(|error| at_fault(&settings, error))?;
-    let scenario = resolve(&scenario).map_err(|error| {
-        let error = match error {
-            RunError::Config(error) => draft.explain(&error),
-            other => DraftError { place: None, key: None, problem: other.to_string(), excerpt: None },
-        };
-        at_fault(&settings, error)
-    })?;
+    let scenario = resolved(&draft).map_err(|error| at_fault(&settings, error))?;
     Ok((0..replicas).map(|replica| replicate(&scenario, &settings, replica)).collect())
+}
+
+/// The scenario of `draft` with every default filled in, or what is wrong with it and where.
+pub(super) fn resolved(draft: &Draft) -> Result<Scenario, DraftError> {
+    resolve(&draft.scenario()?).map_err(|error| match error {
+        RunError::Config(error) => draft.explain(&error),
+        other => DraftError { place: None, key: None, problem: other.to_string(), excerpt: None },
+    })
 }
 
 fn shown(settings: &BTreeMap<String, Value>) -> String {
@@ -227,7 +233,8 @@ fn shown(settings: &BTreeMap<String, Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("with {}: ", pairs.join(", ")) }
 }
 
-fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>, replica: u32) -> Point {
+/// One replica of a scenario; the same number draws the same seed from equal seeds.
+pub(super) fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>, replica: u32) -> Point {
     let mut scenario = scenario.clone();
     if replica > 0 {
         scenario.seed = Seed(scenario.seed).of(&format!("replica {replica}")).0 >> (u64::BITS - SEED_BITS);

@@ -1,0 +1,135 @@
+//! `wearwell advise`.
+
+use super::run::Format;
+use super::sweep::sweep_failure;
+use crate::exit::Failure;
+use crate::output::{FileKind, OutputFile, print};
+use crate::progress::{ProgressArgs, SweepProgress};
+use crate::report::advice::{Repeat, as_json, as_rows, as_table};
+use crate::report::{csv_rows, parquet, rows_as_columns};
+use crate::scenario_args::ScenarioArgs;
+use std::path::{Path, PathBuf};
+use wearwell_core::stack::SweepOptions;
+use wearwell_core::stack::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
+
+/// Tries what would make a stack wear well
+///
+/// Changes segment sizes, spare space, streams, TRIM and victim policies of the scenario, one at a time, then the best
+/// together, at the same flash and the same capacity for those who write. Ranks them by the write amplification that
+/// they save, with intervals over seeds that all share, and prints the command that repeats each.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Families of changes to try; all unless given: segments, capacity, streams, trim, victim
+    #[arg(long, value_name = "FAMILY,...", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Runs of each change with different seeds; with 1, intervals rest on the batches of a single run
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    replicas: u32,
+    /// Changes to combine at most; 1 tries none together
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: u32,
+    /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
+    #[arg(long)]
+    quick: bool,
+    /// Runs at a time; as many as there are cores unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    /// Also write the advice to a file: .json (everything), .csv or .parquet (a row for each change)
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell advise scenarios/log_on_ftl.toml
+  wearwell advise my.toml --quick --only segments,trim
+  wearwell advise my.toml --replicas 5 --depth 3 --output advice.json
+
+With --output FILE, finished runs stand in FILE.runs.jsonl until the advice is complete, and the same command goes on
+from there after an interruption.";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut draft = args.scenario.draft()?;
+    // Said before the scenario is looked at.
+    args.only
+        .iter()
+        .try_for_each(|name| Family::named(name).map(drop))
+        .map_err(|problem| Failure::Usage(format!("--only: {problem}")))?;
+    let shortened = if args.quick { advise::shortened(&draft)? } else { Vec::new() };
+    shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
+    let output = args.output.as_deref().map(OutputFile::new).transpose()?;
+    let journal = args.output.as_deref().map(journal_beside);
+    let options = AdviseOptions {
+        only: args.only.clone(),
+        replicas: args.replicas,
+        depth: args.depth,
+        sweep: SweepOptions {
+            journal: journal.as_deref(),
+            threads: args.threads.map(usize::from),
+            keep_windows: false,
+        },
+    };
+    let display = SweepProgress::new(args.progress, 0);
+    let outcome = advise::advise(&draft, &options, &display);
+    display.clear();
+    let advice = outcome.map_err(failure)?;
+    let repeat = Repeat::new(command(&args.scenario, &shortened));
+    if let Some(file) = &output {
+        write(file, &advice, &repeat)?;
+    }
+    print(&match args.format {
+        Format::Table => as_table(&advice, &repeat),
+        Format::Json => as_json(&advice, &repeat),
+        Format::Csv => csv_rows(&as_rows(&advice, &repeat))?,
+    })?;
+    if let Some(journal) = journal {
+        let _ = std::fs::remove_file(journal);
+    }
+    Ok(())
+}
+
+/// The words of the command that runs the scenario as it was tried.
+fn command(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
+    let mut words = vec!["wearwell".to_owned(), "run".to_owned()];
+    words.extend(scenario.words());
+    words.extend(shortened.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
+    words
+}
+
+fn journal_beside(output: &Path) -> PathBuf {
+    let mut journal = output.as_os_str().to_owned();
+    journal.push(".runs.jsonl");
+    journal.into()
+}
+
+fn failure(error: AdviseError) -> Failure {
+    match error {
+        AdviseError::Draft(error) => (*error).into(),
+        AdviseError::Options(problem) => Failure::Usage(problem),
+        AdviseError::Sweep(error) => sweep_failure(error),
+        AdviseError::Base(_) => Failure::run(error),
+    }
+}
+
+fn write(file: &OutputFile, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(as_json(advice, repeat).as_bytes())),
+        FileKind::Csv => {
+            let text = csv_rows(&as_rows(advice, repeat))?;
+            file.write(|out| out.write_all(text.as_bytes()))
+        }
+        FileKind::Parquet => {
+            let metadata = [("wearwell.version".to_owned(), advice.version.clone())];
+            file.write(|out| parquet::write(out, &rows_as_columns(&as_rows(advice, repeat)), &metadata))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Advice as a table, as JSON and as rows.
+
+use super::grid;
+use serde_json::{Value, json};
+use wearwell_core::stack::Row;
+use wearwell_core::stack::advise::{Advice, Change, Figures, Method, Tried, Verdict};
+
+/// Changes whose command the table repeats.
+const COMMANDS: usize = 3;
+
+/// Replicas from which intervals are not wide merely because there are few.
+const ENOUGH_REPLICAS: u32 = 5;
+
+/// The command that runs the scenario as it is, to which changes are added.
+pub struct Repeat(Vec<String>);
+
+impl Repeat {
+    /// A command by its words.
+    pub fn new(words: Vec<String>) -> Self {
+        Repeat(words)
+    }
+
+    /// The command with `change`, to be pasted into a shell.
+    fn with(&self, change: &Change) -> String {
+        let mut words = self.0.clone();
+        words.extend(change.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+%@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Everything, with the commands.
+pub fn as_json(advice: &Advice, repeat: &Repeat) -> String {
+    let mut value = serde_json::to_value(advice).expect("plain data");
+    let mut add = |list: &str, tried: &[Tried]| {
+        for (at, tried) in tried.iter().enumerate() {
+            value[list][at]["command"] = json!(repeat.with(&tried.change));
+        }
+    };
+    add("changes", &advice.changes);
+    add("combinations", &advice.combinations);
+    serde_json::to_string_pretty(&value).expect("plain data") + "\n"
+}
+
+/// A row for each change, with its command.
+pub fn as_rows(advice: &Advice, repeat: &Repeat) -> Vec<Row> {
+    let tried = advice.changes.iter().chain(&advice.combinations);
+    let commands = std::iter::once(Value::Null).chain(tried.map(|tried| json!(repeat.with(&tried.change))));
+    let mut rows = advice.rows();
+    rows.iter_mut().zip(commands).for_each(|(row, command)| row.push(("command".to_owned(), command)));
+    rows
+}
+
+/// To be read by people.
+pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
+    let base = &advice.base;
+    let mut text = format!("as it is: {}\n", figures_line(base));
+    if let Some(problem) = &base.problem {
+        text += &format!("warning: as it is, {problem}; {}\n", remedy(base));
+    }
+    if base.write_amplification.is_none() {
+        return text + "Nothing can be compared with that, so nothing was tried.\n";
+    }
+    text += &table(&advice.changes, base);
+    if !advice.combinations.is_empty() {
+        text += "together:\n";
+        text += &table(&advice.combinations, base);
+    }
+    text += &notes(advice);
+    text += &conclusion(advice);
+    text + &commands(advice, repeat)
+}
+
+fn remedy(base: &Figures) -> &'static str {
+    match base.write_amplification {
+        None => "measure for longer: measure.drive_writes",
+        Some(_) => "no saving is to be trusted; warm up for longer: measure.warm_up, measure.max_warm_up",
+    }
+}
+
+fn figures_line(figures: &Figures) -> String {
+    let mut text = format!("write amplification {}", amplification(figures.write_amplification));
+    if figures.layers.len() > 1 {
+        text += &format!(" ({})", by_layer(figures).join(", "));
+    }
+    if let Some(tbw) = figures.tbw {
+        text += &format!(", TBW {tbw:.1}");
+    }
+    text
+}
+
+fn amplification(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), |value| format!("{value:.4}"))
+}
+
+fn by_layer(figures: &Figures) -> Vec<String> {
+    let layer = |layer: &wearwell_core::stack::advise::LayerFigure| {
+        let value = layer.write_amplification.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+        format!("{} {value}", layer.name)
+    };
+    figures.layers.iter().map(layer).collect()
+}
+
+fn table(tried: &[Tried], base: &Figures) -> String {
+    let mut head = vec!["", "change", "WA", "saving", "±", "verdict", "WA by layer"];
+    let has_life = base.tbw.is_some();
+    if has_life {
+        head.push("TBW");
+    }
+    let rows = tried.iter().map(|tried| row(tried, base, has_life)).collect();
+    grid(&head, rows, &[0, 2, 3, 4, 7][..if has_life { 5 } else { 4 }]) + "\n"
+}
+
+fn row(tried: &Tried, base: &Figures, has_life: bool) -> Vec<String> {
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "–".into(), |share| format!("{:.2} %", share * 100.0));
+    let mut change = tried.change.description.clone();
+    let (before, after) = (base.host_pages as f64, tried.figures.host_pages as f64);
+    if before != after {
+        change += &format!(" (capacity {:+.2} %)", (after / before - 1.0) * 100.0);
+    }
+    let mut cells = vec![
+        tried.rank.map_or_else(String::new, |rank| rank.to_string()),
+        change,
+        amplification(tried.figures.write_amplification),
+        percent(tried.saving.map(|saving| saving.mean)),
+        percent(tried.saving.and_then(|saving| saving.family_half_width)),
+        tried.verdict.text().into(),
+        by_layer(&tried.figures).join(", "),
+    ];
+    if has_life {
+        cells.push(tried.tbw_ratio.map_or_else(|| "–".into(), |ratio| format!("× {ratio:.3}")));
+    }
+    cells
+}
+
+/// What the intervals mean, and what could not be compared.
+fn notes(advice: &Advice) -> String {
+    let changes = &advice.changes;
+    let batches =
+        changes.iter().filter_map(|tried| tried.saving).any(|saving| saving.method == Method::BatchMeans);
+    let basis = match (batches, advice.replicas) {
+        (true, 1) => "the batch means of a single run each".to_owned(),
+        (true, _) => "batch means where all seeds agree exactly, else paired seeds".to_owned(),
+        (false, replicas) => format!("{replicas} seeds, the same for all"),
+    };
+    let mut text = format!(
+        "±: half-widths of 95 % intervals that hold for all {} changes at once, by {basis}.\n",
+        changes.len()
+    );
+    if !advice.combinations.is_empty() {
+        text += "A combination saves if it wears less than the best of the step before it.\n";
+    }
+    let of = |verdict: Verdict| changes.iter().filter(move |tried| tried.verdict == verdict).count();
+    if advice.base.steady && of(Verdict::Unsteady) > 0 {
+        text += &format!(
+            "{} did not become steady and are not ranked; warm up for longer: measure.max_warm_up.\n",
+            of(Verdict::Unsteady)
+        );
+    }
+    for tried in changes.iter().filter(|tried| tried.verdict == Verdict::Failed) {
+        let problem = tried.figures.problem.as_deref().unwrap_or_default();
+        text += &format!("failed: {}: {problem}\n", tried.change.description);
+    }
+    if of(Verdict::Untold) > 0 && advice.replicas < ENOUGH_REPLICAS {
+        text += "With so few seeds only large savings can be told; --replicas 5 tells more.\n";
+    }
+    match advice.skipped.len() {
+        0 => {}
+        1 => text += "1 change does not fit this stack; --format json says why.\n",
+        count => text += &format!("{count} changes do not fit this stack; --format json says why.\n"),
+    }
+    text
+}
+
+fn conclusion(advice: &Advice) -> String {
+    let Some(best) = advice.best() else {
+        return "Nothing that was tried can be told to save wear.\n".into();
+    };
+    let saving = best.saving.expect("what saves has a saving");
+    let half = saving.family_half_width.expect("what saves has an interval");
+    let (mean, half) = (saving.mean * 100.0, half * 100.0);
+    format!("Best, saving {mean:.2} % ± {half:.2} %: {}.\n", best.change.description)
+}
+
+/// The commands of the best combination and the best changes, with the figure that they give.
+fn commands(advice: &Advice, repeat: &Repeat) -> String {
+    let Some(best) = advice.best() else { return String::new() };
+    let ranked = advice.changes.iter().filter(|tried| tried.rank.is_some() && *tried != best);
+    let mut text = "To repeat, with the first seed and the write amplification that it gives:\n".to_owned();
+    for tried in std::iter::once(best).chain(ranked.take(COMMANDS - 1)) {
+        let first = tried.figures.write_amplifications.first().copied().flatten();
+        text += &format!("  {}    # {}\n", repeat.with(&tried.change), amplification(first));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (word, expected) in [
+            ("ftl.victim=greedy", "ftl.victim=greedy"),
+            ("log[0].trim=true", "'log[0].trim=true'"),
+            ("a=4 MiB", "'a=4 MiB'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

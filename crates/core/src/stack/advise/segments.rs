@@ -1,0 +1,38 @@
+//! Other segment sizes, among them that of the layer below.
+
+use super::situation::{Situation, size_text, size_value};
+use super::{Change, Family, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    name: "segments",
+    help: "segments of each log a quarter, half, twice, four times as large, or as large as a block below",
+    changes,
+};
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    situation.logs().flat_map(|log| of_log(situation, log)).collect()
+}
+
+fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
+    let page = situation.page_bytes();
+    let below = situation.below(log);
+    let (present, matched) =
+        (u64::from(situation.node(log).block) * page, u64::from(situation.node(below).block) * page);
+    let mut sizes = vec![present / 4, present / 2, present.saturating_mul(2), present.saturating_mul(4)];
+    if !sizes.contains(&matched) {
+        sizes.push(matched);
+    }
+    sizes.retain(|&size| size != present && size >= page && size.is_multiple_of(page));
+    let change = |size: u64| {
+        let (new, old) = (size_text(size), size_text(present));
+        let called = situation.called(log);
+        let reason = match size == matched {
+            true => format!(", as large as a block of {}", situation.called(below)),
+            false => String::new(),
+        };
+        let key = format!("{}.segment_size", situation.node(log).key);
+        let description = format!("{called}: segments of {new} instead of {old}{reason}");
+        Change::new(&FAMILY, description, vec![Setting::new(key, size_value(size))])
+    };
+    sizes.into_iter().map(change).collect()
+}

@@ -1,0 +1,35 @@
+//! Other victim policies.
+
+use super::situation::Situation;
+use super::{Change, Family, Setting};
+use serde_json::{Value, json};
+
+pub(super) const FAMILY: Family =
+    Family { name: "victim", help: "each layer cleans by greedy, d_choices or cost_benefit", changes };
+
+/// Blocks above which cost_benefit looks at a sample only; looking at all of them takes too long.
+const MOST_SEARCHED: u64 = 2048;
+const SAMPLE: u32 = 128;
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    situation.layers().flat_map(|at| of_layer(situation, at)).collect()
+}
+
+fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
+    let node = situation.node(at);
+    let cost_benefit = match node.physical_pages / u64::from(node.block) {
+        ..=MOST_SEARCHED => json!("cost_benefit"),
+        _ => json!({"policy": "cost_benefit", "sample": SAMPLE}),
+    };
+    let choices: [(&str, Value); 3] =
+        [("greedy", json!("greedy")), ("d_choices", json!("d_choices")), ("cost_benefit", cost_benefit)];
+    let present = situation.config(at).victim.entry().name;
+    choices
+        .into_iter()
+        .filter(|(name, _)| *name != present)
+        .map(|(name, value)| {
+            let description = format!("{}: cleans by {name} instead of {present}", situation.called(at));
+            Change::new(&FAMILY, description, vec![Setting::new(format!("{}.victim", node.key), value)])
+        })
+        .collect()
+}

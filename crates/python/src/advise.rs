@@ -1,0 +1,103 @@
+//! Advice on a stack, watched from Python.
+
+use crate::errors::{self, Failure, ScenarioError};
+use crate::scenario;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use wearwell_core::stack::advise::{self as core, Advice, AdviseError, AdviseOptions};
+use wearwell_core::stack::{Draft, Progress, SweepObserver, SweepOptions};
+
+/// Between two looks at Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Tries changes to a scenario; the advice as JSON.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, only, replicas, depth, quick, threads=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub fn advise(
+    py: Python<'_>,
+    scenario: &str,
+    only: Vec<String>,
+    replicas: u32,
+    depth: u32,
+    quick: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    scenario::parse(scenario)?;
+    let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
+    if quick {
+        let shortened = core::shortened(&draft).map_err(|error| from_advise(error.into()))?;
+        let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
+        applied.map_err(|error| from_advise(error.into()))?;
+    }
+    let sweep = SweepOptions { threads, ..SweepOptions::default() };
+    let options = AdviseOptions { only, replicas, depth, sweep };
+    let watch = Watch { progress, failure: Failure::default() };
+    let advice = py.detach(|| {
+        // Python hands Ctrl-C to this thread alone, so the work is done in others.
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| core::advise(&draft, &options, &watch));
+            while !work.is_finished() {
+                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                    watch.failure.record(interrupt);
+                }
+                std::thread::sleep(LOOK);
+            }
+            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    });
+    if let Some(error) = watch.failure.get(py) {
+        return Err(error);
+    }
+    Ok(as_json(&advice.map_err(from_advise)?))
+}
+
+/// Rows as lists under their columns, the settings of each, and what was not tried.
+fn as_json(advice: &Advice) -> String {
+    let rows = advice.rows();
+    let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
+    let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
+    let tried = advice.changes.iter().chain(&advice.combinations);
+    let settings: Vec<_> = tried.map(|tried| &tried.change.settings).collect();
+    json!({"columns": columns, "rows": values, "settings": settings, "skipped": advice.skipped}).to_string()
+}
+
+fn from_advise(error: AdviseError) -> PyErr {
+    match error {
+        AdviseError::Draft(error) => ScenarioError::new_err((error.to_string(), error.key)),
+        AdviseError::Options(problem) => ScenarioError::new_err((problem, None::<String>)),
+        other => errors::RunError::new_err(other.to_string()),
+    }
+}
+
+/// Passes on how many runs are finished, and stops where something in Python failed.
+struct Watch {
+    progress: Option<Py<PyAny>>,
+    failure: Failure,
+}
+
+impl Watch {
+    fn flow(&self) -> ControlFlow<()> {
+        if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl SweepObserver for Watch {
+    fn begin(&self, _: usize) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn finished(&self, finished: usize, points: usize) {
+        let Some(callback) = &self.progress else { return };
+        if let Err(error) = Python::attach(|py| callback.call1(py, (finished, points))) {
+            self.failure.record(error);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+"""What would make a stack wear well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._source import ScenarioLike, blame, scenario_dict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def advise(
+    scenario: ScenarioLike,
+    *,
+    only: Sequence[str] = (),
+    replicas: int = 3,
+    depth: int = 2,
+    quick: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> pd.DataFrame:
+    """Try changes to a scenario, alone and together, and rank them by the flash wear that they save.
+
+    Parameters
+    ----------
+    scenario : Scenario, dict, Result, path or TOML text
+        What to improve.
+    only : sequence of str
+        Families of changes to try, such as ``"segments"``; all if empty.
+    replicas : int
+        Runs of each change; each has a seed of its own, the same for all changes.
+    depth : int
+        Changes to combine at most; 1 tries none together.
+    quick : bool
+        Shorter runs, for a rough answer.
+    threads : int
+        Runs at a time; as many as there are cores unless given. No result depends on it.
+    progress : callable
+        Called with the numbers of runs finished and of all runs planned so far.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for the stack as it is, then the changes, best first, then the combinations. ``saving`` is a share of
+        write amplification, ``saving_family_ci95`` the half-width of the intervals that hold for all changes at once,
+        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``attrs["skipped"]`` lists
+        the changes that do not fit the stack, with their reasons.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be run, or there is no such family.
+    """
+    import pandas as pd
+
+    with blame(scenario):
+        text = _core.advise(
+            json.dumps(scenario_dict(scenario)),
+            only=list(only),
+            replicas=replicas,
+            depth=depth,
+            quick=quick,
+            threads=threads,
+            progress=progress,
+        )
+    advice = json.loads(text)
+    table = pd.DataFrame(advice["rows"], columns=advice["columns"])
+    settings: list[dict[str, Any]] = [{}]
+    settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
+    table["settings"] = pd.Series(settings, dtype=object)
+    table.attrs["skipped"] = advice["skipped"]
+    return table
