@@ -17,7 +17,7 @@ def advise(
     scenario: ScenarioLike,
     *,
     only: Sequence[str] = (),
-    replicas: int = 3,
+    replicas: int = 5,
     depth: int = 2,
     quick: bool = False,
     threads: int | None = None,

@@ -22,11 +22,12 @@ use wearwell_core::stack::advise::{self, Advice, AdviseError, AdviseOptions, Fam
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Families of changes to try; all unless given: segments, capacity, streams, trim, victim
+    /// Families of changes to try; all unless given: segments, capacity, streams, trim, coordination,
+    /// victim
     #[arg(long, value_name = "FAMILY,...", value_delimiter = ',')]
     only: Vec<String>,
     /// Runs of each change with different seeds; with 1, intervals rest on the batches of a single run
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
     /// Changes to combine at most; 1 tries none together
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,7 +52,7 @@ const HELP: &str = "\
 Examples:
   wearwell advise scenarios/log_on_ftl.toml
   wearwell advise my.toml --quick --only segments,trim
-  wearwell advise my.toml --replicas 5 --depth 3 --output advice.json
+  wearwell advise my.toml --replicas 8 --depth 3 --output advice.json
 
 With --output FILE, finished runs stand in FILE.runs.jsonl until the advice is complete, and the same command goes on
 from there after an interruption.";

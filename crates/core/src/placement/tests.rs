@@ -47,7 +47,7 @@ fn draw(random: &mut Random) -> u32 {
 fn the_configuration_follows_its_table() {
     let entry_of = PlacementConfig::entry;
     NamedConfig { tag: "kind", entries: PLACEMENTS, aliases: PLACEMENT_ALIASES, entry_of }.check();
-    assert_eq!(PLACEMENT_ALIASES, [("sepbit", "age_classes")]);
+    assert_eq!(PLACEMENT_ALIASES, [("fdp", "host_hint"), ("sepbit", "age_classes")]);
 }
 
 #[test]

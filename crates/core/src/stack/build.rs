@@ -91,7 +91,7 @@ pub(super) fn build_with<P: Payload>(
     scenario: &mut Scenario,
     mut victim: Option<Box<dyn VictimPolicy>>,
 ) -> Result<Stack<P>, ConfigError> {
-    let device = device::resolve(&mut scenario.device, scenario.ftl.zones().map(|zones| zones.zone_blocks))?;
+    let device = device::of(scenario)?;
     let page_bytes = device.geometry.page_bytes;
     refuse_segments(&scenario.ftl)?;
     let tree = tree::resolve(scenario, &device)?;

@@ -1,6 +1,6 @@
 //! From the drive as a person describes it to a geometry and a number of logical pages.
 
-use super::scenario::Device;
+use super::scenario::{Device, Scenario};
 use super::size::ByteSize;
 use crate::config::ConfigError;
 use crate::nand::{Geometry, PRESETS, Preset, Wear};
@@ -20,10 +20,16 @@ pub struct ResolvedDevice {
 
 const DEFAULT_UNIT_BYTES: u64 = 4096;
 
+/// The drive of a scenario.
+pub fn of(scenario: &mut Scenario) -> Result<ResolvedDevice, ConfigError> {
+    let zone_blocks = scenario.ftl.zones().map(|zones| zones.zone_blocks);
+    resolve(&mut scenario.device, zone_blocks)
+}
+
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
 ///
 /// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
-pub fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
+fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;

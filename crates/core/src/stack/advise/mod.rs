@@ -7,6 +7,7 @@
 mod advice;
 mod candidate;
 mod capacity;
+mod coordination;
 mod rounds;
 mod saving;
 mod segments;
@@ -25,8 +26,14 @@ use serde_json::Value;
 use situation::Situation;
 
 /// Every family, in the order in which they are tried and listed.
-pub static FAMILIES: &[Family] =
-    &[segments::FAMILY, capacity::FAMILY, streams::FAMILY, trim::FAMILY, victim::FAMILY];
+pub static FAMILIES: &[Family] = &[
+    segments::FAMILY,
+    capacity::FAMILY,
+    streams::FAMILY,
+    trim::FAMILY,
+    coordination::FAMILY,
+    victim::FAMILY,
+];
 
 /// Changes of one kind.
 pub struct Family {

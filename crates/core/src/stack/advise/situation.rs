@@ -23,20 +23,21 @@ impl<'a> Situation<'a> {
         let mut scenario = draft.scenario()?;
         let explain = |error| draft.explain(&error);
         tenants::check(&scenario).map_err(explain)?;
-        let device = device::resolve(&mut scenario.device).map_err(explain)?;
+        let device = device::of(&mut scenario).map_err(explain)?;
         let tree = tree::resolve(&mut scenario, &device).map_err(explain)?;
         Ok(Situation { draft, scenario, device, tree })
     }
 
-    /// The numbers of all layers: the FTL first, then the logs in the order of the scenario.
-    pub fn layers(&self) -> impl Iterator<Item = usize> + use<> {
+    /// The numbers of all log-structured stores: the FTL first, then the logs in the order of the scenario.
+    pub fn layers(&self) -> impl Iterator<Item = usize> + '_ {
         let ftl = self.tree.ftl();
-        std::iter::once(ftl).chain(0..ftl)
+        let is_log = |at: &usize| self.config(*at).other_structure().is_none();
+        std::iter::once(ftl).filter(is_log).chain(self.logs())
     }
 
-    /// The numbers of the logs.
-    pub fn logs(&self) -> std::ops::Range<usize> {
-        0..self.tree.ftl()
+    /// The numbers of the logs, without layers of another structure.
+    pub fn logs(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.tree.ftl()).filter(|at| self.config(*at).other_structure().is_none())
     }
 
     pub fn node(&self, at: usize) -> &Node {

@@ -48,7 +48,7 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
 }
 
 /// Streams that a log writes in; two, which is what blind separation has, where only the workload can tell.
-fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
+pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
     let node = situation.node(log);
     let size = StoreSize {
         blocks: u32::try_from(node.physical_pages / u64::from(node.block)).unwrap_or(u32::MAX),

@@ -183,7 +183,7 @@ fn arguments_are_read_back_as_they_were() {
 #[test]
 fn an_unknown_family_lists_the_known_ones() {
     let problem = Family::named("segmets").err().unwrap();
-    assert!(problem.contains("one of segments, capacity, streams, trim, victim"), "{problem}");
+    assert!(problem.contains("one of segments, capacity, streams, trim, coordination, victim"), "{problem}");
 }
 
 /// Without TRIM, and measured for long enough to tell.
