@@ -27,6 +27,7 @@ impl SmallLog {
             reclaim: Reclaim::FreePool { low: 1, high: 1 },
             copy_order: CopyOrder::Oldest,
             prefetch: Some(false),
+            evict: false,
             deferred_low: None,
             count_moves: true,
             seed,

@@ -172,6 +172,7 @@ impl VictimVisitor for Build<'_> {
             reclaim: Reclaim::InPlace,
             copy_order: CopyOrder::Oldest,
             prefetch: self.prefetch,
+            evict: false,
             deferred_low: None,
             count_moves: false,
             seed: Seed(1),

@@ -48,6 +48,7 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
         reclaim: Reclaim::FreePool { low: 2, high: 4 },
         copy_order: CopyOrder::Oldest,
         prefetch: None,
+        evict: false,
         deferred_low: None,
         count_moves: false,
         seed: SIZE.seed,

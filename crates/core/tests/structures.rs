@@ -40,6 +40,7 @@ fn one_layer_is_the_bare_ftl() {
         reclaim: Reclaim::FreePool { low: 3, high: 3 },
         copy_order: Default::default(),
         prefetch: None,
+        evict: false,
         deferred_low: None,
         count_moves: false,
         seed: Seed(7).of("ftl"),

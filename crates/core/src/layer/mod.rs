@@ -276,10 +276,15 @@ pub trait Medium: Send {
     /// Whether a medium of this kind may keep metadata of the log that writes on it; flash does not.
     const MAY_KEEP_METADATA: bool = false;
 
-    /// The log appends to this many streams.
+    /// The log's placement has this many streams.
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
         let _ = streams;
         Ok(())
+    }
+
+    /// Whether the pages that the log keeps for itself have a stream of their own.
+    fn has_own_stream(&self) -> bool {
+        false
     }
 
     /// Logical pages, beyond those that the log shows above, that it has to keep for metadata.

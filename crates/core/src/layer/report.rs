@@ -49,6 +49,8 @@ pub struct LayerReport {
     pub moved_again_pages: u64,
     /// Pages moved that the layer below had moved before since they were written.
     pub moved_below_first_pages: u64,
+    /// Live pages that cleaning dropped, if it does so instead of moving them.
+    pub evicted_pages: Option<u64>,
     /// Times that it opened a block instead of cleaning because a log above was cleaning, if it may.
     pub deferrals: Option<u64>,
     /// Metadata of the log, where it keeps any.

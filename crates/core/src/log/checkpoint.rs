@@ -34,9 +34,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The stream of the log's own pages: the host's or, if it has several, the first.
+    /// The stream of the log's own pages: their own or, if they have none, the host's or, if it has several, the first.
     pub(super) fn metadata_stream(&self) -> StreamId {
-        self.placement.host_stream().unwrap_or(StreamId(0))
+        let own = StreamId(self.placement.streams());
+        if self.has_own_stream() { own } else { self.placement.host_stream().unwrap_or(StreamId(0)) }
+    }
+
+    /// Whether the log's own pages have a stream of their own, the one after those of the placement.
+    pub(super) fn has_own_stream(&self) -> bool {
+        M::MAY_KEEP_METADATA && self.streams() > self.placement.streams()
     }
 
     /// Appends what the medium wants in the log and lets it write the rest.

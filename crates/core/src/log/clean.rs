@@ -112,13 +112,34 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.victim.closed(victim, &self.blocks);
                 return Err(self.end_of_life());
             }
-            self.stage(victim)?;
-            self.redistribute()?;
+            if self.config.evict {
+                self.evict(victim);
+            } else {
+                self.stage(victim)?;
+                self.redistribute()?;
+            }
             if self.erase(victim)? {
                 self.free.push_back(victim);
             }
         }
         Ok(())
+    }
+
+    /// Forgets the live pages of `victim`.
+    fn evict(&mut self, victim: BlockId) {
+        let (valid, written) = (self.blocks.valid_pages(victim), self.below.medium.pages_per_block());
+        let mut owners = std::mem::take(&mut self.staged.owners);
+        owners.resize(owners.len().max(written as usize), Lpn(0));
+        self.directory.gather(victim, written, &mut owners);
+        let evicted = &owners[..valid as usize];
+        self.tell_deaths(evicted);
+        for &page in evicted {
+            self.directory.remove(page);
+            self.blocks.invalidate(victim);
+            self.placement.trimmed(page);
+        }
+        self.evicted_pages += u64::from(valid);
+        self.staged.owners = owners;
     }
 
     /// Pages that the open blocks still take.
@@ -138,8 +159,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
         self.victim_valid_pages[valid as usize] += 1;
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
-            self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
-            self.staged.from = Some(stream);
+            // A block of the log's own stream is none that the placement knows.
+            let placed = stream.0 < self.placement.streams();
+            if placed {
+                self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
+            }
+            self.staged.from = placed.then_some(stream);
         }
         Ok(victim)
     }
@@ -216,7 +241,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
     fn redistribute(&mut self) -> Result<(), LayerError> {
-        if let Some(stream) = self.placement.cleaning_stream() {
+        let fixed = self.placement.cleaning_stream().filter(|_| !self.has_own_stream());
+        if let Some(stream) = fixed {
             while self.staged.len() > 0 {
                 let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
                 self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
@@ -240,10 +266,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         from: Option<StreamId>,
     ) -> Result<(), LayerError> {
         let now = self.blocks.now();
-        let stream = if page.0 < self.config.logical_pages {
-            self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 })
-        } else {
-            self.metadata_stream()
+        let stream = match self.placement.cleaning_stream() {
+            _ if page.0 >= self.config.logical_pages => self.metadata_stream(),
+            Some(fixed) => fixed,
+            None => self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 }),
         };
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
         self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;

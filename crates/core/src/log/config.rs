@@ -59,6 +59,8 @@ pub struct StoreConfig {
     pub reclaim: Reclaim,
     /// Which live pages fill up a frontier.
     pub copy_order: CopyOrder,
+    /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    pub evict: bool,
     /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
     /// the caches; `None` lets the size of the tables decide.
     pub prefetch: Option<bool>,

@@ -251,6 +251,10 @@ impl<P: Payload> Medium for Segments<P> {
         self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
     }
 
+    fn has_own_stream(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.plan.has_own_stream())
+    }
+
     fn metadata_pages(&self) -> u32 {
         self.metadata.as_ref().map_or(0, |metadata| metadata.plan.log_pages())
     }

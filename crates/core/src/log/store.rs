@@ -105,6 +105,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Logs above that are cleaning.
     pub(super) cleaning_above: u32,
     pub(super) deferrals: u64,
+    /// Live pages that cleaning dropped.
+    pub(super) evicted_pages: u64,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -126,7 +128,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let store = LogStore {
             prefetch: config.prefetch.unwrap_or(tables > PREFETCH_FROM_BYTES),
             usable_blocks: free.len() as u32,
-            frontiers: vec![None; usize::from(placement.streams())],
+            frontiers: vec![None; usize::from(placement.streams()) + usize::from(medium.has_own_stream())],
             history: vec![(StreamId(0), 0); history],
             staged: Staged::default(),
             victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
@@ -140,6 +142,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             checkpoint: Checkpoint::default(),
             cleaning_above: 0,
             deferrals: 0,
+            evicted_pages: 0,
             config,
             below: Below { medium, sequence: 0, counters: Counters::default(), group_left: 0 },
             directory,
@@ -153,7 +156,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn validate(&self) -> Result<(), ConfigError> {
-        let streams = self.placement.streams();
+        let streams = self.streams();
         let fixed = self.placement.host_stream().is_some() && self.placement.cleaning_stream().is_some();
         match self.config.reclaim {
             Reclaim::InPlace if streams > 2 || !fixed => {
@@ -171,6 +174,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             _ => {}
         }
         self.check_deferral()?;
+        let keeps_own = self.below.medium.metadata_pages() > 0;
+        if self.config.evict && (!D::PAGE_EXACT || keeps_own || self.config.reclaim == Reclaim::InPlace) {
+            let problem = "needs reclaim = \"free_pool\", a directory of pages, and no metadata in the log, which must not be lost";
+            return Err(ConfigError::new("evict", problem));
+        }
         if !D::PAGE_EXACT && (streams > 1 || self.config.reclaim != Reclaim::InPlace) {
             return Err(ConfigError::new(
                 "directory",
@@ -221,7 +229,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     pub(super) fn needed_blocks(&self) -> u32 {
         let pages = self.config.logical_pages.saturating_add(self.below.medium.metadata_pages());
         let full = pages.div_ceil(self.below.medium.pages_per_block());
-        full.saturating_add(self.config.reclaim.reserved_blocks(self.placement.streams()))
+        full.saturating_add(self.config.reclaim.reserved_blocks(self.streams()))
+    }
+
+    /// Streams of the placement and, if it has one, that of the log's own pages.
+    pub(super) fn streams(&self) -> u8 {
+        self.frontiers.len() as u8
     }
 
     /// The medium below.
@@ -384,6 +397,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             moved_pages: self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix()),
             scatter: self.scatter,
             moved_again_pages: self.moved_again_pages,
+            evicted_pages: self.config.evict.then_some(self.evicted_pages),
             deferrals: self.config.deferred_low.map(|_| self.deferrals),
             map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
             cleanings: Some(self.victim_valid_pages.iter().sum()),

@@ -28,6 +28,7 @@ const NONE: MetadataConfig = MetadataConfig {
     checkpoint_every: None,
     checkpoint_pages: None,
     checkpoint_pages_per_stream: None,
+    own_streams: None,
     streams: None,
 };
 
@@ -38,6 +39,8 @@ const NONE: MetadataConfig = MetadataConfig {
 /// - SIT: `struct f2fs_sit_entry`, 74 bytes a segment, 55 in a block; two copies, used in turn.
 /// - CP: two packs, used in turn; a header and a footer block, and a summary block for each open log. All six summaries
 ///   are written at unmount; else the data logs' alone, which may be packed more tightly. One for each is the most.
+/// - Half of the logs are for nodes (the same header: `MAX_ACTIVE_NODE_LOGS`): 1 of 2, 2 of 4, 3 of 6. All node blocks here
+///   are direct nodes of files, which share one of them; the others are open all the same.
 /// - Bytes between checkpoints: assumed. The kernel's default is by time, 60 s, or when space or memory asks for it.
 const F2FS: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(7),
@@ -90,26 +93,26 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
     LogLayout {
         entry: Entry {
             name: "f2fs_2",
-            help: "the same with 2 logs; needs a placement with 2 streams, such as double",
+            help: "the same with 2 logs, one for nodes; needs a placement with 1 stream: single",
             source: F2FS_SOURCE,
         },
-        settings: MetadataConfig { streams: Some(2), ..F2FS },
+        settings: MetadataConfig { own_streams: Some(1), streams: Some(2), ..F2FS },
     },
     LogLayout {
         entry: Entry {
             name: "f2fs_4",
-            help: "the same with 4 logs; needs a placement with 4 streams",
+            help: "the same with 4 logs, two for nodes; needs a placement with 2 streams, such as double",
             source: F2FS_SOURCE,
         },
-        settings: MetadataConfig { streams: Some(4), ..F2FS },
+        settings: MetadataConfig { own_streams: Some(2), streams: Some(4), ..F2FS },
     },
     LogLayout {
         entry: Entry {
             name: "f2fs_6",
-            help: "the same with 6 logs; needs a placement with 6 streams, such as age_classes",
+            help: "the same with 6 logs, three for nodes; needs a placement with 3 streams",
             source: F2FS_SOURCE,
         },
-        settings: MetadataConfig { streams: Some(6), ..F2FS },
+        settings: MetadataConfig { own_streams: Some(3), streams: Some(6), ..F2FS },
     },
     LogLayout {
         entry: Entry {
@@ -124,7 +127,7 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
         entry: Entry {
             name: "fatcache",
             help: "a slab cache like fatcache: the index is in RAM, nothing is written for it",
-            source: "fatcache, README, \"Design\": in-memory index, slabs on the drive",
+            source: "fatcache, README.md, \"Batched Writes\" and \"In-memory index\"",
         },
         settings: NONE,
     },

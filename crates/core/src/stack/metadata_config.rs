@@ -72,7 +72,9 @@ metadata_keys! {
     checkpoint_pages: u32;
     /// Pages of a checkpoint for each stream of the placement.
     checkpoint_pages_per_stream: u32;
-    /// The number of streams that the placement must have; any unless given.
+    /// Streams for the log's own pages alone, beside those of the placement.
+    own_streams: u8;
+    /// The number of streams, own ones included, that there must be; any unless given.
     streams: u8;
 }
 
@@ -119,6 +121,7 @@ impl MetadataConfig {
             checkpoint_every_pages: pages("checkpoint_every", all.checkpoint_every)?,
             checkpoint_pages: fixed,
             checkpoint_pages_per_stream: per_stream,
+            own_streams: all.own_streams.unwrap_or(0),
             streams: all.streams,
         })
     }

@@ -176,6 +176,7 @@ fn layer_result(
         moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
         moved_below_first_pages: stands_on_log
             .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
+        evicted_pages: after.evicted_pages.map(|evicted| evicted - before.evicted_pages.unwrap_or(0)),
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
         lsm: lsm(before, after),

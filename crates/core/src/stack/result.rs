@@ -145,6 +145,9 @@ pub struct LayerResult {
     /// Pages moved that the layer below had moved before since they were written; only for stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_below_first_pages: Option<u64>,
+    /// Live pages that cleaning dropped; only with `evict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicted_pages: Option<u64>,
     /// Times that it opened a block instead of cleaning because a log above was cleaning; only where it may put cleaning
     /// off.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -158,6 +158,9 @@ pub struct LogConfig {
     /// Which live pages fill up a block that has not room for all of a victim's.
     #[serde(default)]
     pub copy_order: CopyOrder,
+    /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evict: bool,
     /// What the simulation keeps of each page.
     #[serde(default)]
     pub directory: DirectoryKind,

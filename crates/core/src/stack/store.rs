@@ -52,9 +52,11 @@ impl Spec {
         let held = StoreSize { logical_pages: logical_pages + medium.metadata_pages(), ..size };
         let Spec { victim, temperature, obstacles, lower, has_log_above, .. } = self;
         let context = PlacementContext { size: &size, temperature };
+        let own_streams = u8::from(medium.has_own_stream());
         let config = |placement: &dyn Placement, log: &mut LogConfig| {
-            let config = StoreConfig { count_moves: has_log_above, ..store_config(log, placement, &size)? };
-            check_reserve(log, &config, placement.streams(), &held, lower)?;
+            let streams = placement.streams() + own_streams;
+            let config = StoreConfig { count_moves: has_log_above, ..store_config(log, streams, &size)? };
+            check_reserve(log, &config, streams, &held, lower)?;
             Ok(config)
         };
         match log.placement.frontiers() {
@@ -147,11 +149,7 @@ pub(super) fn block_directory(
     }
 }
 
-fn store_config(
-    log: &mut LogConfig,
-    placement: &dyn Placement,
-    size: &StoreSize,
-) -> Result<StoreConfig, ConfigError> {
+fn store_config(log: &mut LogConfig, streams: u8, size: &StoreSize) -> Result<StoreConfig, ConfigError> {
     let reclaim = match log.reclaim {
         ReclaimKind::InPlace => {
             if log.free_blocks_low.or(log.free_blocks_high).is_some() {
@@ -163,7 +161,7 @@ fn store_config(
             Reclaim::InPlace
         }
         ReclaimKind::FreePool => {
-            let low = *log.free_blocks_low.get_or_insert(u32::from(placement.streams()) + 1);
+            let low = *log.free_blocks_low.get_or_insert(u32::from(streams) + 1);
             let high = *log.free_blocks_high.get_or_insert(low);
             Reclaim::FreePool { low, high }
         }
@@ -172,6 +170,7 @@ fn store_config(
         logical_pages: size.logical_pages,
         reclaim,
         copy_order: log.copy_order,
+        evict: log.evict,
         prefetch: None,
         deferred_low: log.free_blocks_deferred,
         count_moves: false,
@@ -195,7 +194,8 @@ impl<M: Medium + 'static, P: Placement + 'static> Builder<M, P> {
         given: Option<Box<dyn VictimPolicy>>,
         log: &LogConfig,
     ) -> Result<(BoxedLayer<M::Payload>, u8), ConfigError> {
-        let (size, streams) = (self.size, self.placement.streams());
+        let own_stream = u8::from(self.medium.has_own_stream());
+        let (size, streams) = (self.size, self.placement.streams() + own_stream);
         let store = match given {
             Some(policy) => self.visit(policy),
             None => log.victim.visit(&size, self).map_err(|error| error.within("victim"))?,

@@ -7,6 +7,7 @@ mod coordination;
 mod direct;
 mod edges;
 mod engine;
+mod eviction;
 mod flash;
 mod lsm;
 mod metadata;

@@ -31,7 +31,7 @@ impl Case {
         let pages_below = segment_pages * segments;
         let plan =
             MetadataPlan::new(layout, PAGE_BYTES, segment_pages, pages_below).expect("a layout that fits");
-        let spare = upper.streams.count() + 2;
+        let spare = upper.streams.count() + u32::from(layout.own_streams.min(1)) + 2;
         let room = plan.segments().checked_sub(spare)? * plan.data_pages();
         let logical_pages = (f64::from(room.checked_sub(plan.log_pages() + 1)?) * load) as u32 + 1;
         let upper =
@@ -134,7 +134,7 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
     let place = || prop::sample::select(&[TablePlace::InLog, TablePlace::Area][..]);
     let summary = prop::sample::select(&[SummaryPlace::InSegment, SummaryPlace::Area][..]);
     let bytes = (0..9u32, 0..5u32, 0..9u32, 0..9u32);
-    let checkpoint = (1..40u64, 0..3u32, 0..2u32, 1..3u32);
+    let checkpoint = (1..40u64, 0..3u32, 0..2u32, 1..3u32, 0..3u8);
     (bytes, summary, any::<bool>(), place(), place(), checkpoint).prop_map(
         |(bytes, summary, partial, map, tables, checkpoint)| MetadataLayout {
             summary_bytes_per_page: bytes.0,
@@ -149,6 +149,7 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
             checkpoint_every_pages: checkpoint.0,
             checkpoint_pages: checkpoint.1,
             checkpoint_pages_per_stream: checkpoint.2,
+            own_streams: checkpoint.4,
             streams: None,
         },
     )
@@ -221,16 +222,18 @@ fn more_streams_write_more_metadata() {
     assert!(written[0] < written[1] && written[1] < written[2], "{written:?}");
 }
 
-/// Streams that tell hot pages from cold ones write more at each checkpoint, and less in all: they have less to move.
 #[test]
 fn f2fs_writes_a_summary_a_log_at_each_checkpoint() {
-    for (preset, streams, thresholds) in [("f2fs_2", 2, "[4]"), ("f2fs_6", 6, "[1, 2, 4, 8, 12]")] {
+    for (preset, streams, placement) in [
+        ("f2fs_2", 2, "\"single\""),
+        ("f2fs_6", 6, r#"{ kind = "host_hint", streams = 2, cleaned = "apart" }"#),
+    ] {
         let text = format!(
             r#"
             device = {{ capacity = "128 MiB", spare_factor = 0.1, pages_per_block = 128 }}
             log = [{{ segment_size = "256 KiB", spare_factor = 0.2,
                      metadata = {{ preset = "{preset}", checkpoint_every = "2 MiB" }},
-                     placement = {{ kind = "write_count", thresholds = {thresholds} }} }}]
+                     placement = {placement} }}]
             workload = {{ kind = "hot_cold", hot_writes = 0.8, hot_space = 0.2 }}
             measure = {{ warm_up = 0.5, drive_writes = 0.5 }}
             "#

@@ -139,6 +139,7 @@ pub(super) fn refuse_keys(log: &LogConfig, name: &str, is_tree: bool) -> Result<
         ("placement", log.placement != plain.placement),
         ("reclaim", log.reclaim != plain.reclaim),
         ("copy_order", log.copy_order != plain.copy_order),
+        ("evict", log.evict),
         ("directory", log.directory != plain.directory),
         ("free_blocks_low", log.free_blocks_low.is_some()),
         ("free_blocks_high", log.free_blocks_high.is_some()),

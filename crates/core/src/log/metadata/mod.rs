@@ -1,0 +1,212 @@
+//! What a log writes for itself: segment summaries, its map, the state of its segments, and checkpoints.
+//!
+//! Contents are not modelled, nor is reading them: a page of metadata is a page written below, where it dies and is
+//! cleaned like any other.
+
+mod plan;
+
+pub use plan::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
+
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use crate::layer::MetadataReport;
+use crate::units::{BlockId, Lpn};
+use plan::{Kind, MOST_STREAMS, Table, wrong};
+
+/// The metadata of a running log.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    pub plan: MetadataPlan,
+    /// Logical pages of the log's user; its own come after them.
+    logical_pages: u32,
+    streams: u8,
+    /// Pages that the log wrote since the last checkpoint.
+    written: u64,
+    pub counts: MetadataReport,
+    /// Pages written below besides those that the log appended.
+    pub beside_log: u64,
+}
+
+impl Metadata {
+    pub fn new(plan: MetadataPlan, logical_pages: u32) -> Self {
+        let counts = MetadataReport {
+            area_pages: plan.area_pages,
+            in_segment_pages: plan.segments * (plan.segment_pages - plan.data_pages()),
+            log_pages: plan.log_pages,
+            ..MetadataReport::default()
+        };
+        Metadata { plan, logical_pages, streams: 1, written: 0, counts, beside_log: 0 }
+    }
+
+    /// The placement has this many streams.
+    pub fn serve(&mut self, placed: u8) -> Result<(), ConfigError> {
+        let own = self.plan.layout.own_streams;
+        let streams = placed.saturating_add(own);
+        self.streams = streams;
+        match self.plan.layout.streams {
+            Some(only) if only != streams => Err(wrong(
+                "metadata",
+                format!(
+                    "is laid out for {only} streams, {own} of them its own; the placement has {placed} and needs {}",
+                    only.saturating_sub(own)
+                ),
+            )),
+            _ if streams > MOST_STREAMS => Err(wrong(
+                "metadata",
+                format!("has room for the summaries of {MOST_STREAMS} streams; there are {streams}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a page of data is within its segment.
+    pub fn place(&self, page: u32) -> u32 {
+        let (part, summary) = (self.plan.part_data, self.plan.part_summary);
+        page + (page / part + 1) * summary
+    }
+
+    /// The table of this key's entries, if it is kept: the map, its index, or the segment information.
+    fn mark(&mut self, kind: Kind, index: bool, entry: u32) {
+        let is_index = |at: usize, tables: &[Table]| at > 0 && tables[at - 1].kind == Kind::Map;
+        let found = (0..self.plan.tables.len()).find(|&at| {
+            let table = &self.plan.tables[at];
+            table.kind == kind && (kind != Kind::Map || is_index(at, &self.plan.tables) == index)
+        });
+        if let Some(at) = found {
+            self.plan.tables[at].mark(entry);
+        }
+    }
+
+    /// What the pages that the log keeps for itself hold.
+    fn kind_of(&self, own: u32) -> Kind {
+        let of = |table: &&Table| {
+            table.place == TablePlace::InLog
+                && (table.first..table.first + table.dirty.len() as u32).contains(&own)
+        };
+        self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.kind)
+    }
+
+    /// The log wrote these pages to `block`.
+    pub fn wrote(&mut self, block: BlockId, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
+        self.written += u64::from(pages);
+        self.mark(Kind::SegmentInfo, false, block.0);
+        for &Lpn(page) in owners.unwrap_or_default() {
+            if page < self.logical_pages {
+                self.mark(Kind::Map, false, page);
+                continue;
+            }
+            let own = page - self.logical_pages;
+            let kind = self.kind_of(own);
+            if cause == Cause::LogMetadata {
+                self.count(kind, 1);
+            } else {
+                self.counts.moved_pages += 1;
+                self.mark_index(own);
+            }
+        }
+    }
+
+    /// The log's own page has another place now.
+    fn mark_index(&mut self, own: u32) {
+        let map =
+            self.plan.tables.iter().find(|table| table.kind == Kind::Map && table.place == TablePlace::InLog);
+        if let Some(entry) =
+            map.and_then(|map| own.checked_sub(map.first).filter(|entry| (*entry as usize) < map.dirty.len()))
+        {
+            self.mark(Kind::Map, true, entry);
+        }
+    }
+
+    /// A page in `block` is about to die.
+    pub fn died(&mut self, owner: Lpn, block: BlockId) {
+        self.freed(block);
+        if owner.0 < self.logical_pages {
+            self.mark(Kind::Map, false, owner.0);
+        }
+    }
+
+    /// What is known of `block` has changed.
+    pub fn freed(&mut self, block: BlockId) {
+        self.mark(Kind::SegmentInfo, false, block.0);
+    }
+
+    /// Pages that the log may write until the next checkpoint.
+    pub fn until_checkpoint(&self) -> u64 {
+        match self.plan.layout.checkpoint_every_pages {
+            0 => u64::MAX,
+            every => every.saturating_sub(self.written),
+        }
+    }
+
+    fn checkpoint_pages(&self) -> u32 {
+        let layout = &self.plan.layout;
+        layout.checkpoint_pages + layout.checkpoint_pages_per_stream * u32::from(self.streams)
+    }
+
+    /// The pages that a checkpoint appends to the log, as logical pages.
+    pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        let start = self.logical_pages;
+        let mut indexed = Vec::new();
+        for at in 0..self.plan.tables.len() {
+            if self.plan.tables[at].place == TablePlace::InLog {
+                let from = pages.len();
+                self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
+                indexed.extend(pages[from..].iter().map(|page| page.0 - start));
+                indexed.drain(..).for_each(|own| self.mark_index(own));
+            }
+        }
+        if self.plan.layout.tables == TablePlace::InLog {
+            pages.extend((start..start + self.checkpoint_pages()).map(Lpn));
+        }
+    }
+
+    /// The pages that it then writes in place, and how many of each kind.
+    pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
+        pages.clear();
+        let mut written = [0; 3];
+        for table in &mut self.plan.tables {
+            if table.place == TablePlace::Area {
+                let from = pages.len();
+                table.take(|page| pages.push(Lpn(page)));
+                written[usize::from(table.kind != Kind::Map)] += (pages.len() - from) as u64;
+            }
+        }
+        if self.plan.layout.tables == TablePlace::Area {
+            let pack = (self.counts.checkpoints % 2) as u32 * self.plan.checkpoint_room();
+            pages.extend((pack..pack + self.checkpoint_pages()).map(Lpn));
+            written[2] = u64::from(self.checkpoint_pages());
+        }
+        written
+    }
+
+    /// They are written. Counted only now, because a dying drive may not have taken them.
+    pub fn ended_checkpoint(&mut self, written: [u64; 3]) {
+        for (kind, amount) in [Kind::Map, Kind::SegmentInfo, Kind::Checkpoint].into_iter().zip(written) {
+            self.count(kind, amount);
+            self.beside_log += amount;
+        }
+        self.counts.checkpoints += 1;
+        self.written = 0;
+    }
+
+    /// The pages of the area for the summary of `block`.
+    pub fn area_summary(&self, block: BlockId) -> std::ops::Range<u32> {
+        let first = self.plan.summary_first + block.0 * self.plan.summary_pages;
+        first..first + self.plan.summary_pages
+    }
+
+    /// Summaries were written outside the log.
+    pub fn count_summary(&mut self, pages: u64) {
+        self.count(Kind::Summary, pages);
+        self.beside_log += pages;
+    }
+
+    fn count(&mut self, kind: Kind, pages: u64) {
+        *match kind {
+            Kind::Summary => &mut self.counts.summary_pages,
+            Kind::Map => &mut self.counts.map_pages,
+            Kind::SegmentInfo => &mut self.counts.segment_info_pages,
+            Kind::Checkpoint => &mut self.counts.checkpoint_pages,
+        } += pages;
+    }
+}
