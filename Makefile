@@ -52,6 +52,7 @@ bench:
 	cargo bench --bench workload
 	cargo bench --bench trace
 	cargo bench --bench theory
+	cargo bench --bench stack
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

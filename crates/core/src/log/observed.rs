@@ -2,7 +2,7 @@
 
 use super::segments::BoxedLayer;
 use crate::layer::{Arrivals, Layer, LayerError, Payload, Reports};
-use crate::units::Lpn;
+use crate::units::{Lpn, runs};
 
 /// Tails of write streams that are remembered: a drive that follows eight streams sees eight interleaved logs as
 /// sequential.
@@ -22,22 +22,21 @@ impl<P: Payload> Observed<P> {
         Observed { inner, arrivals: Arrivals::default(), next: [u64::MAX; TAILS] }
     }
 
-    fn watch_all(&mut self, pages: &[Lpn]) {
+    fn watch(&mut self, pages: &[Lpn]) {
         self.arrivals.written_pages += pages.len() as u64;
-        for &page in pages {
-            self.watch(page);
-        }
+        runs(pages).for_each(|run| self.watch_run(run));
     }
 
-    fn watch(&mut self, page: Lpn) {
-        let page = u64::from(page.0);
-        let tail = self.next.iter().position(|next| *next == page);
-        self.arrivals.sequential_pages += u64::from(tail == Some(0));
-        self.arrivals.stream_sequential_pages += u64::from(tail.is_some());
+    fn watch_run(&mut self, run: &[Lpn]) {
+        let first = u64::from(run[0].0);
+        let tail = self.next.iter().position(|next| *next == first);
+        let others = run.len() as u64 - 1;
+        self.arrivals.sequential_pages += u64::from(tail == Some(0)) + others;
+        self.arrivals.stream_sequential_pages += u64::from(tail.is_some()) + others;
         // The run comes to the front; the oldest is forgotten where it is a new one.
         let last = tail.unwrap_or(TAILS - 1);
         self.next.copy_within(0..last, 1);
-        self.next[0] = page + 1;
+        self.next[0] = first + run.len() as u64;
     }
 }
 
@@ -48,13 +47,13 @@ impl<P: Payload> Layer<P> for Observed<P> {
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.inner.write(pages, data, hint)?;
-        self.watch_all(pages);
+        self.watch(pages);
         Ok(())
     }
 
     fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.inner.write_atomic(pages, data, hint)?;
-        self.watch_all(pages);
+        self.watch(pages);
         Ok(())
     }
 
@@ -72,8 +71,7 @@ impl<P: Payload> Layer<P> for Observed<P> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.inner.trim(pages)?;
-        let breaks = pages.windows(2).filter(|pair| pair[0].0.wrapping_add(1) != pair[1].0).count();
-        self.arrivals.trimmed_ranges += u64::from(!pages.is_empty()) + breaks as u64;
+        self.arrivals.trimmed_ranges += runs(pages).count() as u64;
         self.arrivals.trimmed_pages += pages.len() as u64;
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
 use crate::layer::{Layer, LayerError, MetadataReport, Payload, Reports};
-use crate::units::Lpn;
+use crate::units::{Lpn, runs};
 
 /// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
 const KEY_BYTES: u64 = 8;
@@ -109,8 +109,7 @@ impl<P: Payload> Layer<P> for Sparse<P> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.below.trim(pages)?;
-        let breaks = pages.windows(2).filter(|pair| pair[0].0.wrapping_add(1) != pair[1].0).count();
-        for _ in 0..breaks + usize::from(!pages.is_empty()) {
+        for _ in runs(pages) {
             self.unwritten += 1;
             self.record()?;
         }

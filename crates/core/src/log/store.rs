@@ -10,7 +10,7 @@ use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{Group, Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter};
 use crate::placement::Placement;
 use crate::seed::Random;
-use crate::units::{BlockId, Lpn, StreamId};
+use crate::units::{BlockId, Lpn, StreamId, runs};
 use crate::victim::{Blocks, VictimPolicy};
 use rand::RngCore;
 use std::collections::VecDeque;
@@ -97,6 +97,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Blocks that lost pages to the range of trims in hand.
     touched: Vec<BlockId>,
     scatter: Scatter,
+    /// Indices of the pages being read.
+    indices: Vec<u32>,
     /// How often cleaning has moved each logical page since it was written, where that is counted.
     moves: Vec<u8>,
     /// Pages moved that had been moved before.
@@ -137,6 +139,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             scatter: Scatter::default(),
+            indices: Vec::new(),
             moves: vec![0; if config.count_moves { all_pages as usize } else { 0 }],
             moved_again_pages: 0,
             checkpoint: Checkpoint::default(),
@@ -284,8 +287,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Ends a range of trimmed pages: how many blocks did it reach into?
-    fn count_scatter(&mut self) {
+    /// Trims consecutive pages, and counts how many blocks they were scattered over.
+    fn trim_run(&mut self, run: &[Lpn]) {
+        let LogStore { directory, touched, blocks, victim, placement, .. } = self;
+        directory.remove_run(run, |block, pages| {
+            touched.push(block);
+            let before = blocks.score(block);
+            let left = blocks.invalidate_many(block, pages.len() as u32);
+            (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));
+            pages.iter().for_each(|&page| placement.trimmed(page));
+        });
         if self.touched.is_empty() {
             return;
         }
@@ -294,6 +305,25 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.scatter.ranges += 1;
         self.scatter.blocks += self.touched.len() as u64;
         self.touched.clear();
+    }
+
+    /// Reads pages that are all in `block`.
+    fn read_group(
+        &mut self,
+        block: BlockId,
+        group: &[Lpn],
+        out: &mut Vec<M::Payload>,
+    ) -> Result<(), LayerError> {
+        self.below.counters.add_outgoing(Cause::Host, Operation::Read, group.len() as u64);
+        let pages = if M::READS_BY_PAGE && D::PAGE_EXACT {
+            let directory = &self.directory;
+            self.indices.clear();
+            self.indices.extend(group.iter().filter_map(|&page| directory.page_in_block(page)));
+            Pages::Listed(&self.indices)
+        } else {
+            Pages::Counted(group.len() as u32)
+        };
+        Ok(self.below.medium.read(block, pages, Cause::Host, out)?)
     }
 
     /// Charges what a write causes to whom its first page belongs.
@@ -339,16 +369,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
         self.check_range(pages)?;
         self.below.counters.add_incoming(Operation::Read, pages.len() as u64);
-        for &page in pages {
-            let Some(block) = self.directory.block_of(page) else {
+        let mut rest = pages;
+        while !rest.is_empty() {
+            let Some((block, count)) = self.directory.together(rest) else {
                 out.push(M::Payload::default());
+                rest = &rest[1..];
                 continue;
             };
-            self.below.counters.add_outgoing(Cause::Host, Operation::Read, 1);
-            match self.directory.page_in_block(page) {
-                Some(index) => self.below.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?,
-                None => self.below.medium.read(block, Pages::Counted(1), Cause::Host, out)?,
-            }
+            let (group, others) = rest.split_at(count);
+            self.read_group(block, group, out)?;
+            rest = others;
         }
         Ok(())
     }
@@ -357,21 +387,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.check_range(pages)?;
         self.below.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tell_deaths(pages);
-        let mut last = None;
         self.touched.clear();
-        for &page in pages {
-            if last != Some(page.0.wrapping_sub(1)) {
-                self.count_scatter();
-            }
-            last = Some(page.0);
-            if let Some(block) = self.directory.remove(page) {
-                self.touched.push(block);
-                let score = self.blocks.invalidate(block);
-                self.victim.invalidated(block, score, &self.blocks);
-                self.placement.trimmed(page);
-            }
+        for run in runs(pages) {
+            self.trim_run(run);
         }
-        self.count_scatter();
         Ok(())
     }
 

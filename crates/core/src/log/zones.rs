@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{Group, Layer, LayerError, LayerReport, Medium, MediumError, Pages, Reports, Run};
-use crate::units::{BlockId, Lpn, StreamId};
+use crate::units::{BlockId, Lpn, StreamId, runs};
 
 /// RAM of a zone in the drive: its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
@@ -163,18 +163,6 @@ impl<M: Medium> Zones<M> {
     }
 }
 
-/// The ranges of consecutive pages in a list, as first page and one past the last.
-fn ranges(pages: &[Lpn]) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for page in pages {
-        match ranges.last_mut() {
-            Some(last) if last.1 == page.0 => last.1 += 1,
-            _ => ranges.push((page.0, page.0 + 1)),
-        }
-    }
-    ranges
-}
-
 impl<M: Medium> Layer<M::Payload> for Zones<M> {
     fn logical_pages(&self) -> u32 {
         self.logical_pages_now()
@@ -215,16 +203,17 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     /// refused as a whole.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.check_range(pages)?;
-        let (ranges, zone_pages) = (ranges(pages), self.zone_pages());
+        let zone_pages = self.zone_pages();
+        let ranges = || runs(pages).map(|run| (run[0].0, run[0].0 + run.len() as u32));
         let partial = |page: u32| !page.is_multiple_of(zone_pages);
-        for &(first, end) in &ranges {
+        for (first, end) in ranges() {
             if partial(first) || partial(end) {
                 let page = if partial(first) { first } else { end };
                 return Err(LayerError::PartialReset { zone: page / zone_pages });
             }
         }
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        for (first, end) in ranges {
+        for (first, end) in ranges() {
             (first / zone_pages..end / zone_pages).try_for_each(|zone| self.reset(zone))?;
         }
         Ok(())

@@ -48,6 +48,19 @@ impl RamBitmap {
         self.words[slot.0 as usize / 64] &= !(1 << (slot.0 % 64));
     }
 
+    /// Marks `pages` pages from `slot` on invalid.
+    #[inline]
+    pub fn clear_run(&mut self, slot: Slot, pages: u32) {
+        let (first, end) = (slot.0 as usize, slot.0 as usize + pages as usize);
+        let mut at = first;
+        while at < end {
+            let next = (at | 63) + 1;
+            let beyond = if next > end { upper(end) } else { 0 };
+            self.words[at / 64] &= !(upper(at) & !beyond);
+            at = next;
+        }
+    }
+
     /// Whether the page is marked valid.
     pub fn is_set(&self, slot: Slot) -> bool {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
@@ -109,8 +122,10 @@ mod tests {
                     }
                     Some(page) => {
                         let slot = first + page % pages_per_block;
+                        let run = page % (first + pages_per_block - slot);
                         bitmap.clear(Slot(slot));
-                        model[slot as usize] = false;
+                        bitmap.clear_run(Slot(slot), run);
+                        model[slot as usize..(slot + run.max(1)) as usize].fill(false);
                     }
                 }
             }

@@ -186,6 +186,13 @@ impl Blocks {
         }
     }
 
+    /// So many pages of the block died; returns the new score.
+    pub(crate) fn invalidate_many(&mut self, block: BlockId, pages: u32) -> u32 {
+        let count = &mut self.counts[block.index()];
+        *count -= pages;
+        *count
+    }
+
     /// A page of the block died; returns the new score.
     #[inline(always)]
     pub(crate) fn invalidate(&mut self, block: BlockId) -> u32 {

@@ -41,6 +41,23 @@ pub trait Directory: Send {
     /// Forgets `page`; the block it was in, if it was anywhere.
     fn remove(&mut self, page: Lpn) -> Option<BlockId>;
 
+    /// Forgets consecutive pages; tells of each stretch of them that lay together, and of its block.
+    fn remove_run(&mut self, run: &[Lpn], mut removed: impl FnMut(BlockId, &[Lpn])) {
+        for page in run {
+            if let Some(block) = self.remove(*page) {
+                removed(block, std::slice::from_ref(page));
+            }
+        }
+    }
+
+    /// How many of the first of `pages` lie in the same block and have rising numbers, and that block; `None` if the
+    /// first is stored nowhere.
+    fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
+        let block = self.block_of(*pages.first()?)?;
+        let follow = |pair: &&[Lpn]| pair[0] < pair[1] && self.block_of(pair[1]) == Some(block);
+        Some((block, 1 + pages.windows(2).take_while(follow).count()))
+    }
+
     /// The block that holds `page`.
     fn block_of(&self, page: Lpn) -> Option<BlockId>;
 

@@ -3,12 +3,15 @@
 use super::Directory;
 use super::place::{PlaceEach, Writes, place_each};
 use crate::table::{filled, prefetch};
-use crate::units::{BlockId, Divider, Lpn, Slot};
+use crate::units::{BlockId, Divider, Lpn, Slot, leading, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
 
 /// Owners in a cache line.
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
+
+/// Pages from which on a run is looked at as a whole before it is placed page by page.
+const LONG_RUN: usize = 16;
 
 /// Logical to physical, physical to logical, and a bit a page.
 ///
@@ -42,6 +45,26 @@ impl PageTable {
     fn split(&self, slot: Slot) -> (BlockId, u32) {
         let block = self.divider.quotient(slot.0);
         (BlockId(block), slot.0 - block * self.divider.divisor())
+    }
+
+    /// Places consecutive pages that are stored nowhere, as when a drive is filled or a trimmed segment is written anew; false,
+    /// and nothing done, if they are others.
+    fn place_fresh(&mut self, first: u32, pages: &[Lpn]) -> bool {
+        let slots = match pages.first() {
+            Some(page) if run_length(pages) == pages.len() => {
+                &mut self.slots[page.index()..page.index() + pages.len()]
+            }
+            _ => return false,
+        };
+        if leading(slots, |_, slot| slot == Slot::NONE) < pages.len() {
+            return false;
+        }
+        for (slot, at) in slots.iter_mut().zip(first..) {
+            *slot = Slot(at);
+        }
+        self.owners[first as usize..first as usize + pages.len()].copy_from_slice(pages);
+        self.mapped += pages.len() as u32;
+        true
     }
 
     #[inline(always)]
@@ -99,6 +122,9 @@ impl Directory for PageTable {
         died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
+        if writes.length >= LONG_RUN && self.place_fresh(first, &writes.pages[..writes.length]) {
+            return;
+        }
         place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
     }
 
@@ -120,6 +146,41 @@ impl Directory for PageTable {
             self.validity.clear(old);
             self.block_of_slot(old)
         })
+    }
+
+    fn remove_run(&mut self, mut run: &[Lpn], mut removed: impl FnMut(BlockId, &[Lpn])) {
+        while let Some(first) = run.first() {
+            let slots = &mut self.slots[first.index()..first.index() + run.len()];
+            let slot = slots[0];
+            let block = BlockId(self.divider.quotient(slot.0));
+            let end = (block.0 + 1).saturating_mul(self.divider.divisor());
+            // Neighbours that were written one after the other lie one after the other.
+            let length = match slot {
+                Slot::NONE => leading(slots, |_, other| other == Slot::NONE),
+                _ => leading(slots, |at, other| other.0 == slot.0.wrapping_add(at))
+                    .min((end - slot.0) as usize),
+            };
+            let (stretch, rest) = run.split_at(length);
+            if slot != Slot::NONE {
+                slots[..length].fill(Slot::NONE);
+                self.validity.clear_run(slot, length as u32);
+                self.mapped -= length as u32;
+                removed(block, stretch);
+            }
+            run = rest;
+        }
+    }
+
+    fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
+        let slot = self.slots[pages.first()?.index()];
+        if slot == Slot::NONE {
+            return None;
+        }
+        let block = self.block_of_slot(slot);
+        let first = self.first_slot(block);
+        let inside = |page: Lpn| self.slots[page.index()].0.wrapping_sub(first) < self.divider.divisor();
+        let follows = |pair: &&[Lpn]| pair[0] < pair[1] && inside(pair[1]);
+        Some((block, 1 + pages.windows(2).take_while(follows).count()))
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
