@@ -27,6 +27,16 @@ pub struct Runs {
     pub results: Vec<RunResult>,
 }
 
+/// The end of a scenario: a sequential fill and one drive write of uniform overwrites, `length` times six drive writes
+/// to warm up and three measured.
+pub fn steady(length: f64) -> String {
+    let (warm_up, measured) = (6.0 * length, 3.0 * length);
+    format!(
+        "[precondition]\nrandom_overwrites = 1.0\n\
+         [measure]\nwarm_up = {warm_up:?}\ndrive_writes = {measured:?}\nwindow = 0.5\n"
+    )
+}
+
 /// Runs all stacks with the seeds 1, 2, …
 pub fn run_stacks(args: &Args, stacks: Vec<Stack>) -> Result<Vec<Runs>, Failure> {
     let began = Instant::now();
