@@ -27,10 +27,10 @@ pub struct Runs {
     pub results: Vec<RunResult>,
 }
 
-/// The end of a scenario: a sequential fill and one drive write of uniform overwrites, `length` times six drive writes
-/// to warm up and three measured.
+/// The end of a scenario: a sequential fill and one drive write of uniform overwrites, `length` times three drive
+/// writes to warm up and one and a half measured.
 pub fn steady(length: f64) -> String {
-    let (warm_up, measured) = (6.0 * length, 3.0 * length);
+    let (warm_up, measured) = (3.0 * length, 1.5 * length);
     format!(
         "[precondition]\nrandom_overwrites = 1.0\n\
          [measure]\nwarm_up = {warm_up:?}\ndrive_writes = {measured:?}\nwindow = 0.5\n"
@@ -61,6 +61,18 @@ impl Runs {
     pub fn over(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
         Interval::of(&pairs.map(|(ours, theirs)| field(ours) / field(theirs)).collect::<Vec<_>>())
+    }
+
+    /// The same less that of other runs, seed by seed.
+    pub fn minus(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
+        let pairs = self.results.iter().zip(&other.results);
+        Interval::of(&pairs.map(|(ours, theirs)| field(ours) - field(theirs)).collect::<Vec<_>>())
+    }
+
+    /// Whether it is larger than that of other runs by more than the interval of the difference.
+    pub fn exceeds(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> bool {
+        let more = self.minus(other, field);
+        more.mean > more.half_width
     }
 
     /// The keys as one name.
@@ -193,6 +205,8 @@ mod tests {
         assert!((above(run) - parts).abs() < 1e-9, "{} is not {parts}", above(run));
         assert!((total(run) - above(run) - copied_below(run)).abs() < 1e-9);
         assert_eq!(runs[0].over(&runs[0], total), Interval { mean: 1.0, half_width: 0.0 });
+        assert_eq!(runs[0].minus(&runs[0], total).mean, 0.0);
+        assert!(!runs[0].exceeds(&runs[0], total));
         let text = table(&["a", "b"], ("tcwa", total), &[("fswa", above)], &runs).to_csv("");
         assert!(text.contains("\na,b,tcwa,ci,fswa\nlog,two,"), "{text}");
     }

@@ -153,8 +153,7 @@ impl Group<'_> {
 
     /// Whether it is lower with one rule than with another, by more than the interval.
     fn lower(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> bool {
-        let ratio = self.over(rule, other, field);
-        ratio.mean + ratio.half_width < 1.0
+        self.rule(other).exceeds(self.rule(rule), field)
     }
 
     fn has(&self, key: &str) -> bool {
@@ -256,8 +255,7 @@ fn check_others(statements: &mut Statements, groups: &[Group]) {
         let keys: Vec<&str> = with.0[0].keys.iter().map(String::as_str).collect();
         let same = |other: &&Group| other.0[0].is(&[keys[0], keys[1], keys[2], "no trim"]);
         let without = groups.iter().find(same).expect("each also runs without TRIM");
-        let ratio = with.0[0].over(&without.0[0], device);
-        (with.name(), ratio.mean + ratio.half_width < 1.0)
+        (with.name(), without.0[0].exceeds(&with.0[0], device))
     });
     statements.check("TRIM reduces device WA with nothing agreed on", pairs.collect::<Vec<_>>());
 }
