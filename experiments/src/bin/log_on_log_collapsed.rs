@@ -235,6 +235,8 @@ fn check(statements: &mut Statements, runs: &[Runs]) {
         let less = each(&|place| lower(place.of(name), place.of("stack on handles kept"), total));
         statements.check(&format!("ours: … than the stack with handles kept: {name}"), less);
     }
+    let above = each(&|place| lower(place.of("stack"), place.of("stack with spare above"), total));
+    statements.check("ours: all spare space above costs the stack more than halves", above);
     let equal = each(&|place| {
         COLLAPSED
             .iter()
