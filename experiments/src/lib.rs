@@ -9,6 +9,7 @@ pub mod interval;
 pub mod log_on_log;
 pub mod replicas;
 pub mod small_log;
+pub mod stacks;
 pub mod statements;
 pub mod table;
 pub mod theory;

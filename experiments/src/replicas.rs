@@ -63,7 +63,9 @@ pub fn run_each<T: Clone + Send>(
         .with_max_len(1)
         .map(|&(at, seed)| {
             let scenario = Scenario { seed, ..scenarios[at].clone() };
-            keep(&run(&scenario, &mut |_: &_| ControlFlow::Continue(()))?)
+            let result = run(&scenario, &mut |_: &_| ControlFlow::Continue(()))
+                .map_err(|error| format!("scenario {at}, seed {seed}: {error}"))?;
+            keep(&result)
         })
         .collect::<Result<_, Failure>>()?;
     Ok(kept.chunks(runs as usize).map(<[T]>::to_vec).collect())

@@ -46,7 +46,8 @@ impl Victim for Config {
 }
 
 /// Draws `choices` blocks from all and takes the candidate with the lowest
-/// `valid share + weight * share left valid below`, the first of several.
+/// `valid share + weight * share left valid below`, the first of several. A block without a dead page, which gains nothing
+/// here whatever it empties below, is taken only where all drawn are such.
 ///
 /// On flash, where nothing is left below, it is `d_choices`.
 pub struct Completing {
@@ -56,6 +57,9 @@ pub struct Completing {
 
 impl Completing {
     fn cost(&self, block: BlockId, blocks: &Blocks, below: &dyn Below) -> f64 {
+        if blocks.score(block) >= blocks.pages_per_block() {
+            return f64::INFINITY;
+        }
         let valid = f64::from(blocks.score(block)) / f64::from(blocks.pages_per_block());
         if self.config.weight == 0.0 { valid } else { valid + self.config.weight * below.left_valid(block) }
     }
@@ -100,5 +104,39 @@ impl VictimPolicy for Completing {
 
     fn final_draw(&mut self) -> u64 {
         self.random.next_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    /// The share left valid below by block.
+    struct Left(Vec<f64>);
+
+    impl Below for Left {
+        fn left_valid(&self, block: BlockId) -> f64 {
+            self.0[block.index()]
+        }
+    }
+
+    fn taken(rows: &[(u32, u64, u32)], left: Vec<f64>) -> u32 {
+        let size =
+            StoreSize { blocks: rows.len() as u32, pages_per_block: 10, logical_pages: 10, seed: Seed(11) };
+        let mut policy = Config { choices: 200, weight: 2.0 }.build(&size).unwrap();
+        policy.select_above(&Blocks::of_candidates(10, 10, rows), &Left(left)).0
+    }
+
+    #[test]
+    fn what_is_left_below_counts() {
+        assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.5, 0.0]), 1);
+        assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.1, 0.1]), 0);
+    }
+
+    #[test]
+    fn a_block_full_of_valid_pages_is_no_victim_if_another_gains() {
+        assert_eq!(taken(&[(10, 1, 1), (9, 1, 1)], vec![0.0, 1.0]), 1);
+        assert_eq!(taken(&[(10, 1, 1)], vec![0.0]), 0);
     }
 }
