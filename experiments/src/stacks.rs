@@ -189,7 +189,7 @@ mod tests {
             pages_per_block = 16
             [[log]]
             segment_size = "64 KiB"
-            metadata = "f2fs_2"
+            metadata = "f2fs"
             [workload]
             kind = "uniform"
             [measure]

@@ -130,6 +130,8 @@ class Log(_Part):
     ----------
     name : str
         The layer's name in results.
+    structure : str or dict
+        What the layer is, see docs/scenario.md; a log-structured store unless given.
     victim : str or dict
         Which block is cleaned next, see `list_victims`.
     placement : str or dict
@@ -138,8 +140,12 @@ class Log(_Part):
         Whether erased blocks wait in a pool, or the erased victim is the new frontier.
     free_blocks_low, free_blocks_high : int
         Erased blocks at which cleaning starts and stops (free_pool).
+    free_blocks_deferred : int
+        Erased blocks at which cleaning starts while a log above cleans; not put off unless given.
     copy_order : {"oldest", "random"}
         Which live pages fill up a block that has not room for all of a victim's.
+    evict : bool
+        Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
     directory : {"auto", "page", "block"}
         What the simulation keeps of each page.
     on : str
@@ -150,26 +156,38 @@ class Log(_Part):
         Stacked logs only: whether its partition ends on a whole block (segment) of the layer below.
     segment_size : int or str
         Stacked logs only: the log's erase block, bytes.
+    segment_blocks : int
+        Stacked logs only: the same in blocks (segments) of the layer below.
+    first_hint : int
+        Stacked logs only: stream hint of its first stream's writes to the layer below.
     spare_factor : float
         Stacked logs only: share of the layer below that is kept in reserve, (T - U) / T.
-    trim : bool
-        Stacked logs only: whether a cleaned segment is trimmed on the layer below.
+    trim : bool or dict
+        Stacked logs only: whether and how a cleaned segment is trimmed on the layer below.
+    metadata : str or dict
+        Stacked logs only: what the log writes for itself; nothing unless given.
     """
 
     name: str | None = None
+    structure: Named | None = None
     victim: Named = "greedy"
     placement: Named = "double"
     reclaim: str = "free_pool"
     free_blocks_low: int | None = None
     free_blocks_high: int | None = None
+    free_blocks_deferred: int | None = None
     copy_order: str = "oldest"
+    evict: bool = False
     directory: str = "auto"
     on: str | None = None
     share: float | None = None
     align: bool | None = None
     segment_size: Size | None = None
+    segment_blocks: int | None = None
+    first_hint: int | None = None
     spare_factor: float | None = None
-    trim: bool | None = None
+    trim: bool | Mapping[str, Any] | None = None
+    metadata: Named | None = None
 
 
 @dataclass(kw_only=True)
@@ -220,6 +238,8 @@ class Tenant(_Part):
         Share of that layer's logical pages that it gets; all of them if nothing else stands there.
     align : bool
         Whether its partition ends on a whole block (segment) of the layer.
+    first_hint : int
+        Added to the stream hints of its writes.
     rate : float
         Pages it writes, in proportion to the other tenants' rates.
     workload : str or dict
@@ -234,6 +254,7 @@ class Tenant(_Part):
     on: str | None = None
     share: float | None = None
     align: bool | None = None
+    first_hint: int | None = None
     rate: float = 1.0
     workload: Named | None = None
     trace: Trace | None = None

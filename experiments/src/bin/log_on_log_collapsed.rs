@@ -57,11 +57,11 @@ fn log(spare: f64, placement: &str, metadata: &str) -> String {
 }
 
 /// F2FS's tables as a log can write them that has no place to overwrite: into its segments.
-const APPENDED: &str = "metadata = { preset = \"f2fs_2\", summary = \"in_segment\", tables = \"in_log\" }";
+const APPENDED: &str = "metadata = { preset = \"f2fs\", summary = \"in_segment\", tables = \"in_log\" }";
 
 fn shapes() -> Vec<Shape> {
     let [plain, with] = LOG_SPARES;
-    let f2fs = "metadata = \"f2fs_2\"";
+    let f2fs = "metadata = \"f2fs\"";
     let whole = 1.0 - USER;
     let shape =
         |name, spare: f64, ftl, log: String| Shape { name, block_pages: 256, spare: Some(spare), ftl, log };
@@ -84,10 +84,7 @@ fn shapes() -> Vec<Shape> {
         shape("stack with spare above", LEAST_SPARE, SINGLE, log(ABOVE, "\"double\"", f2fs)),
         zoned("zones without metadata", log(whole, "\"double\"", "")),
         zoned("zones", log(ZONED_SPARE, "\"double\"", APPENDED)),
-        zoned(
-            "zones with 6 streams",
-            log(ZONED_SPARE, "\"age_classes\"", &APPENDED.replace("f2fs_2", "f2fs_6")),
-        ),
+        zoned("zones with 6 streams", log(ZONED_SPARE, "\"age_classes\"", APPENDED)),
         shape("sparse", whole, DOUBLE, structure("\"sparse\"")),
         shape("objects", whole, four, structure("\"objects\"")),
         shape("bare FTL", whole, DOUBLE, String::new()),

@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
         {
             let done = ((self.host_pages - start) as f64 / limit as f64).min(1.0);
             if self.window(Phase::WarmUp, done)? {
-                steady = self.is_steady(Phase::WarmUp, measure.tolerance);
+                steady = self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance);
             }
         }
         Ok(steady)
@@ -190,6 +190,12 @@ impl<'a> Driver<'a> {
             self.window(Phase::Measure, done)?;
         }
         Ok(())
+    }
+
+    /// Whether each of several tenants has written its space once over: until then, one with a low rate leaves behind what
+    /// the fill made of its pages, and the others' part may look steady without it.
+    fn all_have_overwritten(&self) -> bool {
+        self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
 
     /// Whether what the run is judged by, windows or passes, agree well enough.

@@ -205,7 +205,10 @@ mod tests {
         let f2fs = layout("metadata = 'f2fs'").unwrap();
         assert_eq!((f2fs.segment_info_bytes, f2fs.checkpoint_every_pages), (74, 16384));
         let changed = layout("metadata = { preset = 'f2fs_6', checkpoint_every = '1 MiB' }").unwrap();
-        assert_eq!(changed, MetadataLayout { checkpoint_every_pages: 256, streams: Some(6), ..f2fs });
+        assert_eq!(
+            changed,
+            MetadataLayout { checkpoint_every_pages: 256, own_streams: 3, streams: Some(6), ..f2fs }
+        );
         let fatcache = layout("metadata = 'fatcache'").unwrap();
         assert_eq!(fatcache, MetadataLayout { table_copies: 1, ..MetadataLayout::default() });
     }

@@ -39,6 +39,11 @@ impl Tenant {
         self.begun_at = self.sent.written;
     }
 
+    /// Whether the workload has written as many pages as its space has.
+    pub fn has_overwritten(&self) -> bool {
+        self.sent.written - self.begun_at >= u64::from(self.logical_pages)
+    }
+
     /// Pages written by the workload over the rate.
     fn served(&self) -> f64 {
         (self.sent.written - self.begun_at) as f64 / self.rate

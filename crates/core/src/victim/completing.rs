@@ -29,7 +29,7 @@ impl Default for Config {
 impl Victim for Config {
     const ENTRY: Entry = Entry {
         name: "completing",
-        help: "fewest valid pages, its own and those that its trim leaves in blocks below, among `choices` drawn",
+        help: "the lowest cost for a page gained among `choices` drawn: pages to move, and those its trim leaves in blocks below",
         source: "after Yang, Plasson, Gillis, Talagala and Sundararaman, INFLOW 2014, sec. 4.5 and 5: cleaning coordinated across logs",
     };
     type Policy = Completing;
@@ -45,9 +45,9 @@ impl Victim for Config {
     }
 }
 
-/// Draws `choices` blocks from all and takes the candidate with the lowest
-/// `valid share + weight * share left valid below`, the first of several. A block without a dead page, which gains nothing
-/// here whatever it empties below, is taken only where all drawn are such.
+/// Draws `choices` blocks from all and takes the candidate with the lowest cost for each page that it gains,
+/// `(valid share + weight * share left valid below) / (1 - valid share)`, the first of several. A block without a dead page
+/// gains nothing, whatever it empties below, and is taken only where all drawn are such.
 ///
 /// On flash, where nothing is left below, it is `d_choices`.
 pub struct Completing {
@@ -57,11 +57,12 @@ pub struct Completing {
 
 impl Completing {
     fn cost(&self, block: BlockId, blocks: &Blocks, below: &dyn Below) -> f64 {
-        if blocks.score(block) >= blocks.pages_per_block() {
+        let valid = f64::from(blocks.score(block)) / f64::from(blocks.pages_per_block());
+        if valid >= 1.0 {
             return f64::INFINITY;
         }
-        let valid = f64::from(blocks.score(block)) / f64::from(blocks.pages_per_block());
-        if self.config.weight == 0.0 { valid } else { valid + self.config.weight * below.left_valid(block) }
+        let left = if self.config.weight == 0.0 { 0.0 } else { below.left_valid(block) };
+        (valid + self.config.weight * left) / (1.0 - valid)
     }
 
     fn pick(&mut self, blocks: &Blocks, below_store: &dyn Below) -> BlockId {
