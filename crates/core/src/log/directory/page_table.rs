@@ -152,21 +152,19 @@ impl Directory for PageTable {
         while let Some(first) = run.first() {
             let slots = &mut self.slots[first.index()..first.index() + run.len()];
             let slot = slots[0];
-            let block = BlockId(self.divider.quotient(slot.0));
-            let end = (block.0 + 1).saturating_mul(self.divider.divisor());
-            // Neighbours that were written one after the other lie one after the other.
-            let length = match slot {
-                Slot::NONE => leading(slots, |_, other| other == Slot::NONE),
-                _ => leading(slots, |at, other| other.0 == slot.0.wrapping_add(at))
-                    .min((end - slot.0) as usize),
-            };
-            let (stretch, rest) = run.split_at(length);
-            if slot != Slot::NONE {
-                slots[..length].fill(Slot::NONE);
-                self.validity.clear_run(slot, length as u32);
-                self.mapped -= length as u32;
-                removed(block, stretch);
+            if slot == Slot::NONE {
+                run = &run[leading(slots, |_, other| other == Slot::NONE)..];
+                continue;
             }
+            let block = BlockId(self.divider.quotient(slot.0));
+            let left = self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor());
+            // Neighbours that were written one after the other lie one after the other.
+            let length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left as usize);
+            let (stretch, rest) = run.split_at(length);
+            slots[..length].fill(Slot::NONE);
+            self.validity.clear_run(slot, length as u32);
+            self.mapped -= length as u32;
+            removed(block, stretch);
             run = rest;
         }
     }
