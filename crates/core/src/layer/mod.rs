@@ -340,6 +340,12 @@ pub trait Medium: Send {
         out: &mut Vec<Self::Payload>,
     ) -> Result<(), MediumError>;
 
+    /// So many programmed pages are read, which ones being all the same: only asked of a medium that says so
+    /// ([`Medium::READS_BY_PAGE`]).
+    fn count_reads(&mut self, pages: u64) {
+        let _ = pages;
+    }
+
     /// The block will soon be read and erased: a chance to bring what the medium keeps of it into the cache.
     #[inline(always)]
     fn prefetch_block(&self, block: BlockId) {

@@ -315,7 +315,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         out: &mut Vec<M::Payload>,
     ) -> Result<(), LayerError> {
         self.below.counters.add_outgoing(Cause::Host, Operation::Read, group.len() as u64);
-        let pages = if M::READS_BY_PAGE && D::PAGE_EXACT {
+        let pages = if D::PAGE_EXACT {
             let directory = &self.directory;
             self.indices.clear();
             self.indices.extend(group.iter().filter_map(|&page| directory.page_in_block(page)));
@@ -369,6 +369,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
         self.check_range(pages)?;
         self.below.counters.add_incoming(Operation::Read, pages.len() as u64);
+        if !M::READS_BY_PAGE && D::PAGE_EXACT {
+            let stored = self.directory.stored(pages) as u64;
+            self.below.counters.add_outgoing(Cause::Host, Operation::Read, stored);
+            self.below.medium.count_reads(stored);
+            out.resize(out.len() + pages.len(), M::Payload::default());
+            return Ok(());
+        }
         let mut rest = pages;
         while !rest.is_empty() {
             let Some((block, count)) = self.directory.together(rest) else {

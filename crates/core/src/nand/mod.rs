@@ -167,6 +167,10 @@ impl<P: Payload> Medium for Nand<P> {
         Ok(())
     }
 
+    fn count_reads(&mut self, pages: u64) {
+        self.reads += pages;
+    }
+
     #[inline]
     fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
         let Some(state) = self.blocks.get_mut(block.index()) else {

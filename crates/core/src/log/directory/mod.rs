@@ -50,6 +50,11 @@ pub trait Directory: Send {
         }
     }
 
+    /// How many of `pages` are stored somewhere.
+    fn stored(&self, pages: &[Lpn]) -> usize {
+        pages.iter().filter(|&&page| self.block_of(page).is_some()).count()
+    }
+
     /// How many of the first of `pages` lie in the same block and have rising numbers, and that block; `None` if the
     /// first is stored nowhere.
     fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {

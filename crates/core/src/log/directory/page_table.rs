@@ -169,6 +169,10 @@ impl Directory for PageTable {
         }
     }
 
+    fn stored(&self, pages: &[Lpn]) -> usize {
+        pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
+    }
+
     fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
         let slot = self.slots[pages.first()?.index()];
         if slot == Slot::NONE {
