@@ -130,7 +130,10 @@ impl<'a> MeanField<'a> {
 
     /// Solves from `start`, or, where that is too far, by way of drives with more spare space.
     fn solve(&self, start: &Start) -> Result<Found, TheoryError> {
-        let mut found = self.search(&self.drive, start);
+        let mut found = self.search_first(start);
+        if found.1.error() > ACCEPTED_RESIDUAL {
+            found = self.grown().unwrap_or_else(|| self.search(&self.drive, start));
+        }
         for stages in [8, 40] {
             if found.1.error() <= ACCEPTED_RESIDUAL {
                 break;
@@ -145,11 +148,51 @@ impl<'a> MeanField<'a> {
         }
     }
 
+    /// The method that nearly always does, alone.
+    fn search_first(&self, start: &Start) -> Found {
+        let frontier = self.structure.frontier(&self.lattice, &self.classes);
+        let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
+        let fit = solver.solve_first(start, self.structure == Structure::Single);
+        (solver.levels, fit, solver.found)
+    }
+
     fn search(&self, drive: &Drive, start: &Start) -> Found {
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(drive, &self.classes, self.selection, &self.lattice, frontier);
         let fit = solver.solve(start, self.structure == Structure::Single);
         (solver.levels, fit, solver.found)
+    }
+
+    /// By way of small blocks, each size beginning with the law of the one before, stretched: the number of pages of a class
+    /// in a block spreads ever less as blocks grow, and the cyclic start ever more misses where. For one frontier and
+    /// two classes, of which alone that is known to help; `None` for others.
+    fn grown(&self) -> Option<Found> {
+        let pages = self.lattice.pages();
+        let helps = self.structure == Structure::Single && self.classes.count() == 2;
+        // A law of one's own may be meant for this size of block alone.
+        if !helps || !self.selection.is_descending() || pages <= SMALL_BLOCK {
+            return None;
+        }
+        let mut sizes: Vec<usize> = std::iter::successors(Some(pages), |size| {
+            Some(size * 3 / 4).filter(|less| *less >= SMALL_BLOCK / 2)
+        })
+        .collect();
+        let smallest = sizes.pop()?;
+        let small = |size: usize| {
+            let drive = Drive::new(size as u32, self.drive.spare_factor()).ok()?;
+            MeanField::new(drive, self.classes.clone(), self.structure, self.selection).ok()
+        };
+        let model = small(smallest)?;
+        let cyclic = Start::cyclic(&model.drive, &model.classes, model.structure, &model.lattice).ok()?;
+        let mut found = model.search(&model.drive, &cyclic);
+        for size in sizes.into_iter().rev() {
+            if found.1.error() > ACCEPTED_RESIDUAL {
+                return None;
+            }
+            let model = small(size)?;
+            found = model.search(&model.drive, &found.2.stretched(size));
+        }
+        Some(found)
     }
 
     /// From half the drive being spare down to its own spare factor, each stage beginning where the one before ended.
@@ -185,6 +228,9 @@ type Found = (Levels, Fit, Start);
 
 /// A spare factor at which the cyclic start is always near enough.
 const EASY_SPARE_FACTOR: f64 = 0.5;
+
+/// Pages of a block up to which the cyclic start is near enough.
+const SMALL_BLOCK: usize = 64;
 
 /// Beyond this residual a result is withheld.
 const ACCEPTED_RESIDUAL: f64 = 1e-8;

@@ -113,6 +113,13 @@ impl<'a> Solver<'a> {
         Fit { evaluations: self.evaluations, ..fit }
     }
 
+    /// The first of the ways in which [`Solver::solve`] tries.
+    pub fn solve_first(&mut self, start: &Start, tilt_first: bool) -> Fit {
+        let begin = self.begin(start);
+        let fit = self.joint(&begin, tilt_first, DEPTH);
+        Fit { evaluations: self.evaluations, ..fit }
+    }
+
     /// The first point: `q`, `log E`, and hazards if they are unknown.
     fn begin(&mut self, start: &Start) -> Vec<f64> {
         let mut point = start.full_blocks.clone();

@@ -36,4 +36,19 @@ impl Start {
         };
         Ok(Start { full_blocks, host_pages: pages as f64 * host_share })
     }
+
+    /// The same law in blocks of `pages` pages, for two classes: by the share of a block that the first class has.
+    pub fn stretched(&self, pages: usize) -> Self {
+        let last = self.full_blocks.len() - 1;
+        let at = |count: usize| {
+            let place = count as f64 / pages as f64 * last as f64;
+            let (low, part) = (place as usize, place.fract());
+            let high = self.full_blocks[(low + 1).min(last)];
+            self.full_blocks[low] * (1.0 - part) + high * part
+        };
+        let mut full_blocks: Vec<f64> = (0..=pages).map(at).collect();
+        let total: f64 = full_blocks.iter().sum();
+        full_blocks.iter_mut().for_each(|share| *share /= total);
+        Start { full_blocks, host_pages: self.host_pages * pages as f64 / last as f64 }
+    }
 }

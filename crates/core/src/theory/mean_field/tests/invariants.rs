@@ -25,6 +25,19 @@ fn one_choice_costs_the_inverse_of_the_spare_space() {
     }
 }
 
+/// Where the cyclic start is too far: what blocks of 64 and 128 pages give goes on to 256 about as `a - c / b`.
+#[test]
+fn large_blocks_settle_from_small_ones() {
+    for (r, f, choices, spare) in [(0.99, 0.01, 10.0, 0.1), (0.9, 0.1, 100.0, 0.07)] {
+        let selection = DChoices::new(choices).unwrap();
+        let [small, middle, large] = [64, 128, 256].map(|pages| {
+            steady(pages, spare, hot_cold(r, f), Structure::Single, &selection).write_amplification
+        });
+        near(large, middle + (middle - small) / 2.0, 0.01);
+        assert!(large > middle);
+    }
+}
+
 /// A block of one page is either valid or not: `WA = 1 / (1 - rho^d)` whatever is hot.
 #[test]
 fn blocks_of_one_page_have_a_closed_form() {
