@@ -123,6 +123,16 @@ impl LayerError {
     }
 }
 
+/// Refuses pages that a layer of `logical_pages` pages does not have.
+pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), LayerError> {
+    // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
+    let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
+    if highest >= logical_pages && !pages.is_empty() {
+        return Err(LayerError::OutOfRange { page: highest, pages: logical_pages });
+    }
+    Ok(())
+}
+
 /// Why a medium refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MediumError {

@@ -112,10 +112,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
         if self.must_clean() {
-            self.below.medium.cleaning(true);
-            let cleaned = self.clean_for(stream);
-            self.below.medium.cleaning(false);
-            cleaned?;
+            self.while_cleaning(|store| store.clean_for(stream))?;
         }
         // Cleaning may have opened a block for this very stream.
         if let Some(frontier) = self.frontiers[stream.index()] {
@@ -133,6 +130,17 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let must = self.free.len() <= mark as usize;
         self.deferrals += u64::from(!must && self.free.len() <= low as usize);
         must
+    }
+
+    /// Cleans as `clean` does, and lets the layers below know for how long.
+    pub(super) fn while_cleaning(
+        &mut self,
+        clean: impl FnOnce(&mut Self) -> Result<(), LayerError>,
+    ) -> Result<(), LayerError> {
+        self.below.medium.cleaning(true);
+        let done = clean(self);
+        self.below.medium.cleaning(false);
+        done
     }
 
     fn clean_for(&mut self, stream: StreamId) -> Result<(), LayerError> {

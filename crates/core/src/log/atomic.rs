@@ -67,9 +67,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(());
         };
         // Even if cleaning fills the open block, an erased one that the pool can spare holds the whole group.
-        self.below.medium.cleaning(true);
-        let done = self.refill_pool(stream, low, high.max(low + 1));
-        self.below.medium.cleaning(false);
-        done
+        self.while_cleaning(|store| store.refill_pool(stream, low, high.max(low + 1)))
     }
 }

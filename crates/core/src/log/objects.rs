@@ -7,7 +7,7 @@
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError, Payload, Reports};
+use crate::layer::{Layer, LayerError, Payload, Reports, check_range};
 use crate::units::Lpn;
 
 /// RAM of an object: its name, its first extent, its attributes and the counter here.
@@ -93,7 +93,7 @@ impl<P: Payload> Layer<P> for Objects<P> {
 
     /// The hint that the user gives is not passed on: the class of the object takes its place.
     fn write(&mut self, pages: &[Lpn], data: &[P], _hint: u16) -> Result<(), LayerError> {
-        self.below.check_range(pages)?;
+        check_range(pages, self.below.logical_pages())?;
         // Page by page, because the class must not depend on how writes are cut into calls.
         for (page, data) in pages.iter().zip(data) {
             let object = self.object(*page);

@@ -2,7 +2,7 @@
 
 use super::segments::BoxedLayer;
 use crate::counters::Operation;
-use crate::layer::{Layer, LayerError, PartitionReport, Payload, Reports};
+use crate::layer::{Layer, LayerError, PartitionReport, Payload, Reports, check_range};
 use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,10 +109,7 @@ impl<P> Partition<P> {
         pages: &[Lpn],
         work: impl FnOnce(&mut Inner<P>, &[Lpn]) -> Result<T, LayerError>,
     ) -> Result<T, LayerError> {
-        let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
-        if highest >= self.pages && !pages.is_empty() {
-            return Err(LayerError::OutOfRange { page: highest, pages: self.pages });
-        }
+        check_range(pages, self.pages)?;
         let mut inner = lock(&self.common);
         let mut below = std::mem::take(&mut inner.pages);
         below.clear();

@@ -2,7 +2,7 @@
 
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Payload, Reports, TrimCounts};
+use crate::layer::{Layer, LayerError, LayerReport, Payload, Reports, TrimCounts, check_range};
 use crate::units::Lpn;
 
 /// Passes everything on and counts it. The ground that layers without a log of their own are built on.
@@ -25,16 +25,6 @@ impl<P: Payload> PassThrough<P> {
             counters: Counters::default(),
             mapped: vec![0; logical_pages.div_ceil(64) as usize],
             mapped_pages: 0,
-        }
-    }
-
-    /// Refuses pages that it does not show.
-    pub(super) fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
-        match pages.iter().max() {
-            Some(&Lpn(page)) if page >= self.logical_pages => {
-                Err(LayerError::OutOfRange { page, pages: self.logical_pages })
-            }
-            _ => Ok(()),
         }
     }
 
@@ -89,14 +79,14 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
     }
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages)?;
         self.lower.write(pages, data, hint)?;
         self.wrote(pages);
         Ok(())
     }
 
     fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages)?;
         self.lower.write_atomic(pages, data, hint)?;
         self.wrote(pages);
         Ok(())
@@ -107,14 +97,14 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         self.counters.add_outgoing(Cause::Host, Operation::Read, pages.len() as u64);
         self.lower.read(pages, out)
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages)?;
         self.lower.trim(pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
         for &page in pages {

@@ -8,7 +8,7 @@
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError, MetadataReport, Payload, Reports};
+use crate::layer::{Layer, LayerError, MetadataReport, Payload, Reports, check_range};
 use crate::units::{Lpn, runs};
 
 /// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
@@ -91,7 +91,7 @@ impl<P: Payload> Layer<P> for Sparse<P> {
     /// Each call is a group that a power cut leaves whole or not at all, as long as it fits the layer below; a longer
     /// one is several.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.below.check_range(pages)?;
+        check_range(pages, self.below.logical_pages())?;
         let group = self.longest_group as usize;
         for (pages, data) in pages.chunks(group).zip(data.chunks(group)) {
             self.below.write_atomic(pages, data, hint)?;

@@ -7,7 +7,9 @@ use super::config::{Reclaim, StoreConfig};
 use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Group, Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter};
+use crate::layer::{
+    Group, Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter, check_range,
+};
 use crate::placement::Placement;
 use crate::seed::Random;
 use crate::units::{BlockId, Lpn, StreamId, runs};
@@ -332,15 +334,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             attribution.begin(first);
         }
     }
-
-    fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
-        // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
-        let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
-        if highest >= self.config.logical_pages {
-            return Err(LayerError::OutOfRange { page: highest, pages: self.config.logical_pages });
-        }
-        Ok(())
-    }
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> for LogStore<M, D, V, P> {
@@ -350,14 +343,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
 
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.begin_write(pages);
         self.append_host(pages, data, hint)
     }
 
     fn write_atomic(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.begin_write(pages);
         self.append_group(pages, data, hint)
     }
@@ -367,7 +360,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.below.counters.add_incoming(Operation::Read, pages.len() as u64);
         if !M::READS_BY_PAGE && D::PAGE_EXACT {
             let stored = self.directory.stored(pages) as u64;
@@ -391,7 +384,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.below.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tell_deaths(pages);
         self.touched.clear();

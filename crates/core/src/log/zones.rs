@@ -2,8 +2,10 @@
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Group, Layer, LayerError, LayerReport, Medium, MediumError, Pages, Reports, Run};
-use crate::units::{BlockId, Lpn, StreamId, runs};
+use crate::layer::{
+    Group, Layer, LayerError, LayerReport, Medium, MediumError, Pages, Reports, Run, check_range,
+};
+use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
 
 /// RAM of a zone in the drive: its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
@@ -85,14 +87,6 @@ impl<M: Medium> Zones<M> {
         self.zones[zone as usize].written
     }
 
-    fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
-        let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
-        if highest >= self.logical_pages_now() {
-            return Err(LayerError::OutOfRange { page: highest, pages: self.logical_pages_now() });
-        }
-        Ok(())
-    }
-
     fn logical_pages_now(&self) -> u32 {
         self.zones.len() as u32 * self.zone_pages()
     }
@@ -171,12 +165,10 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     /// Writes up to the first page that is refused.
     fn write(&mut self, mut pages: &[Lpn], mut data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages_now())?;
         while let Some(&first) = pages.first() {
             let room = self.medium.pages_per_block() - self.place(first).1;
-            let follow =
-                (first.0..).take(room as usize).zip(pages).take_while(|(next, page)| *next == page.0);
-            let length = follow.count();
+            let length = run_length(&pages[..pages.len().min(room as usize)]);
             self.program(&pages[..length], &data[..length], hint)?;
             (pages, data) = (&pages[length..], &data[length..]);
         }
@@ -184,7 +176,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages_now())?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
         let zone_pages = self.zone_pages();
         for &page in pages {
@@ -202,7 +194,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
     /// Resets the zones whose pages are all listed, one after the other. A list that ends or begins within a zone is
     /// refused as a whole.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.logical_pages_now())?;
         let zone_pages = self.zone_pages();
         let ranges = || runs(pages).map(|run| (run[0].0, run[0].0 + run.len() as u32));
         let partial = |page: u32| !page.is_multiple_of(zone_pages);

@@ -9,7 +9,7 @@ use super::space::Plan;
 use super::tables::Tables;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, LsmLevel, LsmReport, Payload, Reports};
+use crate::layer::{Layer, LayerError, LayerReport, LsmLevel, LsmReport, Payload, Reports, check_range};
 use crate::log::BoxedLayer;
 use crate::units::{Lpn, Slot};
 
@@ -88,14 +88,6 @@ impl<P: Payload> LsmTree<P> {
 
     fn is_silt(&self) -> bool {
         matches!(self.config.shape, Shape::Silt { .. })
-    }
-
-    fn check_range(&self, pages: &[Lpn]) -> Result<(), LayerError> {
-        let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
-        if highest >= self.config.logical_pages {
-            return Err(LayerError::OutOfRange { page: highest, pages: self.config.logical_pages });
-        }
-        Ok(())
     }
 
     pub(super) fn is_mapped(&self, key: u32) -> bool {
@@ -198,7 +190,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
 
     fn write(&mut self, mut pages: &[Lpn], mut data: &[P], _hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         while !pages.is_empty() {
             let length = pages.len().min(self.room() as usize);
             let first = self.log.append(&mut self.tables, &data[..length])?;
@@ -215,7 +207,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.tables.counters.add_incoming(Operation::Read, pages.len() as u64);
         for page in pages {
             match (self.memtable.entries.get(&page.0), self.tables.places[page.index()]) {
@@ -228,7 +220,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.check_range(pages)?;
+        check_range(pages, self.config.logical_pages)?;
         self.tables.counters.add_incoming(Operation::Trim, pages.len() as u64);
         let per_page = self.config.tombstones_per_page();
         for page in pages {
