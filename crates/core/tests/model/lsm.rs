@@ -304,7 +304,7 @@ type Stack<P> = (LsmTree<P>, Naive);
 
 /// An FTL with more room than the tree needs, so that it never squeezes its last level.
 fn lower<P: Stamp>(wear: Wear) -> Engine<Nand<P>> {
-    Setup { blocks: 130, pages_per_block: 12, logical_pages: 1500, wear, ..Setup::default() }.engine()
+    Setup { blocks: 520, pages_per_block: 12, logical_pages: 6000, wear, ..Setup::default() }.engine()
 }
 
 fn stack<P: Stamp>(config: LsmConfig) -> Stack<P> {
