@@ -6,11 +6,12 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
-.PHONY: demo test test-rust test-python lint build python bench fuzz clean help
+.PHONY: demo test properties test-rust test-python lint build python bench fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
+	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make lint    formatting and lints, as the continuous integration runs them'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make python  install the Python package into $(VENV)'
@@ -27,8 +28,12 @@ build:
 
 test: test-rust test-python
 
+# Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more.
 test-rust:
-	cargo test --workspace --exclude wearwell-python
+	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
+
+properties:
+	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-core
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests

@@ -11,6 +11,7 @@ pub mod stack;
 pub mod table;
 pub mod temperature;
 pub mod theory;
+pub mod timing;
 pub mod trace;
 pub mod units;
 pub mod validity;

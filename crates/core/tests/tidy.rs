@@ -20,6 +20,7 @@ const ORDER: &[&[&str]] = &[
     &["counters"],
     &["layer"],
     &["nand", "victim", "placement", "validity", "mapping", "trace", "workload"],
+    &["timing"],
     &["log"],
     &["ftl", "dedup"],
     &["stack"],

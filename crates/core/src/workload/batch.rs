@@ -1,5 +1,6 @@
 //! Page operations in batches: what a stack's top layer is fed with.
 
+use crate::layer::Content;
 use crate::trace::Op;
 use crate::units::Lpn;
 
@@ -26,6 +27,8 @@ pub struct PageBatch {
     pub pages: Vec<Lpn>,
     /// The runs; their ends rise to `pages.len()`.
     pub runs: Vec<PageRun>,
+    /// What each page holds, in a batch whose source knows; else empty. Of pages that are not written it means nothing.
+    pub contents: Vec<Content>,
 }
 
 impl PageBatch {
@@ -33,6 +36,7 @@ impl PageBatch {
     pub fn clear(&mut self) {
         self.pages.clear();
         self.runs.clear();
+        self.contents.clear();
     }
 
     /// Whether there is no operation in the batch.

@@ -1,0 +1,81 @@
+//! What a request made the layers do to the flash, in order: the layers write it down, the clock reads it.
+
+use crate::counters::Cause;
+use crate::units::BlockId;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One step on the way of a request, in the order in which the layers took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A page was read.
+    Read {
+        /// Its block.
+        block: BlockId,
+        /// Its index there.
+        page: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// Consecutive pages were programmed.
+    Program {
+        /// Their block.
+        block: BlockId,
+        /// The first one's index there.
+        page: u32,
+        /// How many.
+        pages: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// A block was erased.
+    Erase {
+        /// The block.
+        block: BlockId,
+        /// Why.
+        cause: Cause,
+    },
+    /// Pages were hashed. What is programmed next waits for it: the host's pages if the cause is the host, the pages that
+    /// cleaning moves if it is cleaning.
+    Hash {
+        /// How many.
+        pages: u32,
+        /// On whose behalf.
+        cause: Cause,
+        /// Hundredths of the full hash's time that each page takes: less for a weak hash.
+        percent: u32,
+    },
+}
+
+/// Steps not yet timed, shared between those who take them and the clock.
+///
+/// All users run on one thread at a time; the lock only proves it.
+#[derive(Clone, Debug, Default)]
+pub struct Journal(Arc<Mutex<Vec<Step>>>);
+
+impl Journal {
+    /// Appends a step.
+    #[inline]
+    pub fn push(&self, step: Step) {
+        self.lock().push(step);
+    }
+
+    /// Appends steps.
+    #[inline]
+    pub fn extend(&self, steps: impl Iterator<Item = Step>) {
+        self.lock().extend(steps);
+    }
+
+    /// Moves all steps to the end of `steps`.
+    pub fn take(&self, steps: &mut Vec<Step>) {
+        steps.append(&mut self.lock());
+    }
+
+    /// Forgets all steps.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Step>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
