@@ -16,7 +16,8 @@ pub struct Census {
     pub written: u64,
     /// Pages written with what was written before.
     pub duplicates: u64,
-    /// Pages written with what their address held.
+    /// Pages written again, and those of them that held already what is written.
+    pub overwritten: u64,
     pub same: u64,
     /// Contents that lost their last reference, by the most references they had at a time.
     pub dead: BTreeMap<u32, u64>,
@@ -48,6 +49,7 @@ impl Census {
         self.written += 1;
         self.duplicates += u64::from(!self.seen.insert(content));
         let old = self.held.insert(page, content);
+        self.overwritten += u64::from(old.is_some());
         if old == Some(content) {
             self.same += 1;
             return;

@@ -15,7 +15,7 @@ use super::requests::{RequestConfig, RequestPages, WeightedPages};
 use crate::config::ConfigError;
 use crate::seed::Seed;
 use crate::temperature::Temperature;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -25,6 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// What its pages hold is said by the `content` of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = without_defaults)]
 pub struct Fiu {
     /// The trace: `homes`, `web_vm` or `mail`.
     #[schemars(extend("enum" = ["homes", "web_vm", "mail"]))]
@@ -38,6 +39,18 @@ pub struct Fiu {
     /// Request lengths and reads, from the trace unless given; trims, hints and placement.
     #[serde(flatten)]
     pub requests: RequestConfig,
+}
+
+/// Takes the defaults of other workloads out of the schema where the trace supplies them.
+fn without_defaults(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
+    for (key, property) in properties.into_iter().flatten() {
+        if let (true, Some(property)) =
+            (["request_pages", "read_ratio"].contains(&key.as_str()), property.as_object_mut())
+        {
+            property.remove("default");
+        }
+    }
 }
 
 /// The trace called `name`.

@@ -1,6 +1,8 @@
 //! The stand-ins against the published figures, and against the samples of the traces where they are at hand.
 
 use super::*;
+use crate::layer::Content;
+use crate::trace::{self, Op, ReadOptions, RequestBatch, page_digest};
 use crate::workload::content::census::Census;
 use crate::workload::{ContentConfig, PageBatch, WorkloadConfig};
 
@@ -91,4 +93,37 @@ fn what_is_given_replaces_what_the_trace_says() {
     assert!(refusal("kind = 'fiu'\ntrace = 'web'").contains("is called \"web\"; one of homes, web_vm, mail"));
     assert!(refusal("kind = 'fiu'\ntrace = 'mail'\nhot_space = 'x'").contains("must be a number"));
     assert!(refusal("kind = 'fiu'\ntrace = 'mail'\nread_ration = 1").contains("no key `read_ration`"));
+}
+
+/// What the samples of the traces, which are not part of the repository, can tell: they are short, so that duplicates of
+/// what was written before them are missed.
+#[test]
+fn the_samples_rewrite_and_forget_as_noted() {
+    let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {
+        return eprintln!("skipped: WEARWELL_TRACES does not name a directory of traces");
+    };
+    for (file, overwritten_alike) in [("fiu-homes", 0.17), ("fiu-webvm", 0.69), ("fiu-mail-a", 0.33)] {
+        let path = folder.join(format!("{file}.blkparse.zst"));
+        if !path.exists() {
+            continue;
+        }
+        let mut reader = trace::open(&path, &ReadOptions::default()).unwrap();
+        let (mut census, mut requests) = (Census::default(), RequestBatch::default());
+        while reader.read_batch(&mut requests, 1000).unwrap() > 0 {
+            for at in (0..requests.len()).filter(|&at| requests.op[at] == Op::Write) {
+                assert_eq!(requests.length_bytes[at], 4096, "{file}: a page a line");
+                let digest = u128::from_be_bytes(page_digest(requests.digests_of(at)));
+                census.write(requests.offset_bytes[at], Content((digest >> 64) as u64));
+            }
+        }
+        let alike = census.same as f64 / census.overwritten as f64;
+        println!(
+            "{file}: {} pages written, duplicates {:.3}, rewritten alike {alike:.3}, dead by references {:?}",
+            census.written,
+            census.dedup_ratio(),
+            census.dead
+        );
+        assert!((alike - overwritten_alike).abs() < 0.005, "{file}: {alike}");
+        assert!(census.dead_share(2) < 0.2, "{file}: {:?}", census.dead);
+    }
 }
