@@ -260,3 +260,74 @@ fn workloads_get_times_and_contents_whatever_the_batches() {
     source.dress(&mut fill);
     assert!(fill.contents.len() == 1000 && !fill.contents.contains(&Content::UNKNOWN));
 }
+
+/// The scenario with every default filled in, or what is wrong with it.
+fn resolve(settings: &str) -> Result<crate::stack::Scenario, String> {
+    let device = "device = { blocks_per_plane = 40, pages_per_block = 8, spare_factor = 0.25 }\n";
+    let scenario = toml::from_str(&format!("{device}{settings}")).map_err(|error| error.to_string())?;
+    crate::stack::resolve(&scenario).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_scenario_shows_what_its_presets_stand_for() {
+    let resolved = resolve("content = 'mail'\nworkload = { kind = 'fiu', trace = 'mail' }").unwrap();
+    let text = toml::to_string(&resolved).unwrap();
+    for shown in ["preset = \"mail\"", "dedup_ratio = 0.893", "read_ratio = 0.302", "hot_space = 0.2"] {
+        assert!(text.contains(shown), "{text}");
+    }
+    assert_eq!(toml::from_str::<crate::stack::Scenario>(&text).unwrap(), resolved);
+}
+
+#[test]
+fn contents_that_cannot_be_are_refused_at_their_key() {
+    let workload = "workload = { kind = 'uniform' }";
+    let cases = [
+        (
+            format!("content = {{ dedup_ratio = 2 }}\n{workload}"),
+            "content.dedup_ratio: is 2; it must lie from 0",
+        ),
+        (
+            format!("tenant = [{{ {workload}, content = {{ dedup_ratio = 0.5, exponent = 0 }} }}]"),
+            "tenant[0].content.exponent: is 0; it must be",
+        ),
+        (
+            format!("content = 'mail'\ntenant = [{{ {workload} }}]"),
+            "content: stands beside `tenant`; put it into a tenant of its own",
+        ),
+    ];
+    for (text, message) in cases {
+        let found = resolve(&text).unwrap_err();
+        assert!(found.starts_with(message), "{text}\n{found}");
+    }
+    assert!(
+        resolve(&format!("content = 'web'\n{workload}")).unwrap_err().contains("one of homes, web_vm, mail")
+    );
+}
+
+#[test]
+fn tenants_are_built_with_what_a_run_wants() {
+    let scenario = resolve(
+        "tenant = [{ share = 0.5, workload = { kind = 'uniform' }, content = { dedup_ratio = 0.5 } },
+                   { share = 0.5, workload = { kind = 'uniform' } }]",
+    )
+    .unwrap();
+    let arrivals = ArrivalConfig { requests_per_second: 1e9, spacing: Default::default() };
+    let time = Some(Clock { speed_up: 1.0, arrivals: Some(arrivals) });
+    let run = |wants: &Wants| {
+        let stack = crate::stack::build::<()>(&mut scenario.clone()).unwrap();
+        let mut tenants = crate::stack::tenants::build_wanting(&scenario, &stack, None, wants).unwrap();
+        let batches = tenants.iter_mut().map(|tenant| {
+            let mut batch = PageBatch::default();
+            tenant.source.fill(&mut batch, 10).unwrap();
+            (batch.pages, batch.contents.len(), tenant.source.arrival_ns())
+        });
+        batches.collect::<Vec<_>>()
+    };
+    let (plain, all) = (run(&Wants::default()), run(&Wants { contents: true, time }));
+    assert!(plain.iter().zip(&all).all(|(plain, all)| plain.0 == all.0), "what is written stays the same");
+    assert_eq!(
+        all.iter().map(|(_, contents, ns)| (*contents, *ns)).collect::<Vec<_>>(),
+        [(10, Some(9)), (0, Some(9))]
+    );
+    assert!(plain.iter().all(|(_, contents, ns)| (*contents, *ns) == (0, None)));
+}
