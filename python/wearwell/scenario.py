@@ -212,6 +212,12 @@ class Trace(_Part):
         How the trace's addresses become pages of the device.
     trim : bool
         Whether discards are passed on as TRIM.
+    missing_digests : {"error", "unique"}
+        What to do with a written request whose digests do not say what it writes.
+    repeat_contents : bool
+        Whether each pass writes the contents of the pass before.
+    backwards : {"error", "clamp", "sort"}
+        What to do with a request that arrives before the one in front of it.
     """
 
     path: str | Path
@@ -222,6 +228,9 @@ class Trace(_Part):
     volume_rule: str = "single"
     address: str = "direct"
     trim: bool = True
+    missing_digests: str = "error"
+    repeat_contents: bool = False
+    backwards: str = "error"
 
 
 @dataclass(kw_only=True)
@@ -246,6 +255,8 @@ class Tenant(_Part):
         A synthetic workload, see `list_workloads`; either this or `trace`.
     trace : Trace
         A trace to replay; either this or `workload`.
+    content : str or dict
+        What written pages hold; for a trace instead of its digests.
     """
 
     _parts: ClassVar[dict[str, type[_Part]]] = {"trace": Trace}
@@ -258,6 +269,7 @@ class Tenant(_Part):
     rate: float = 1.0
     workload: Named | None = None
     trace: Trace | None = None
+    content: Named | None = None
 
 
 @dataclass(kw_only=True)
@@ -330,6 +342,8 @@ class Scenario(_Part):
         A synthetic workload, see `list_workloads`; either this, `trace` or `tenant`.
     trace : Trace
         A trace to replay; either this, `workload` or `tenant`.
+    content : str or dict
+        What written pages hold; for a trace instead of its digests.
     tenant : list of Tenant
         Several workloads and traces at once, each on a layer of its choice.
     precondition : Precondition
@@ -364,6 +378,7 @@ class Scenario(_Part):
     log: list[Log] = field(default_factory=list)
     workload: Named | None = None
     trace: Trace | None = None
+    content: Named | None = None
     tenant: list[Tenant] = field(default_factory=list)
     precondition: Precondition = field(default_factory=Precondition)
     measure: Measure = field(default_factory=Measure)

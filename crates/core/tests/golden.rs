@@ -22,6 +22,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
     ("zipf", "exponent = 0.99\nscatter = true\nhint = \"temperature\""),
     ("sequential", "request_pages = 5"),
+    ("fiu", "trace = \"web_vm\""),
     (
         "mixed",
         r#"parts = [

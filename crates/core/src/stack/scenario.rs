@@ -7,7 +7,7 @@ use super::trim_config::TrimConfig;
 use crate::log::CopyOrder;
 use crate::placement::PlacementConfig;
 use crate::victim::VictimConfig;
-use crate::workload::WorkloadConfig;
+use crate::workload::{ContentConfig, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +37,9 @@ pub struct Scenario {
     /// A trace to replay; either this, `workload` or `tenant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
+    /// What written pages hold: a preset's name, or a table; for a trace instead of its digests. Unknown unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ContentConfig>,
     /// Several workloads and traces at once, each on a layer of its choice; instead of `workload` and `trace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantConfig>,
@@ -250,6 +253,9 @@ pub struct TenantConfig {
     /// A trace to replay; either this or `workload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
+    /// What written pages hold: a preset's name, or a table; for a trace instead of its digests. Unknown unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ContentConfig>,
 }
 
 fn default_rate() -> f64 {
@@ -283,10 +289,44 @@ pub struct TraceConfig {
     /// Whether discards in the trace are passed on as TRIM.
     #[serde(default = "yes")]
     pub trim: bool,
+    /// Runs with a layer that deduplicates: what to do with a written request whose digests do not say what it writes.
+    #[serde(default)]
+    pub missing_digests: MissingDigests,
+    /// Runs with a layer that deduplicates: whether each pass through the trace writes the contents of the pass before, so
+    /// that all of them are duplicates; otherwise each pass has contents of its own.
+    #[serde(default)]
+    pub repeat_contents: bool,
+    /// Runs with times: what to do with a request that arrives before the one in front of it.
+    #[serde(default)]
+    pub backwards: Backwards,
 }
 
 fn yes() -> bool {
     true
+}
+
+/// What to do with a written request whose digests do not say what it writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingDigests {
+    /// It is an error.
+    #[default]
+    Error,
+    /// Its pages are like no other.
+    Unique,
+}
+
+/// What to do with a request that arrives before the one in front of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backwards {
+    /// It is an error.
+    #[default]
+    Error,
+    /// It arrives with the one in front of it.
+    Clamp,
+    /// Requests are put into the order of their times, looking ahead by 4096 requests; one that is later still is an error.
+    Sort,
 }
 
 /// What to do with more than one volume.

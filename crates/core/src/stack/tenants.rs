@@ -4,10 +4,10 @@ use super::build::Stack;
 use super::parts::MakeWorkload;
 use super::run::RunError;
 use super::scenario::{Scenario, TenantConfig, TraceConfig};
-use super::source::{Source, TraceReplay};
+use super::source::{Dressed, Source, Timed, TraceReplay, Wants};
 use crate::config::ConfigError;
 use crate::seed::Seed;
-use crate::workload::WorkloadConfig;
+use crate::workload::{Arrivals, ContentConfig, WorkloadConfig};
 
 /// A tenant of a run; the only one where the scenario has `workload` or `trace`.
 pub(super) struct Tenant {
@@ -78,17 +78,32 @@ fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
     scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
 }
 
-/// The tenants of a run; `own` makes the workload of the only one.
+/// What the pages of tenant `at` hold, and the key that says so.
+fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&ContentConfig>) {
+    match scenario.tenant.get(at) {
+        Some(tenant) => (format!("tenant[{at}].content"), tenant.content.as_ref()),
+        None => ("content".into(), scenario.content.as_ref()),
+    }
+}
+
+/// The tenants of a run that counts operations; `own` makes the workload of the only one.
 pub(super) fn build(
     scenario: &Scenario,
     stack: &Stack<()>,
+    own: Option<MakeWorkload>,
+) -> Result<Vec<Tenant>, RunError> {
+    build_wanting(scenario, stack, own, &Wants::default())
+}
+
+/// The tenants of a run that wants to know more; `own` makes the workload of the only one.
+pub(super) fn build_wanting(
+    scenario: &Scenario,
+    stack: &Stack<()>,
     mut own: Option<MakeWorkload>,
+    wants: &Wants,
 ) -> Result<Vec<Tenant>, RunError> {
     let tenant = |(at, logical_pages)| {
-        let source: Box<dyn Source> = match own.take() {
-            Some(make) => Box::new(make(logical_pages)),
-            None => build_source(scenario, at, logical_pages, stack.page_bytes)?,
-        };
+        let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), wants)?;
         let overwrite = match scenario.tenant.get(at) {
             Some(tenant) => Seed(scenario.seed).of(&component(tenant)).of("overwrite"),
             None => Seed(scenario.seed).of("overwrite"),
@@ -111,16 +126,35 @@ pub(super) fn build(
 fn build_source(
     scenario: &Scenario,
     at: usize,
-    logical_pages: u32,
-    page_bytes: u32,
+    own: Option<MakeWorkload>,
+    (logical_pages, page_bytes): (u32, u32),
+    wants: &Wants,
 ) -> Result<Box<dyn Source>, RunError> {
     let (key, seed, workload) = workload_of(scenario, at);
-    match (workload, trace_of(scenario, at)) {
-        (Some(workload), None) => {
-            Ok(Box::new(workload.build(logical_pages, seed).map_err(|error| error.within(&key))?))
+    let (content_key, content) = content_of(scenario, at);
+    let content = content.filter(|_| wants.contents);
+    let mut source: Box<dyn Source> = match (own, workload, trace_of(scenario, at)) {
+        (Some(make), _, _) => Box::new(make(logical_pages)),
+        (None, Some(workload), None) => {
+            Box::new(workload.build(logical_pages, seed).map_err(|error| error.within(&key))?)
         }
-        (None, Some(trace)) => Ok(Box::new(TraceReplay::new(trace, logical_pages, page_bytes)?)),
+        (None, None, Some(trace)) => {
+            // Generated contents stand for those of the trace.
+            let wants = Wants { contents: wants.contents && content.is_none(), ..wants.clone() };
+            Box::new(TraceReplay::new(trace, logical_pages, page_bytes, &wants)?)
+        }
         _ => unreachable!("checked before the stack was built"),
+    };
+    if let Some(content) = content {
+        let contents = content.build(logical_pages, seed).map_err(|error| error.within(&content_key))?;
+        source = Box::new(Dressed::new(source, contents));
+    }
+    match wants.time.as_ref().and_then(|clock| clock.arrivals.as_ref()) {
+        Some(arrivals) if source.passes().is_none() => {
+            let arrivals = Arrivals::new(arrivals, seed).map_err(|error| error.within("arrivals"))?;
+            Ok(Box::new(Timed::new(source, arrivals)))
+        }
+        _ => Ok(source),
     }
 }
 
@@ -130,6 +164,10 @@ pub(super) fn check_workloads(scenario: &Scenario, stack: &Stack<()>) -> Result<
         let (key, seed, workload) = workload_of(scenario, at);
         if let Some(workload) = workload {
             workload.build(entrance.layer.logical_pages(), seed).map_err(|error| error.within(&key))?;
+        }
+        let (key, content) = content_of(scenario, at);
+        if let Some(content) = content {
+            content.check().map_err(|error| error.within(&key))?;
         }
     }
     Ok(())
@@ -141,8 +179,14 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     if scenario.tenant.is_empty() {
         return one_source(given, "", "; or several `[[tenant]]`");
     }
-    if given != (false, false) {
-        let other = if given.0 { "workload" } else { "trace" };
+    if given != (false, false) || scenario.content.is_some() {
+        let other = if given.0 {
+            "workload"
+        } else if given.1 {
+            "trace"
+        } else {
+            "content"
+        };
         return Err(ConfigError::new(other, "stands beside `tenant`; put it into a tenant of its own"));
     }
     for (at, tenant) in scenario.tenant.iter().enumerate() {

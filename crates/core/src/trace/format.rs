@@ -29,6 +29,9 @@ pub static FORMATS: &[&Format] = &[
     &wearwell_csv::FORMAT,
 ];
 
+/// Formats whose requests may come with digests of their content, for those who need them and have a trace without.
+pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "wearwell-csv"];
+
 /// Makes a reader with the given options.
 pub type MakeDecoder = fn(&Settings) -> Box<dyn Decoder>;
 

@@ -21,7 +21,7 @@ mod writer;
 pub use cut::{Cut, convert, cut};
 pub use describe::*;
 pub use error::{Bad, Place, TraceError};
-pub use format::{FORMATS, Format, detect_format, find_format};
+pub use format::{DIGEST_FORMATS, FORMATS, Format, detect_format, find_format};
 pub use input::MAX_LINE_BYTES;
 pub use options::{OptionSpec, ReadOptions, Settings, WriteOptions};
 pub use reader::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped, TraceReader, open};

@@ -32,10 +32,8 @@ pub enum Spacing {
     Exponential,
 }
 
-/// A workload's requests with arrival times, see [`as_requests`].
-pub struct TimedRequests {
-    source: RequestCursor,
-    page_bytes: u64,
+/// Draws arrival times, see [`ArrivalConfig`].
+pub struct Arrivals {
     spacing: Spacing,
     mean_gap_ns: f64,
     random: Random,
@@ -44,47 +42,23 @@ pub struct TimedRequests {
     elapsed: f64,
 }
 
-/// The requests of `workload` in bytes, for pages of `page_bytes`, arriving as `arrivals` says.
-///
-/// Errors: a rate or a page size that is not positive.
-pub fn as_requests(
-    workload: Box<dyn Workload>,
-    page_bytes: u32,
-    arrivals: &ArrivalConfig,
-    seed: Seed,
-) -> Result<TimedRequests, ConfigError> {
-    let rate = arrivals.requests_per_second;
-    let allowed = "must be a finite number above 0";
-    require(rate > 0.0 && rate.is_finite(), "requests_per_second", rate, allowed)?;
-    require(page_bytes > 0, "page_bytes", page_bytes, "must be at least 1")?;
-    Ok(TimedRequests {
-        source: RequestCursor::new(workload),
-        page_bytes: u64::from(page_bytes),
-        spacing: arrivals.spacing,
-        mean_gap_ns: 1e9 / rate,
-        random: seed.of("arrivals").random(),
-        requests: 0,
-        elapsed: 0.0,
-    })
-}
-
-impl TimedRequests {
-    /// Appends up to `requests` requests to `batch`; fewer only at the end of a finite workload.
-    pub fn fill(&mut self, batch: &mut RequestBatch, requests: usize) {
-        for _ in 0..requests {
-            let Some(request) = self.source.next() else { return };
-            batch.push(&Request {
-                time_ns: self.next_arrival_ns(),
-                op: request.op,
-                volume: 0,
-                offset_bytes: u64::from(request.first.0) * self.page_bytes,
-                length_bytes: u64::from(request.pages) * self.page_bytes,
-                hint: request.hint,
-            });
-        }
+impl Arrivals {
+    /// From time 0. Errors: a rate that is not a finite number above 0.
+    pub fn new(config: &ArrivalConfig, seed: Seed) -> Result<Self, ConfigError> {
+        let rate = config.requests_per_second;
+        let allowed = "must be a finite number above 0";
+        require(rate > 0.0 && rate.is_finite(), "requests_per_second", rate, allowed)?;
+        Ok(Arrivals {
+            spacing: config.spacing,
+            mean_gap_ns: 1e9 / rate,
+            random: seed.of("arrivals").random(),
+            requests: 0,
+            elapsed: 0.0,
+        })
     }
 
-    fn next_arrival_ns(&mut self) -> u64 {
+    /// When the next request arrives, ns.
+    pub fn next_ns(&mut self) -> u64 {
         let gaps = match self.spacing {
             // Counted and multiplied, not added up: rounding must not drift.
             Spacing::Constant => self.requests as f64,
@@ -97,6 +71,44 @@ impl TimedRequests {
         };
         self.requests += 1;
         (gaps * self.mean_gap_ns) as u64
+    }
+}
+
+/// A workload's requests with arrival times, see [`as_requests`].
+pub struct TimedRequests {
+    source: RequestCursor,
+    page_bytes: u64,
+    arrivals: Arrivals,
+}
+
+/// The requests of `workload` in bytes, for pages of `page_bytes`, arriving as `arrivals` says.
+///
+/// Errors: a rate or a page size that is not positive.
+pub fn as_requests(
+    workload: Box<dyn Workload>,
+    page_bytes: u32,
+    arrivals: &ArrivalConfig,
+    seed: Seed,
+) -> Result<TimedRequests, ConfigError> {
+    let arrivals = Arrivals::new(arrivals, seed)?;
+    require(page_bytes > 0, "page_bytes", page_bytes, "must be at least 1")?;
+    Ok(TimedRequests { source: RequestCursor::new(workload), page_bytes: u64::from(page_bytes), arrivals })
+}
+
+impl TimedRequests {
+    /// Appends up to `requests` requests to `batch`; fewer only at the end of a finite workload.
+    pub fn fill(&mut self, batch: &mut RequestBatch, requests: usize) {
+        for _ in 0..requests {
+            let Some(request) = self.source.next() else { return };
+            batch.push(&Request {
+                time_ns: self.arrivals.next_ns(),
+                op: request.op,
+                volume: 0,
+                offset_bytes: u64::from(request.first.0) * self.page_bytes,
+                length_bytes: u64::from(request.pages) * self.page_bytes,
+                hint: request.hint,
+            });
+        }
     }
 }
 

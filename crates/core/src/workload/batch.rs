@@ -27,7 +27,8 @@ pub struct PageBatch {
     pub pages: Vec<Lpn>,
     /// The runs; their ends rise to `pages.len()`.
     pub runs: Vec<PageRun>,
-    /// What each page holds, in a batch whose source knows; else empty. Of pages that are not written it means nothing.
+    /// What each page holds, in a batch whose source knows, as many as pages; else empty. Of pages that are not written it
+    /// means nothing.
     pub contents: Vec<Content>,
 }
 
@@ -71,9 +72,55 @@ impl PageBatch {
         }
     }
 
+    /// Gives a content to each page that has none yet, the last ones of the batch; `content` is asked for the pages that
+    /// are written, in their order, and all others get [`Content::UNKNOWN`].
+    ///
+    /// A source that knows contents calls this for what it appended, so that there are as many contents as pages.
+    pub fn dress(&mut self, mut content: impl FnMut(Lpn) -> Content) {
+        let mut next = self.contents.len();
+        let first = self.runs.partition_point(|run| run.end as usize <= next);
+        for run in &self.runs[first..] {
+            let pages = &self.pages[next..run.end as usize];
+            match run.op {
+                Op::Write => self.contents.extend(pages.iter().map(|&page| content(page))),
+                _ => self.contents.resize(run.end as usize, Content::UNKNOWN),
+            }
+            next = run.end as usize;
+        }
+    }
+
     /// The runs with their pages.
     pub fn iter(&self) -> impl Iterator<Item = (&PageRun, &[Lpn])> {
         let starts = std::iter::once(0).chain(self.runs.iter().map(|run| run.end as usize));
         self.runs.iter().zip(starts).map(|(run, start)| (run, &self.pages[start..run.end as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_as_many_as_pages_and_asked_for_writes_only() {
+        let mut batch = PageBatch::default();
+        let mut asked = Vec::new();
+        let mut dress = |batch: &mut PageBatch| {
+            batch.dress(|page| {
+                asked.push(page.0);
+                Content(u64::from(page.0) + 1)
+            });
+            assert_eq!(batch.contents.len(), batch.pages.len());
+        };
+        batch.push_request(Op::Write, 0, Lpn(7), 1);
+        dress(&mut batch);
+        // This page joins the run of the one before, which has its content already.
+        batch.push_request(Op::Write, 0, Lpn(5), 1);
+        batch.push_request(Op::Flush, 0, Lpn(0), 0);
+        batch.push_request(Op::Read, 0, Lpn(1), 2);
+        batch.push_request(Op::Write, 0, Lpn(2), 2);
+        dress(&mut batch);
+        dress(&mut batch);
+        assert_eq!(asked, [7, 5, 2, 3]);
+        assert_eq!(batch.contents, [8, 6, 0, 0, 3, 4].map(Content));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::require;
 use super::place::Space;
-use super::{HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
+use super::{Fiu, HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
 use crate::config::ConfigError;
 use crate::seed::Seed;
 use crate::temperature::Temperature;
@@ -50,6 +50,7 @@ workloads! {
     "hot_cold" HotCold "a share of the writes goes to a share of the space" "Rosenblum and Ousterhout, TOCS 10(1), 1992";
     "zipf" Zipf "popularity falls as a power of rank" "Zipf, 1949; Gray et al., SIGMOD 1994";
     "sequential" Sequential "page after page, begun again at the end" "the best case of all cleaning";
+    "fiu" Fiu "the request mix of an FIU trace: homes, web_vm or mail" "CAGC (Wu et al., IPDPS 2021), Table II; POD (Mao et al., IEEE TC 65(6), 2016), Table 3";
     "mixed" Mixed "several workloads side by side, interleaved" "Yang et al., \"Don't stack your log on my log\", INFLOW 2014";
     "phases" Phases "several workloads one after the other, once or in turns" "as the consecutive jobs of fio; for loads that change";
 }

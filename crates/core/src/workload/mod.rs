@@ -1,5 +1,4 @@
 //! Synthetic workloads: seeded sources of page operations.
-
 //!
 //! [`WorkloadConfig`] describes one, [`WorkloadConfig::build`] makes it, and [`WORKLOADS`] lists what there is.
 //! Random numbers come from the run's seed alone, and powers and logarithms from `libm`, so that a stream is
@@ -9,8 +8,10 @@ mod alias;
 mod arrivals;
 mod batch;
 mod config;
+mod content;
 mod cursor;
 mod error;
+mod fiu;
 mod hot_cold;
 mod mixed;
 mod permutation;
@@ -30,10 +31,12 @@ mod refusals;
 #[cfg(test)]
 mod tests;
 
-pub use arrivals::{ArrivalConfig, Spacing, TimedRequests, as_requests};
+pub use arrivals::{ArrivalConfig, Arrivals, Spacing, TimedRequests, as_requests};
 pub use batch::{PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
+pub use content::{ContentConfig, Contents};
 pub use cursor::{PageRequest, RequestCursor};
+pub use fiu::{FIU_TRACES, Fiu, FiuTrace};
 pub use hot_cold::HotCold;
 pub use mixed::{Mixed, Part};
 pub use phases::{Phase, Phases};
@@ -48,7 +51,7 @@ pub use zipf::Zipf;
 /// fills are cut into batches.
 pub trait Workload: Send {
     /// Appends requests to `batch` until it holds at least `pages` pages more; less only at the end of a
-    /// finite source. An infinite source never returns an empty batch.
+    /// finite source. An infinite source never returns an empty batch. Asked for one page, it appends one request.
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// A number drawn from the source's generator without changing the course of later fills is not

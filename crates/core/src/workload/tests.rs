@@ -66,6 +66,7 @@ const SAMPLES: &[(&str, &str)] = &[
          writes = 0.25
          workload = { kind = 'uniform' }",
     ),
+    ("fiu", "kind = 'fiu'\ntrace = 'web_vm'\nrequest_pages = [{ pages = 1, weight = 3 }, { pages = 8, weight = 1 }]"),
 ];
 
 fn config(text: &str) -> WorkloadConfig {
@@ -172,6 +173,25 @@ proptest! {
             let cut = requests(&config, 150, &fills, one_batch);
             let whole = requests(&config, 150, &[cut.iter().map(|request| request.pages as usize).sum()], true);
             prop_assert_eq!(&cut, &whole, "{}", name);
+        }
+    }
+
+    #[test]
+    fn asked_for_a_page_there_comes_a_request(requests in 1usize..400) {
+        for (name, text) in SAMPLES {
+            let config = config(text);
+            let mut workload = config.build(150, Seed(1)).unwrap();
+            let mut batch = PageBatch::default();
+            let mut single = Vec::new();
+            for _ in 0..requests {
+                batch.clear();
+                workload.fill(&mut batch, 1);
+                let found = in_requests(&batch);
+                prop_assert_eq!(found.len(), 1, "{}", name);
+                single.extend(found);
+            }
+            let pages = single.iter().map(|request| request.pages as usize).sum();
+            prop_assert_eq!(&single, &self::requests(&config, 150, &[pages], true), "{}", name);
         }
     }
 
@@ -317,4 +337,5 @@ const PINNED: &[([u32; 4], u64)] = &[
     ([3, 8, 13, 18], 0x0595_4cc7_506c_4dc4),
     ([0, 2, 4, 6], 0xbf34_8614_18fe_fc5a),
     ([64, 4, 272, 968904], 0xc39a_a437_360b_cfb0),
+    ([148589, 93594, 161630, 7919], 0x7b9b_19ad_de9f_3b58),
 ];

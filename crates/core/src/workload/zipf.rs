@@ -77,7 +77,7 @@ impl Kind for Zipf {
 /// rank of it uniformly, and accepts that rank with the ratio of its probability to the first one's. Hardly
 /// ever does this ratio have to be computed: it is at least the last rank's, which is known beforehand (the
 /// "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
-struct ZipfLaw {
+pub(super) struct ZipfLaw {
     exponent: f64,
     pick: Alias,
     buckets: Vec<Bucket>,
@@ -94,7 +94,7 @@ struct Bucket {
 }
 
 impl ZipfLaw {
-    fn new(exponent: f64, ranks: u32) -> Self {
+    pub fn new(exponent: f64, ranks: u32) -> Self {
         let mut buckets = Vec::new();
         let mut weights = Vec::new();
         let mut left = ranks;
