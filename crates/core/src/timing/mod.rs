@@ -1,5 +1,24 @@
 //! What the operations of a stack take in time.
 
+mod backlog;
+mod busy;
+mod channel;
+mod die;
+mod erased;
+mod events;
+pub mod flash;
 mod journal;
+mod layout;
+mod node;
+mod parameters;
+mod parts;
+mod plan;
+mod timed;
 
+pub use busy::BusyTime;
+pub use flash::{CleaningInterval, Finished, Flash};
 pub use journal::{Journal, Step};
+pub use layout::{Layout, Place};
+pub use parameters::{Contention, FlashTiming, HashEngine, Priority, Suspend};
+pub use parts::{PARTS, Parts};
+pub use timed::Timed;

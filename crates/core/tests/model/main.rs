@@ -17,5 +17,6 @@ mod partitions;
 mod paths;
 mod recovery;
 mod stack;
+mod timing;
 mod wear;
 mod zones;
