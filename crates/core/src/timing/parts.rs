@@ -14,6 +14,8 @@ pub struct Parts {
     pub buffer_ns: u64,
     /// On the link between host and device, waits for it included.
     pub link_ns: u64,
+    /// Of a flush: for earlier writes to reach the flash.
+    pub flush_ns: u64,
     /// For a hash engine.
     pub hash_wait_ns: u64,
     /// In a hash engine.
@@ -38,7 +40,7 @@ pub struct Parts {
 }
 
 /// Number of fields of [`Parts`].
-pub const PARTS: usize = 13;
+pub const PARTS: usize = 14;
 
 impl Parts {
     /// The response time.
@@ -46,6 +48,7 @@ impl Parts {
         self.queue_ns
             + self.buffer_ns
             + self.link_ns
+            + self.flush_ns
             + self.hash_wait_ns
             + self.hash_ns
             + self.cleaning_ns
@@ -67,6 +70,7 @@ impl Parts {
             self.queue_ns,
             self.buffer_ns,
             self.link_ns,
+            self.flush_ns,
             self.hash_wait_ns,
             self.hash_ns,
             self.cleaning_ns,
@@ -85,6 +89,7 @@ impl Parts {
         "queue_ns",
         "buffer_ns",
         "link_ns",
+        "flush_ns",
         "hash_wait_ns",
         "hash_ns",
         "cleaning_ns",
@@ -107,6 +112,7 @@ impl std::ops::Add for Parts {
             queue_ns: self.queue_ns + other.queue_ns,
             buffer_ns: self.buffer_ns + other.buffer_ns,
             link_ns: self.link_ns + other.link_ns,
+            flush_ns: self.flush_ns + other.flush_ns,
             hash_wait_ns: self.hash_wait_ns + other.hash_wait_ns,
             hash_ns: self.hash_ns + other.hash_ns,
             cleaning_ns: self.cleaning_ns + other.cleaning_ns,

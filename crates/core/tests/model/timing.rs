@@ -2,6 +2,8 @@
 
 #[path = "timing/naive.rs"]
 mod naive;
+#[path = "timing/queues.rs"]
+mod queues;
 
 use naive::{Naive, Request};
 use proptest::prelude::*;
