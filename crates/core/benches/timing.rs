@@ -13,8 +13,8 @@ use rand::Rng;
 use wearwell_core::counters::Cause;
 use wearwell_core::seed::{Random, Seed, below};
 use wearwell_core::timing::{
-    Arrivals, Cleaning, Clock, Contention, Finished, Flash, FlashTiming, HashEngine, HostTiming, Journal,
-    Layout, Priority, Step, Suspend,
+    Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
+    Priority, Step, Suspend,
 };
 use wearwell_core::trace::Op;
 use wearwell_core::units::BlockId;
@@ -100,12 +100,10 @@ fn measure(name: &str, goal: f64, mut request: impl FnMut((u64, Op, Step))) {
 
 fn flash_alone(name: &str, goal: f64, timing: FlashTiming) {
     let mut flash = Flash::new(timing).expect("a possible device");
-    let mut finished: Vec<Finished> = Vec::new();
     let mut sum_ns = 0;
     measure(name, goal, |(now_ns, _, step)| {
         flash.submit(0, now_ns, now_ns, &[step], false);
-        flash.take_finished(&mut finished);
-        for request in finished.drain(..) {
+        for request in flash.drain_finished() {
             sum_ns += request.parts.total_ns();
         }
     });

@@ -33,11 +33,8 @@ pub(super) fn time_of(key: u128) -> u64 {
 }
 
 /// One channel.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Channel {
-    /// The first event of its dies, and whose it is.
-    pub next: u128,
-    pub next_die: u32,
     /// The end of the last transfer.
     pub free_ns: u64,
     /// Time spent by class; the last transfer may end in the future.
@@ -46,17 +43,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// A channel whose dies begin at `first_die`.
-    pub fn new(first_die: u32) -> Self {
-        Channel {
-            next: NEVER,
-            next_die: first_die,
-            free_ns: 0,
-            busy_ns: [0; 4],
-            cleaning: Backlog::default(),
-        }
-    }
-
     /// Gives the channel to an operation that is ready at `ready_ns`, for `channel_ns`: when the transfer begins, and how
     /// much of the wait is for cleaning. Called in the order of readiness, which is first come, first served.
     #[inline]

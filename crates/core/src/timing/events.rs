@@ -13,15 +13,16 @@ impl Flash {
     fn set_key(&mut self, die: u32, new: u128) {
         self.keys[die as usize] = new;
         let per_channel = self.timing.layout.dies_per_channel();
-        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
-        if new < channel.next {
-            (channel.next, channel.next_die) = (new, die);
-        } else if channel.next_die == die {
-            let first = self.dies[die as usize].channel * per_channel;
-            (channel.next, channel.next_die) = (NEVER, die);
-            for other in first..first + per_channel {
-                if self.keys[other as usize] < channel.next {
-                    (channel.next, channel.next_die) = (self.keys[other as usize], other);
+        let channel = self.dies[die as usize].channel;
+        let (next, next_die) = (&mut self.next[channel as usize], &mut self.next_die[channel as usize]);
+        if new < *next {
+            (*next, *next_die) = (new, die);
+        } else if *next_die == die {
+            let first = (channel * per_channel) as usize;
+            (*next, *next_die) = (new, die);
+            for (other, &key) in self.keys[first..first + per_channel as usize].iter().enumerate() {
+                if key < *next {
+                    (*next, *next_die) = (key, (first + other) as u32);
                 }
             }
         }
@@ -31,7 +32,7 @@ impl Flash {
         match self.nodes[id].kind {
             Kind::Gate => self.complete(id, now_ns, Parts::default()),
             Kind::Hash => self.hash(id, now_ns),
-            _ if self.is_folded => self.fold(id, now_ns),
+            _ if self.is_folded => self.fold_node(id, now_ns),
             _ => self.queue(id, now_ns),
         }
     }
@@ -50,23 +51,30 @@ impl Flash {
         self.complete(id, end_ns, parts);
     }
 
-    /// The operation's end is known at once: dies wait for nothing, and everybody takes turns.
-    fn fold(&mut self, id: u32, now_ns: u64) {
-        let node = &mut self.nodes[id];
-        let die = &mut self.dies[node.die as usize];
-        let backlog = &mut self.backlogs[node.die as usize];
-        node.taken_ns = die.free_ns.max(now_ns);
-        if node.taken_ns > now_ns {
-            node.behind_ns = backlog.ahead(now_ns);
-        }
-        let end_ns = node.taken_ns + node.channel_ns + node.array_ns;
-        die.free_ns = end_ns;
-        die.spend(node.class, node.taken_ns, end_ns);
-        if node.class == Class::Cleaning {
+    /// Gives the die to whoever came at `now_ns` for `service_ns`, everybody taking turns: when it begins, and how much of
+    /// the wait is for cleaning.
+    #[inline]
+    pub(super) fn fold(&mut self, number: u32, class: Class, now_ns: u64, service_ns: u64) -> (u64, u64) {
+        let die = &mut self.dies[number as usize];
+        let backlog = &mut self.backlogs[number as usize];
+        let taken_ns = die.free_ns.max(now_ns);
+        let behind_ns = if taken_ns > now_ns { backlog.ahead(now_ns) } else { 0 };
+        die.free_ns = taken_ns + service_ns;
+        die.spend(class, taken_ns, die.free_ns);
+        if class == Class::Cleaning {
             backlog.ahead(now_ns);
-            backlog.push(node.taken_ns, end_ns);
+            backlog.push(taken_ns, die.free_ns);
         }
-        self.end_operation(id, end_ns);
+        (taken_ns, behind_ns)
+    }
+
+    /// The operation's end is known at once.
+    fn fold_node(&mut self, id: u32, now_ns: u64) {
+        let node = &self.nodes[id];
+        let service_ns = node.channel_ns + node.array_ns;
+        let (taken_ns, behind_ns) = self.fold(node.die, node.class, now_ns, service_ns);
+        (self.nodes[id].taken_ns, self.nodes[id].behind_ns) = (taken_ns, behind_ns);
+        self.end_operation(id, taken_ns + service_ns);
     }
 
     fn may_suspend(&self, id: u32) -> bool {
@@ -125,8 +133,8 @@ impl Flash {
 
     /// The first event of a channel.
     pub(super) fn event(&mut self, channel: usize) {
-        let die = self.channels[channel].next_die;
-        let now_ns = time_of(self.channels[channel].next);
+        let die = self.next_die[channel];
+        let now_ns = time_of(self.next[channel]);
         match self.dies[die as usize].phase {
             Phase::Channel => self.grant(channel, die, now_ns),
             Phase::Array => self.end_array(die, now_ns),

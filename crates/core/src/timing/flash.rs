@@ -51,13 +51,15 @@
 use super::backlog::Backlog;
 use super::channel::{Channel, NEVER, Turn, key, time_of};
 use super::die::Die;
-use super::erased::Erased;
+use super::erased::{Erased, Wait};
 use super::journal::Step;
-use super::node::Nodes;
+use super::node::{Class, Kind, Nodes};
 use super::parameters::FlashTiming;
 use super::parts::Parts;
+use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
 use crate::config::ConfigError;
+use crate::counters::Cause;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -115,6 +117,9 @@ pub struct Flash {
     /// Cleaning ahead on each die, where ends are known on arrival.
     pub(super) backlogs: Vec<Backlog>,
     pub(super) channels: Vec<Channel>,
+    /// The first event of each channel's dies, and whose it is.
+    pub(super) next: Vec<u128>,
+    pub(super) next_die: Vec<u32>,
     /// When each hash engine is free.
     pub(super) engines: Vec<u64>,
     /// Nodes that arrive later, with the keys of their arrivals.
@@ -126,6 +131,7 @@ pub struct Flash {
     pub(super) free: Vec<u32>,
     pub(super) erased: Erased,
     pub(super) planner: Planner,
+    placer: Placer,
     pub(super) spent: Spent,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
@@ -148,7 +154,9 @@ impl Flash {
             dies: (0..dies).map(|die| Die::new(die / per_channel)).collect(),
             keys: vec![NEVER; dies as usize],
             backlogs: (0..dies).map(|_| Backlog::default()).collect(),
-            channels: (0..timing.layout.channels).map(|number| Channel::new(number * per_channel)).collect(),
+            channels: (0..timing.layout.channels).map(|_| Channel::default()).collect(),
+            next: vec![NEVER; timing.layout.channels as usize],
+            next_die: (0..timing.layout.channels).map(|channel| channel * per_channel).collect(),
             engines: vec![0; timing.hash.engines as usize],
             arrivals: BinaryHeap::new(),
             waiting: 0,
@@ -157,6 +165,7 @@ impl Flash {
             free: Vec::new(),
             erased: Erased::default(),
             planner: Planner::default(),
+            placer: Placer::new(&timing.layout),
             spent: Spent::default(),
             last_end_ns: 0,
             finished: Vec::new(),
@@ -186,21 +195,83 @@ impl Flash {
     /// before `now_ns`. It will be found under `tag` in [`Flash::take_finished`], even if it makes the flash do nothing.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         self.advance(now_ns);
-        let request = self.free.pop().unwrap_or_else(|| {
-            self.open.push(Open::default());
-            self.open.len() as u32 - 1
-        });
+        if let [step] = steps
+            && self.submit_single(tag, now_ns, start_ns, *step)
+        {
+            return;
+        }
+        let request = self.open(tag, start_ns);
         let order = Order { request, now_ns, start_ns, foreground };
-        let mut planner = std::mem::take(&mut self.planner);
         let mut desk = Desk { nodes: &mut self.nodes, erased: &mut self.erased, timing: &self.timing, order };
-        planner.plan(&mut desk, steps);
-        let parts = Parts::default();
-        self.open[request as usize] = Open { tag, pending: planner.visible, done_ns: start_ns, parts };
-        if planner.visible == 0 {
+        self.planner.plan(&mut desk, steps);
+        self.open[request as usize].pending = self.planner.visible;
+        if self.planner.visible == 0 {
             self.finish(request);
         }
-        self.start(&planner.created, now_ns);
-        self.planner = planner;
+        let created = std::mem::take(&mut self.planner.created);
+        self.start(&created, now_ns);
+        self.planner.created = created;
+    }
+
+    fn open(&mut self, tag: u32, start_ns: u64) -> u32 {
+        let open = Open { tag, pending: 1, done_ns: start_ns, parts: Parts::default() };
+        match self.free.pop() {
+            Some(request) => {
+                self.open[request as usize] = open;
+                request
+            }
+            None => {
+                self.open.push(open);
+                self.open.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Submits a request that is one operation for the host, as most are, without planning; `false`: it is not.
+    #[inline]
+    fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, step: Step) -> bool {
+        let (kind, block, page, units) = match step {
+            Step::Read { block, page, cause: Cause::Host } => (Kind::Read, block, page, 1),
+            Step::Program { block, page, pages, cause: Cause::Host } => (Kind::Program, block, page, pages),
+            _ => return false,
+        };
+        let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
+        if !is_one || (kind == Kind::Program && self.erased.wait(block, start_ns) != Wait::Nothing) {
+            return false;
+        }
+        let die = self.placer.die(block, flash_page);
+        let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
+        let array_ns = match kind {
+            Kind::Read => self.timing.read_ns,
+            _ if is_full => self.timing.program_ns,
+            _ => 0,
+        };
+        if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
+            let (taken_ns, behind_ns) = self.fold(die, Class::Host, now_ns, channel_ns + array_ns);
+            let done_ns = taken_ns + channel_ns + array_ns;
+            self.spent.operations_ns += channel_ns + array_ns;
+            self.last_end_ns = self.last_end_ns.max(done_ns);
+            let parts = Parts {
+                die_wait_ns: taken_ns - now_ns,
+                die_wait_of_which_cleaning_ns: behind_ns,
+                transfer_ns: channel_ns,
+                flash_ns: array_ns,
+                ..Parts::default()
+            };
+            self.finished.push(Finished { tag, done_ns, parts });
+            return true;
+        }
+        let request = self.open(tag, start_ns);
+        let id = self.nodes.create(kind, Class::Host, start_ns);
+        let node = &mut self.nodes[id];
+        (node.request, node.die, node.units) = (request, die, units);
+        (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
+        if start_ns <= now_ns {
+            self.arrive(id, now_ns);
+        } else {
+            self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
+        }
+        true
     }
 
     /// Lets the nodes arrive that wait for nobody.
@@ -241,9 +312,12 @@ impl Flash {
                 return;
             }
         }
+        if self.is_folded {
+            return;
+        }
         // Nobody waits for anybody: channels have nothing to do with each other.
-        for channel in 0..self.channels.len() {
-            while self.channels[channel].next < limit {
+        for channel in 0..self.next.len() {
+            while self.next[channel] < limit {
                 self.event(channel);
             }
         }
@@ -263,9 +337,9 @@ impl Flash {
 
     fn first_event(&self) -> (u128, usize) {
         let mut first = (NEVER, 0);
-        for (number, channel) in self.channels.iter().enumerate() {
-            if channel.next < first.0 {
-                first = (channel.next, number);
+        for (channel, &next) in self.next.iter().enumerate() {
+            if next < first.0 {
+                first = (next, channel);
             }
         }
         first
@@ -300,6 +374,11 @@ impl Flash {
     /// Moves the requests that ended to the end of `finished`; not in order of time.
     pub fn take_finished(&mut self, finished: &mut Vec<Finished>) {
         finished.append(&mut self.finished);
+    }
+
+    /// Takes the requests that ended, not in order of time, without copying them.
+    pub fn drain_finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        self.finished.drain(..)
     }
 
     /// Requests that ended and were not taken yet.

@@ -53,6 +53,9 @@ impl Layout {
         if let Some((key, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Err(ConfigError::new(*key, "must be at least 1"));
         }
+        if self.units_per_page > 1 << 16 {
+            return Err(ConfigError::new("units_per_page", "must be at most 65536"));
+        }
         let counts = [self.ways, self.dies, self.planes];
         let all = counts.iter().try_fold(self.channels, |all, &count| all.checked_mul(count));
         let all = match all {

@@ -13,6 +13,7 @@ mod layout;
 mod node;
 mod parameters;
 mod parts;
+mod placer;
 mod plan;
 mod statistics;
 mod timed;

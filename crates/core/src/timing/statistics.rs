@@ -93,10 +93,10 @@ impl Times {
 
     fn record(&mut self, pages: u32, parts: &Parts) {
         let response_ns = parts.total_ns();
-        self.responses.saturating_record(response_ns);
+        self.responses.record(response_ns).expect("histograms grow");
         let cleaning_ns = parts.cleaning_total_ns();
         if cleaning_ns > 0 {
-            self.cleaning.saturating_record_n(response_ns, cleaning_ns);
+            self.cleaning.record_n(response_ns, cleaning_ns).expect("histograms grow");
         }
         self.pages += u64::from(pages);
         self.sum_ns += u128::from(response_ns);

@@ -254,7 +254,7 @@ fn idle_time_is_found_and_used() {
     let reads = &report.requests["read"];
     assert_eq!(reads.max_ns, 60_000 + 60_000 + 410_000 - 200_000 + 60_000);
     let share = reads.percentiles[5].cleaning_share;
-    assert!((share - 330.0 / 390.0).abs() < 1e-3, "{share}");
+    assert!((share - 330.0 / 390.0).abs() < 1e-3, "{reads:?}");
 }
 
 #[test]
