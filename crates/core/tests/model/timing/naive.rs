@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use wearwell_core::counters::Cause;
 use wearwell_core::timing::{Contention, FlashTiming, Priority, Step};
+use wearwell_core::units::BlockId;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     pub now_ns: u64,
     pub start_ns: u64,
@@ -70,6 +71,34 @@ struct Die {
     version: u64,
     /// In order of arrival.
     queue: Vec<usize>,
+}
+
+/// What has been planned of a request.
+#[derive(Default)]
+struct Plan {
+    number: usize,
+    request: Request,
+    reads: BTreeSet<usize>,
+    hash: Option<usize>,
+    moved: VecDeque<usize>,
+    moved_hashes: BTreeSet<usize>,
+    /// Since the last erase.
+    cleaning: BTreeSet<usize>,
+    all_cleaning: BTreeSet<usize>,
+}
+
+impl Plan {
+    fn op(&self, kind: Kind, cause: Cause, die: u32, channel_ns: u64, array_ns: u64) -> Op {
+        let (request, cleaning) = (self.number, cause == Cause::Cleaning);
+        let release_ns = if cleaning { self.request.now_ns } else { self.request.start_ns };
+        let (after, pages, done_ns) = (BTreeSet::new(), 1, None);
+        Op { kind, cleaning, request, die, channel_ns, array_ns, pages, after, release_ns, done_ns }
+    }
+
+    fn note_cleaning(&mut self, id: usize) {
+        self.cleaning.insert(id);
+        self.all_cleaning.insert(id);
+    }
 }
 
 pub struct Naive {
@@ -139,91 +168,90 @@ impl Naive {
     }
 
     fn plan(&mut self, number: usize, request: &Request, erases: &mut BTreeMap<u32, BTreeSet<usize>>) {
-        let (layout, timing) = (self.timing.layout, self.timing);
-        let (mut reads, mut hash) = (BTreeSet::new(), None);
-        let (mut moved, mut moved_hashes, mut cleaning) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
-        let mut all_cleaning = BTreeSet::new();
-        let make = |kind, cause: Cause, die, channel_ns, array_ns| {
-            let cleaning = cause == Cause::Cleaning;
-            let release_ns = if cleaning { request.now_ns } else { request.start_ns };
-            let (after, pages) = (BTreeSet::new(), 1);
-            Op {
-                kind,
-                cleaning,
-                request: number,
-                die,
-                channel_ns,
-                array_ns,
-                pages,
-                after,
-                release_ns,
-                done_ns: None,
-            }
-        };
-        let page_ns = timing.command_ns + timing.unit_transfer_ns;
+        let mut plan = Plan { number, request: request.clone(), ..Plan::default() };
         for &step in &request.steps {
             match step {
-                Step::Read { block, page, cause } => {
-                    let die = layout.place(block, page).die;
-                    let id = self.add(make(Kind::Read, cause, die, page_ns, timing.read_ns));
-                    if cause == Cause::Cleaning {
-                        moved.push_back(id);
-                        cleaning.insert(id);
-                        all_cleaning.insert(id);
-                    } else {
-                        reads.insert(id);
-                    }
-                }
+                Step::Read { block, page, cause } => self.plan_read(&mut plan, block, page, cause),
                 Step::Program { block, page, pages, cause } => {
                     for page in page..page + pages {
-                        let die = layout.place(block, page).die;
-                        let mut op = make(Kind::Program, cause, die, page_ns, timing.program_ns);
-                        op.after.extend(erases.get(&block.0).into_iter().flatten());
-                        if cause == Cause::Cleaning {
-                            op.after.extend(moved.pop_front());
-                            op.after.extend(&moved_hashes);
-                        } else {
-                            op.after.extend(&reads);
-                            op.after.extend(hash);
-                            op.after.extend(all_cleaning.iter().filter(|_| self.foreground));
-                        }
-                        let id = self.add(op);
-                        if cause == Cause::Cleaning {
-                            cleaning.insert(id);
-                            all_cleaning.insert(id);
-                        }
+                        self.plan_program(&mut plan, block, page, cause, erases.get(&block.0));
                     }
                 }
-                Step::Erase { block, cause } => {
-                    let mut ops = BTreeSet::new();
-                    for page in 0..layout.superblock_blocks {
-                        let die = layout.place(block, page).die;
-                        let mut op = make(Kind::Erase, cause, die, timing.command_ns, timing.erase_ns);
-                        op.after.extend(&cleaning);
-                        ops.insert(self.add(op));
-                    }
-                    cleaning.clear();
-                    moved_hashes.clear();
-                    all_cleaning.extend(&ops);
+                Step::Erase { block, .. } => {
+                    let ops = self.plan_erase(&mut plan, block);
                     erases.insert(block.0, ops);
                 }
-                Step::Hash { pages, cause, percent } => {
-                    let hash_ns = timing.hash.hash_ns * u64::from(percent) / 100;
-                    if cause == Cause::Cleaning {
-                        moved_hashes.clear();
-                        for _ in 0..pages {
-                            let mut op = make(Kind::Hash, cause, 0, 0, hash_ns);
-                            op.after.extend(moved.pop_front());
-                            let id = self.add(op);
-                            moved_hashes.insert(id);
-                            cleaning.insert(id);
-                            all_cleaning.insert(id);
-                        }
-                    } else {
-                        hash = Some(self.add(Op { pages, ..make(Kind::Hash, cause, 0, 0, hash_ns) }));
-                    }
-                }
+                Step::Hash { pages, cause, percent } => self.plan_hash(&mut plan, pages, cause, percent),
             }
+        }
+    }
+
+    fn plan_read(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
+        let die = self.timing.layout.place(block, page).die;
+        let page_ns = self.timing.command_ns + self.timing.unit_transfer_ns;
+        let id = self.add(plan.op(Kind::Read, cause, die, page_ns, self.timing.read_ns));
+        if cause == Cause::Cleaning {
+            plan.moved.push_back(id);
+            plan.note_cleaning(id);
+        } else {
+            plan.reads.insert(id);
+        }
+    }
+
+    fn plan_program(
+        &mut self,
+        plan: &mut Plan,
+        block: BlockId,
+        page: u32,
+        cause: Cause,
+        erases: Option<&BTreeSet<usize>>,
+    ) {
+        let die = self.timing.layout.place(block, page).die;
+        let page_ns = self.timing.command_ns + self.timing.unit_transfer_ns;
+        let mut op = plan.op(Kind::Program, cause, die, page_ns, self.timing.program_ns);
+        op.after.extend(erases.into_iter().flatten());
+        if cause == Cause::Cleaning {
+            op.after.extend(plan.moved.pop_front());
+            op.after.extend(&plan.moved_hashes);
+        } else {
+            op.after.extend(&plan.reads);
+            op.after.extend(plan.hash);
+            op.after.extend(plan.all_cleaning.iter().filter(|_| self.foreground));
+        }
+        let id = self.add(op);
+        if cause == Cause::Cleaning {
+            plan.note_cleaning(id);
+        }
+    }
+
+    fn plan_erase(&mut self, plan: &mut Plan, block: BlockId) -> BTreeSet<usize> {
+        let (layout, timing) = (self.timing.layout, self.timing);
+        let mut ops = BTreeSet::new();
+        for page in 0..layout.superblock_blocks {
+            let die = layout.place(block, page).die;
+            let mut op = plan.op(Kind::Erase, Cause::Cleaning, die, timing.command_ns, timing.erase_ns);
+            op.after.extend(&plan.cleaning);
+            ops.insert(self.add(op));
+        }
+        plan.cleaning.clear();
+        plan.moved_hashes.clear();
+        plan.all_cleaning.extend(&ops);
+        ops
+    }
+
+    fn plan_hash(&mut self, plan: &mut Plan, pages: u32, cause: Cause, percent: u32) {
+        let hash_ns = self.timing.hash.hash_ns * u64::from(percent) / 100;
+        if cause != Cause::Cleaning {
+            plan.hash = Some(self.add(Op { pages, ..plan.op(Kind::Hash, cause, 0, 0, hash_ns) }));
+            return;
+        }
+        plan.moved_hashes.clear();
+        for _ in 0..pages {
+            let mut op = plan.op(Kind::Hash, cause, 0, 0, hash_ns);
+            op.after.extend(plan.moved.pop_front());
+            let id = self.add(op);
+            plan.moved_hashes.insert(id);
+            plan.note_cleaning(id);
         }
     }
 
