@@ -2,6 +2,7 @@
 
 use crate::counters::Cause;
 use crate::units::BlockId;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One step on the way of a request, in the order in which the layers took it.
@@ -50,19 +51,40 @@ pub enum Step {
 ///
 /// All users run on one thread at a time; the lock only proves it.
 #[derive(Clone, Debug, Default)]
-pub struct Journal(Arc<Mutex<Vec<Step>>>);
+pub struct Journal(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    steps: Mutex<Vec<Step>>,
+    /// Whether steps are let pass without being written down.
+    paused: AtomicBool,
+}
 
 impl Journal {
+    /// Whether steps are written down from now on, as they are at first. What is done before the clock starts, such as
+    /// filling a drive, need not be.
+    pub fn set_recording(&self, recording: bool) {
+        self.0.paused.store(!recording, Ordering::Relaxed);
+    }
+
+    fn is_paused(&self) -> bool {
+        self.0.paused.load(Ordering::Relaxed)
+    }
+
     /// Appends a step.
     #[inline]
     pub fn push(&self, step: Step) {
-        self.lock().push(step);
+        if !self.is_paused() {
+            self.lock().push(step);
+        }
     }
 
     /// Appends steps.
     #[inline]
     pub fn extend(&self, steps: impl Iterator<Item = Step>) {
-        self.lock().extend(steps);
+        if !self.is_paused() {
+            self.lock().extend(steps);
+        }
     }
 
     /// Moves all steps to the end of `steps`.
@@ -76,6 +98,6 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Step>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

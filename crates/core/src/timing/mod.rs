@@ -1,5 +1,32 @@
 //! What the operations of a stack take in time.
 
+mod backlog;
+mod busy;
+mod channel;
+mod die;
+mod erased;
+mod events;
+pub mod flash;
+mod host;
 mod journal;
+mod layout;
+mod node;
+mod parameters;
+mod parts;
+mod placer;
+mod plan;
+mod statistics;
+mod timed;
+mod timeline;
+mod writes;
 
+pub use busy::BusyTime;
+pub use flash::{CleaningInterval, Finished, Flash};
+pub use host::{Arrivals, Cleaning, Clock, HostTiming};
 pub use journal::{Journal, Step};
+pub use layout::{Layout, Place};
+pub use parameters::{Contention, FlashTiming, HashEngine, Priority, Suspend};
+pub use parts::{PARTS, Parts};
+pub use statistics::{Percentile, RequestTimes, Statistics, TimingReport};
+pub use timed::Timed;
+pub use timeline::{Bin, Timeline};

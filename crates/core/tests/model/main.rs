@@ -17,5 +17,7 @@ mod partitions;
 mod paths;
 mod recovery;
 mod stack;
+mod timed;
+mod timing;
 mod wear;
 mod zones;

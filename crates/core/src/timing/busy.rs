@@ -1,0 +1,94 @@
+//! Where the time of dies and channels goes.
+
+use super::flash::Flash;
+use super::node::Class;
+use serde::{Deserialize, Serialize};
+use std::ops::Sub;
+
+/// Time that dies or channels were busy, nanoseconds, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyTime {
+    /// For the host.
+    pub host_ns: u64,
+    /// For cleaning.
+    pub cleaning_ns: u64,
+    /// For everything else: mapping tables, metadata, wear levelling, deduplication.
+    pub other_ns: u64,
+    /// Making operations step back for reads.
+    pub suspend_ns: u64,
+}
+
+impl BusyTime {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        self.host_ns + self.cleaning_ns + self.other_ns + self.suspend_ns
+    }
+}
+
+impl From<[u64; 4]> for BusyTime {
+    fn from([host_ns, cleaning_ns, other_ns, suspend_ns]: [u64; 4]) -> BusyTime {
+        BusyTime { host_ns, cleaning_ns, other_ns, suspend_ns }
+    }
+}
+
+impl Sub for BusyTime {
+    type Output = BusyTime;
+
+    /// What came between two observations.
+    fn sub(self, earlier: BusyTime) -> BusyTime {
+        BusyTime {
+            host_ns: self.host_ns - earlier.host_ns,
+            cleaning_ns: self.cleaning_ns - earlier.cleaning_ns,
+            other_ns: self.other_ns - earlier.other_ns,
+            suspend_ns: self.suspend_ns - earlier.suspend_ns,
+        }
+    }
+}
+
+const CLASSES: [Class; 4] = [Class::Host, Class::Cleaning, Class::Other, Class::Suspend];
+
+impl Flash {
+    /// Busy time of each die until `now_ns`, to which the device must have been advanced. With contention for dies only
+    /// it includes what is already known to come after it.
+    pub fn die_busy(&self, now_ns: u64) -> Vec<BusyTime> {
+        let busy = |die: &super::die::Die| match self.is_folded {
+            true => die.busy_ns().into(),
+            false => CLASSES.map(|class| die.busy_until(class, now_ns)).into(),
+        };
+        self.dies.iter().map(busy).collect()
+    }
+
+    /// Busy time of each channel, transfers already known to come after now included.
+    pub fn channel_busy(&self) -> Vec<BusyTime> {
+        self.channels.iter().map(|channel| channel.busy_ns.into()).collect()
+    }
+
+    /// Adds up the operations and compares them with the time of dies and channels; an error is a defect. While
+    /// operations are under way only channels can be compared.
+    pub fn check(&self) -> Result<(), String> {
+        let end_ns = self.last_end_ns();
+        let dies: Vec<u64> = self.die_busy(u64::MAX >> 1).iter().map(BusyTime::total_ns).collect();
+        let channels: Vec<u64> = self.channel_busy().iter().map(BusyTime::total_ns).collect();
+        let transfers_ns: u64 = channels.iter().sum();
+        if transfers_ns != self.spent.transfers_ns {
+            return Err(format!(
+                "timing: channels busy for {transfers_ns} ns, not {}",
+                self.spent.transfers_ns
+            ));
+        }
+        if !self.is_settled() {
+            return Ok(());
+        }
+        let all_ns: u64 = dies.iter().sum();
+        let spent_ns = self.spent.operations_ns + self.spent.suspending_ns + self.spent.resuming_ns;
+        if all_ns != spent_ns {
+            return Err(format!("timing: dies busy for {all_ns} ns, their operations took {spent_ns}"));
+        }
+        match dies.iter().chain(&channels).max() {
+            Some(busiest) if *busiest > end_ns => {
+                Err(format!("timing: busy for {busiest} ns until {end_ns} ns"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A channel: who is given it next, and where its time went.
+
+use super::backlog::Backlog;
+use super::node::Class;
+
+/// No event.
+pub(super) const NEVER: u128 = u128::MAX;
+
+/// What happens at equal times, in this order.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Operations end that could have been interrupted until now.
+    End = 0,
+    /// Operations arrive, in order of their numbers.
+    Arrival = 1,
+    /// Dies choose what they do next.
+    Choice = 2,
+    /// Transfers begin, in order of the operations' numbers.
+    Transfer = 3,
+}
+
+/// The key by which events are ordered: time, turn, number.
+#[inline]
+pub(super) fn key(time_ns: u64, turn: Turn, number: u64) -> u128 {
+    (u128::from(time_ns) << 64) | u128::from((turn as u64) << 62 | number)
+}
+
+/// The time of an event.
+#[inline]
+pub(super) fn time_of(key: u128) -> u64 {
+    (key >> 64) as u64
+}
+
+/// One channel.
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    /// The end of the last transfer.
+    pub free_ns: u64,
+    /// Time spent by class; the last transfer may end in the future.
+    pub busy_ns: [u64; 4],
+    cleaning: Backlog,
+}
+
+impl Channel {
+    /// Gives the channel to an operation that is ready at `ready_ns`, for `channel_ns`: when the transfer begins, and how
+    /// much of the wait is for cleaning. Called in the order of readiness, which is first come, first served.
+    #[inline]
+    pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {
+        let begin_ns = self.free_ns.max(ready_ns);
+        let behind_ns = if begin_ns > ready_ns { self.cleaning.ahead(ready_ns) } else { 0 };
+        self.free_ns = begin_ns + channel_ns;
+        self.busy_ns[class as usize] += channel_ns;
+        if class == Class::Cleaning {
+            // Forgets the past now and then.
+            self.cleaning.ahead(ready_ns);
+            self.cleaning.push(begin_ns, self.free_ns);
+        }
+        (begin_ns, behind_ns)
+    }
+}

@@ -1,0 +1,342 @@
+//! What happens in the flash device, event by event.
+
+use super::channel::{NEVER, Turn, key, time_of};
+use super::die::Phase;
+use super::flash::{CleaningInterval, Finished, Flash, Open};
+use super::node::{Class, Kind, NONE};
+use super::parameters::{Contention, Priority};
+use super::parts::Parts;
+use crate::units::BlockId;
+use std::cmp::Reverse;
+
+impl Flash {
+    fn set_key(&mut self, die: u32, new: u128) {
+        self.keys[die as usize] = new;
+        let per_channel = self.timing.layout.dies_per_channel();
+        let channel = self.dies[die as usize].channel;
+        let (next, next_die) = (&mut self.next[channel as usize], &mut self.next_die[channel as usize]);
+        if new < *next {
+            (*next, *next_die) = (new, die);
+        } else if *next_die == die {
+            let first = (channel * per_channel) as usize;
+            (*next, *next_die) = (new, die);
+            for (other, &key) in self.keys[first..first + per_channel as usize].iter().enumerate() {
+                if key < *next {
+                    (*next, *next_die) = (key, (first + other) as u32);
+                }
+            }
+        }
+    }
+
+    pub(super) fn arrive(&mut self, id: u32, now_ns: u64) {
+        match self.nodes[id].kind {
+            Kind::Gate => self.complete(id, now_ns, Parts::default()),
+            Kind::Hash => self.hash(id, now_ns),
+            _ if self.is_folded => self.fold_node(id, now_ns),
+            _ => self.queue(id, now_ns),
+        }
+    }
+
+    fn hash(&mut self, id: u32, now_ns: u64) {
+        let (pages, page_ns) = (self.nodes[id].units, self.nodes[id].array_ns);
+        let mut last = (now_ns, 0);
+        for _ in 0..pages {
+            let engine = self.engines.iter_mut().min().expect("there is an engine");
+            let begin_ns = (*engine).max(now_ns);
+            *engine = begin_ns + page_ns;
+            last = last.max((*engine, begin_ns - now_ns));
+        }
+        let (end_ns, wait_ns) = last;
+        let parts = Parts { hash_wait_ns: wait_ns, hash_ns: end_ns - now_ns - wait_ns, ..Parts::default() };
+        self.complete(id, end_ns, parts);
+    }
+
+    /// Gives the die to whoever came at `now_ns` for `service_ns`, everybody taking turns: when it begins, and how much of
+    /// the wait is for cleaning.
+    #[inline]
+    pub(super) fn fold(&mut self, number: u32, class: Class, now_ns: u64, service_ns: u64) -> (u64, u64) {
+        let die = &mut self.dies[number as usize];
+        let backlog = &mut self.backlogs[number as usize];
+        let taken_ns = die.free_ns.max(now_ns);
+        let behind_ns = if taken_ns > now_ns { backlog.ahead(now_ns) } else { 0 };
+        die.free_ns = taken_ns + service_ns;
+        die.spend(class, taken_ns, die.free_ns);
+        if class == Class::Cleaning {
+            backlog.ahead(now_ns);
+            backlog.push(taken_ns, die.free_ns);
+        }
+        (taken_ns, behind_ns)
+    }
+
+    /// The operation's end is known at once.
+    fn fold_node(&mut self, id: u32, now_ns: u64) {
+        let node = &self.nodes[id];
+        let service_ns = node.channel_ns + node.array_ns;
+        let (taken_ns, behind_ns) = self.fold(node.die, node.class, now_ns, service_ns);
+        (self.nodes[id].taken_ns, self.nodes[id].behind_ns) = (taken_ns, behind_ns);
+        self.end_operation(id, taken_ns + service_ns);
+    }
+
+    fn may_suspend(&self, id: u32) -> bool {
+        match self.nodes[id].kind {
+            // A transfer into the page buffer alone.
+            _ if self.nodes[id].array_ns == 0 => false,
+            Kind::Erase => self.timing.suspend.erase,
+            Kind::Program => self.timing.suspend.program,
+            _ => false,
+        }
+    }
+
+    fn queue(&mut self, id: u32, now_ns: u64) {
+        self.arrived += 1;
+        let node = &mut self.nodes[id];
+        node.order = self.arrived;
+        let is_host_read = node.kind == Kind::Read && node.class == Class::Host;
+        let number = node.die;
+        let die = &mut self.dies[number as usize];
+        node.mark_ns = die.busy_until(Class::Cleaning, now_ns);
+        if die.phase == Phase::Idle {
+            let begin_ns = die.free_ns.max(now_ns);
+            self.take(number, id, begin_ns);
+            return;
+        }
+        if self.is_eager || !is_host_read {
+            die.rest.push(&mut self.nodes, id);
+            return;
+        }
+        die.reads.push(&mut self.nodes, id);
+        let (phase, current) = (die.phase, die.current);
+        match phase {
+            Phase::Array if self.may_suspend(current) => {
+                let begin_ns = now_ns.max(self.nodes[current].array_begin_ns);
+                self.suspend(number, begin_ns);
+            }
+            Phase::Channel if self.may_suspend(current) => self.dies[number as usize].hurry = true,
+            _ => {}
+        }
+    }
+
+    /// The die begins with an operation.
+    fn take(&mut self, number: u32, id: u32, now_ns: u64) {
+        let die = &mut self.dies[number as usize];
+        let node = &mut self.nodes[id];
+        node.taken_ns = now_ns;
+        node.behind_ns = die.busy_until(Class::Cleaning, now_ns) - node.mark_ns;
+        node.suspend_ns = std::mem::take(&mut die.stepping_back_ns);
+        die.current = id;
+        die.phase = Phase::Channel;
+        die.begin(node.class, now_ns);
+        let ready_ns = if node.kind == Kind::Read { now_ns + node.array_ns } else { now_ns };
+        let number_of_node = node.number;
+        self.set_key(number, key(ready_ns, Turn::Transfer, number_of_node));
+    }
+
+    /// The first event of a channel.
+    pub(super) fn event(&mut self, channel: usize) {
+        let die = self.next_die[channel];
+        let now_ns = time_of(self.next[channel]);
+        match self.dies[die as usize].phase {
+            Phase::Channel => self.grant(channel, die, now_ns),
+            Phase::Array => self.end_array(die, now_ns),
+            Phase::Choosing => self.go_on(die, now_ns),
+            Phase::Suspending => {
+                self.dies[die as usize].end(now_ns);
+                self.go_on(die, now_ns);
+            }
+            Phase::Idle => unreachable!("an idle die has no events"),
+        }
+    }
+
+    /// A die's operation gets the channel.
+    #[inline]
+    fn grant(&mut self, channel: usize, number: u32, ready_ns: u64) {
+        let may_suspend = self.may_suspend(self.dies[number as usize].current);
+        let die = &mut self.dies[number as usize];
+        let id = die.current;
+        let node = &mut self.nodes[id];
+        let waits = self.timing.contention == Contention::Channel && node.channel_ns > 0;
+        let (begin_ns, behind_ns) = if waits {
+            self.channels[channel].grant(ready_ns, node.channel_ns, node.class)
+        } else {
+            (ready_ns, 0)
+        };
+        if waits {
+            self.spent.transfers_ns += node.channel_ns;
+        }
+        (node.channel_wait_ns, node.channel_behind_ns) = (begin_ns - ready_ns, behind_ns);
+        let transferred_ns = begin_ns + node.channel_ns;
+        node.array_begin_ns = transferred_ns;
+        let end_ns = if node.kind == Kind::Read { transferred_ns } else { transferred_ns + node.array_ns };
+        if !may_suspend {
+            die.end(end_ns);
+            self.end_operation(id, end_ns);
+            if self.is_eager {
+                self.go_on(number, end_ns);
+            } else {
+                self.choose(number, end_ns);
+            }
+            return;
+        }
+        die.phase = Phase::Array;
+        die.left_ns = node.array_ns;
+        let end = key(end_ns, Turn::End, u64::from(number));
+        if std::mem::take(&mut die.hurry) {
+            self.keys[number as usize] = end;
+            self.suspend(number, transferred_ns);
+        } else {
+            self.set_key(number, end);
+        }
+    }
+
+    /// The die will choose what it does next.
+    fn choose(&mut self, number: u32, when_ns: u64) {
+        self.dies[number as usize].phase = Phase::Choosing;
+        self.set_key(number, key(when_ns, Turn::Choice, u64::from(number)));
+    }
+
+    /// The die's operation steps back from `now_ns` on.
+    fn suspend(&mut self, number: u32, now_ns: u64) {
+        let end_ns = time_of(self.keys[number as usize]);
+        let die = &mut self.dies[number as usize];
+        let left_ns = die.left_ns.min(end_ns - now_ns);
+        let worked_ns = now_ns - self.nodes[die.current].array_begin_ns;
+        self.spent.resuming_ns += worked_ns - (die.left_ns - left_ns);
+        die.left_ns = left_ns;
+        die.suspended = std::mem::replace(&mut die.current, NONE);
+        die.phase = Phase::Suspending;
+        die.end(now_ns);
+        die.begin(Class::Suspend, now_ns);
+        let suspend_ns = self.timing.suspend.suspend_ns;
+        die.stepping_back_ns = suspend_ns;
+        self.spent.suspending_ns += suspend_ns;
+        self.set_key(number, key(now_ns + suspend_ns, Turn::Choice, u64::from(number)));
+    }
+
+    /// The die's operation, which might have been interrupted, ends.
+    fn end_array(&mut self, number: u32, now_ns: u64) {
+        let die = &mut self.dies[number as usize];
+        let id = die.current;
+        die.end(now_ns);
+        let worked_ns = now_ns - self.nodes[id].array_begin_ns;
+        self.spent.resuming_ns += worked_ns - die.left_ns;
+        self.end_operation(id, now_ns);
+        self.choose(number, now_ns);
+    }
+
+    /// The die does what is next, from `now_ns` on.
+    fn go_on(&mut self, number: u32, now_ns: u64) {
+        let die = &mut self.dies[number as usize];
+        let (read, other) = (die.reads.head, die.rest.head);
+        let takes_read = read != NONE
+            && (die.suspended != NONE
+                || other == NONE
+                || self.timing.priority == Priority::ReadFirst
+                || self.nodes[read].order < self.nodes[other].order);
+        if takes_read {
+            let id = die.reads.pop(&self.nodes);
+            self.take(number, id, now_ns);
+        } else if die.suspended != NONE {
+            let id = std::mem::replace(&mut die.suspended, NONE);
+            die.current = id;
+            die.phase = Phase::Array;
+            die.begin(self.nodes[id].class, now_ns);
+            self.nodes[id].array_begin_ns = now_ns;
+            let end_ns = now_ns + self.timing.suspend.resume_ns + die.left_ns;
+            self.set_key(number, key(end_ns, Turn::End, u64::from(number)));
+        } else if other != NONE {
+            let id = die.rest.pop(&self.nodes);
+            self.take(number, id, now_ns);
+        } else {
+            die.phase = Phase::Idle;
+            die.current = NONE;
+            die.free_ns = now_ns;
+            self.set_key(number, NEVER);
+        }
+    }
+
+    /// An operation of a die ends at `end_ns`.
+    #[inline]
+    fn end_operation(&mut self, id: u32, end_ns: u64) {
+        let node = &self.nodes[id];
+        let parts = Parts {
+            die_wait_ns: node.taken_ns - node.release_ns - node.suspend_ns,
+            die_wait_of_which_cleaning_ns: node.behind_ns,
+            channel_wait_ns: node.channel_wait_ns,
+            channel_wait_of_which_cleaning_ns: node.channel_behind_ns,
+            transfer_ns: node.channel_ns,
+            flash_ns: node.array_ns,
+            suspend_ns: node.suspend_ns + (end_ns - node.taken_ns)
+                - (node.channel_wait_ns + node.channel_ns + node.array_ns),
+            ..Parts::default()
+        };
+        self.spent.operations_ns += node.channel_wait_ns + node.channel_ns + node.array_ns;
+        if node.class == Class::Cleaning {
+            if let Some(cleaned) = &mut self.cleaned {
+                cleaned.push(CleaningInterval { begin_ns: node.taken_ns, end_ns, erased_victim: false });
+            }
+        } else if node.kind == Kind::Program
+            && node.class == Class::Host
+            && let Some(programmed) = &mut self.programmed
+        {
+            programmed.push((end_ns, node.units));
+        }
+        self.complete(id, end_ns, parts);
+    }
+
+    /// A node ends at `end_ns`, which may be in the future: tells its request and who waits for it.
+    fn complete(&mut self, id: u32, end_ns: u64, own: Parts) {
+        let node = &self.nodes[id];
+        let (class, request, erases) = (node.class, node.request, node.erases);
+        let after = if node.has_before { self.nodes.before(id) + own } else { own };
+        self.last_end_ns = self.last_end_ns.max(end_ns);
+        if erases != NONE {
+            self.erased.end(BlockId(erases), id, end_ns);
+            if class == Class::Cleaning
+                && let Some(cleaned) = &mut self.cleaned
+            {
+                cleaned.push(CleaningInterval { begin_ns: end_ns, end_ns, erased_victim: true });
+            }
+        }
+        while let Some(to) = self.nodes.take_waiting(id) {
+            self.release(to, end_ns, class, after);
+        }
+        self.nodes.remove(id);
+        if request != NONE {
+            let open = &mut self.open[request as usize];
+            open.pending -= 1;
+            if end_ns >= open.done_ns {
+                (open.done_ns, open.parts) = (end_ns, after);
+            }
+            if open.pending == 0 {
+                self.finish(request);
+            }
+        }
+    }
+
+    /// `to` has one less to wait for, which ended at `end_ns`.
+    fn release(&mut self, to: u32, end_ns: u64, class: Class, after: Parts) {
+        let before = self.nodes.before(to);
+        let node = &mut self.nodes[to];
+        let longer_ns = end_ns.saturating_sub(node.release_ns);
+        node.release_ns += longer_ns;
+        node.waits -= 1;
+        if node.waits == 0 {
+            self.waiting -= 1;
+            self.arrivals.push(Reverse((key(node.release_ns, Turn::Arrival, node.number), to)));
+        }
+        if longer_ns == 0 || node.class == Class::Cleaning {
+            return;
+        }
+        let parts = match class {
+            Class::Cleaning => Parts { cleaning_ns: before.cleaning_ns + longer_ns, ..before },
+            _ => after,
+        };
+        self.nodes.set_before(to, parts);
+    }
+
+    pub(super) fn finish(&mut self, request: u32) {
+        let Open { tag, done_ns, parts, .. } = self.open[request as usize];
+        self.finished.push(Finished { tag, done_ns, parts });
+        self.free.push(request);
+    }
+}

@@ -1,0 +1,398 @@
+//! The flash device in time.
+//!
+//! # What is simulated
+//!
+//! **Dies.** A die does one operation at a time, on all its planes or on one. Waiting operations are done in order of
+//! arrival, or host reads before everything else ([`Priority`](super::Priority)). A program takes its die, waits for the
+//! channel, is transferred (command and units), and keeps the die until the array has it. A read takes its die for
+//! `read_ns`, waits for the channel, is transferred, and keeps the die until then. An erase needs the channel for its
+//! command alone.
+//!
+//! At the same moment, operations end first, then others arrive, dies choose what they do next, and transfers begin; an idle die
+//! takes what arrives at once.
+//!
+//! **Channels** go to the operation that was ready first, among equals to the one planned first. A transfer waits for its
+//! die, too, and does not reserve the channel meanwhile; that is why grants are events, one for each operation, and not
+//! a time until which the channel is taken.
+//!
+//! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last unit
+//! arrives. A program of the units before it ends with their transfer: they stay in the drive's page buffer, which is
+//! safe from power loss only in a drive with capacitors. With `multi_plane`, pages of one step in the same row of the same die
+//! are programmed or read together: each is transferred, the array works once; a block's planes are erased together.
+//!
+//! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die, which needs
+//! the channel for its command alone. Only whole flash pages move like that.
+//!
+//! **Suspension.** A host read makes an erase or program step back: once that has reached the array (at once, or when its
+//! transfer ends), the die needs `suspend_ns`, does all waiting host reads, and goes on with what was left and `resume_ns`. An
+//! operation may step back any number of times, so that reads in close succession can hold it up for good.
+//!
+//! **Hash engines** take pages in order of arrival.
+//!
+//! # Who waits for whom
+//!
+//! In a request, in the order of its steps:
+//!
+//! - Programs of the host, and of all causes but cleaning, wait for the reads and the last hash before them. Host reads
+//!   wait for the last read of the mapping table (cause `Translation`) before them.
+//! - The n-th page that cleaning hashes or programs waits for the n-th page that it read; once pages were hashed, all
+//!   programs of that cleaning wait for the hashes.
+//! - An erase waits for everything that cleaning did since its last erase; one of another cause than host and cleaning
+//!   for everything that such causes did.
+//! - A program waits for the erase of its block to end, also if an earlier request asked for it.
+//! - With cleaning in the foreground, the host's programs wait for all cleaning before them. In the background they only
+//!   share dies and channels with it.
+//!
+//! A request ends with the last of its operations that are not cleaning.
+//!
+//! Two approximations: a read of a page still being programmed waits only as the order of its die has it, and programs
+//! of one block, where one of them waits for cleaning and a later one does not, may reach the die out of order.
+
+use super::backlog::Backlog;
+use super::channel::{Channel, NEVER, Turn, key, time_of};
+use super::die::Die;
+use super::erased::{Erased, Wait};
+use super::journal::Step;
+use super::node::{Class, Kind, Nodes};
+use super::parameters::FlashTiming;
+use super::parts::Parts;
+use super::placer::Placer;
+use super::plan::{Desk, Order, Planner};
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A request that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The name it was submitted under.
+    pub tag: u32,
+    /// When its last operation ended.
+    pub done_ns: u64,
+    /// The time from the submission's `start_ns` to `done_ns`, in parts.
+    pub parts: Parts,
+}
+
+/// An interval in which a die did cleaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CleaningInterval {
+    /// From.
+    pub begin_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// Whether this marks, with no length, that the erase of a victim ended.
+    pub erased_victim: bool,
+}
+
+/// A request not yet ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Open {
+    pub tag: u32,
+    pub pending: u32,
+    pub done_ns: u64,
+    pub parts: Parts,
+}
+
+/// What dies should have spent their time on, as the operations have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub operations_ns: u64,
+    pub transfers_ns: u64,
+    pub suspending_ns: u64,
+    pub resuming_ns: u64,
+}
+
+/// The device; see the [module](self).
+///
+/// Time only goes forward: requests are submitted in order of time, and events before a submission are worked off first.
+pub struct Flash {
+    pub(super) timing: FlashTiming,
+    pub(super) is_eager: bool,
+    pub(super) is_folded: bool,
+    pub(super) nodes: Nodes,
+    pub(super) dies: Vec<Die>,
+    /// Each die's next event; dies of a channel stand together.
+    pub(super) keys: Vec<u128>,
+    /// Cleaning ahead on each die, where ends are known on arrival.
+    pub(super) backlogs: Vec<Backlog>,
+    pub(super) channels: Vec<Channel>,
+    /// The first event of each channel's dies, and whose it is.
+    pub(super) next: Vec<u128>,
+    pub(super) next_die: Vec<u32>,
+    /// When each hash engine is free.
+    pub(super) engines: Vec<u64>,
+    /// Nodes that arrive later, with the keys of their arrivals.
+    pub(super) arrivals: BinaryHeap<Reverse<(u128, u32)>>,
+    /// Nodes that wait for others.
+    pub(super) waiting: u64,
+    pub(super) arrived: u64,
+    pub(super) open: Vec<Open>,
+    pub(super) free: Vec<u32>,
+    pub(super) erased: Erased,
+    pub(super) planner: Planner,
+    placer: Placer,
+    pub(super) spent: Spent,
+    pub(super) last_end_ns: u64,
+    pub(super) finished: Vec<Finished>,
+    /// End and units of each program of the host, if wanted.
+    pub(super) programmed: Option<Vec<(u64, u32)>>,
+    /// Cleaning of dies, if wanted.
+    pub(super) cleaned: Option<Vec<CleaningInterval>>,
+}
+
+impl Flash {
+    /// An idle device at time 0.
+    pub fn new(timing: FlashTiming) -> Result<Self, ConfigError> {
+        timing.check()?;
+        let (dies, per_channel) = (timing.layout.all_dies(), timing.layout.dies_per_channel());
+        Ok(Flash {
+            timing,
+            is_eager: timing.is_eager(),
+            is_folded: timing.is_folded(),
+            nodes: Nodes::new(),
+            dies: (0..dies).map(|die| Die::new(die / per_channel)).collect(),
+            keys: vec![NEVER; dies as usize],
+            backlogs: (0..dies).map(|_| Backlog::default()).collect(),
+            channels: (0..timing.layout.channels).map(|_| Channel::default()).collect(),
+            next: vec![NEVER; timing.layout.channels as usize],
+            next_die: (0..timing.layout.channels).map(|channel| channel * per_channel).collect(),
+            engines: vec![0; timing.hash.engines as usize],
+            arrivals: BinaryHeap::new(),
+            waiting: 0,
+            arrived: 0,
+            open: Vec::new(),
+            free: Vec::new(),
+            erased: Erased::default(),
+            planner: Planner::default(),
+            placer: Placer::new(&timing.layout),
+            spent: Spent::default(),
+            last_end_ns: 0,
+            finished: Vec::new(),
+            programmed: None,
+            cleaned: None,
+        })
+    }
+
+    /// The same device, noting when host programs end ([`Flash::take_programmed`]).
+    pub fn noting_programs(mut self) -> Self {
+        self.programmed = Some(Vec::new());
+        self
+    }
+
+    /// The same device, noting when dies do cleaning ([`Flash::take_cleaned`]).
+    pub fn noting_cleaning(mut self) -> Self {
+        self.cleaned = Some(Vec::new());
+        self
+    }
+
+    /// What it was made with.
+    pub fn timing(&self) -> &FlashTiming {
+        &self.timing
+    }
+
+    /// Submits a request at `now_ns`, not before any earlier one. Its cleaning begins at once, the rest at `start_ns`, not
+    /// before `now_ns`. It will be found under `tag` in [`Flash::take_finished`], even if it makes the flash do nothing.
+    pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
+        self.advance(now_ns);
+        if let [step] = steps
+            && self.submit_single(tag, now_ns, start_ns, *step)
+        {
+            return;
+        }
+        let request = self.open(tag, start_ns);
+        let order = Order { request, now_ns, start_ns, foreground };
+        let mut desk = Desk { nodes: &mut self.nodes, erased: &mut self.erased, timing: &self.timing, order };
+        self.planner.plan(&mut desk, steps);
+        self.open[request as usize].pending = self.planner.visible;
+        if self.planner.visible == 0 {
+            self.finish(request);
+        }
+        let created = std::mem::take(&mut self.planner.created);
+        self.start(&created, now_ns);
+        self.planner.created = created;
+    }
+
+    fn open(&mut self, tag: u32, start_ns: u64) -> u32 {
+        let open = Open { tag, pending: 1, done_ns: start_ns, parts: Parts::default() };
+        match self.free.pop() {
+            Some(request) => {
+                self.open[request as usize] = open;
+                request
+            }
+            None => {
+                self.open.push(open);
+                self.open.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Submits a request that is one operation for the host, as most are, without planning; `false`: it is not.
+    #[inline]
+    fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, step: Step) -> bool {
+        let (kind, block, page, units) = match step {
+            Step::Read { block, page, cause: Cause::Host } => (Kind::Read, block, page, 1),
+            Step::Program { block, page, pages, cause: Cause::Host } => (Kind::Program, block, page, pages),
+            _ => return false,
+        };
+        let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
+        if !is_one || (kind == Kind::Program && self.erased.wait(block, start_ns) != Wait::Nothing) {
+            return false;
+        }
+        let die = self.placer.die(block, flash_page);
+        let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
+        let array_ns = match kind {
+            Kind::Read => self.timing.read_ns,
+            _ if is_full => self.timing.program_ns,
+            _ => 0,
+        };
+        if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
+            let (taken_ns, behind_ns) = self.fold(die, Class::Host, now_ns, channel_ns + array_ns);
+            let done_ns = taken_ns + channel_ns + array_ns;
+            self.spent.operations_ns += channel_ns + array_ns;
+            self.last_end_ns = self.last_end_ns.max(done_ns);
+            let parts = Parts {
+                die_wait_ns: taken_ns - now_ns,
+                die_wait_of_which_cleaning_ns: behind_ns,
+                transfer_ns: channel_ns,
+                flash_ns: array_ns,
+                ..Parts::default()
+            };
+            self.finished.push(Finished { tag, done_ns, parts });
+            return true;
+        }
+        let request = self.open(tag, start_ns);
+        let id = self.nodes.create(kind, Class::Host, start_ns);
+        let node = &mut self.nodes[id];
+        (node.request, node.die, node.units) = (request, die, units);
+        (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
+        if start_ns <= now_ns {
+            self.arrive(id, now_ns);
+        } else {
+            self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
+        }
+        true
+    }
+
+    /// Lets the nodes arrive that wait for nobody.
+    fn start(&mut self, created: &[u32], now_ns: u64) {
+        let waiting = created.iter().filter(|&&id| self.nodes[id].waits > 0).count() as u64;
+        self.waiting += waiting;
+        for &id in created {
+            let node = &self.nodes[id];
+            // With others waiting, arrivals of the same moment have to be kept in order of their numbers.
+            if node.waits > 0 {
+                continue;
+            } else if waiting == 0 && node.release_ns <= now_ns {
+                self.arrive(id, now_ns);
+            } else {
+                let release_ns = node.release_ns.max(now_ns);
+                self.arrivals.push(Reverse((key(release_ns, Turn::Arrival, node.number), id)));
+            }
+        }
+        self.admit(now_ns);
+    }
+
+    /// Lets arrive what has been released by `until_ns`.
+    fn admit(&mut self, until_ns: u64) {
+        while let Some(&Reverse((arrival, id))) = self.arrivals.peek()
+            && time_of(arrival) <= until_ns
+        {
+            self.arrivals.pop();
+            self.arrive(id, time_of(arrival));
+        }
+    }
+
+    /// Works off all events before `until_ns`, and what ends or arrives at that very moment.
+    #[inline]
+    pub fn advance(&mut self, until_ns: u64) {
+        let limit = key(until_ns, Turn::Choice, 0);
+        while self.waiting > 0 || !self.arrivals.is_empty() {
+            if !self.step_before(limit) {
+                return;
+            }
+        }
+        if self.is_folded {
+            return;
+        }
+        // Nobody waits for anybody: channels have nothing to do with each other.
+        for channel in 0..self.next.len() {
+            while self.next[channel] < limit {
+                self.event(channel);
+            }
+        }
+    }
+
+    /// The time of the next event; `None` if there is none. What ends later than known so far ends no earlier than that.
+    pub fn next_event_ns(&self) -> Option<u64> {
+        let arrival = self.arrivals.peek().map_or(NEVER, |Reverse((arrival, _))| *arrival);
+        let next = self.first_event().0.min(arrival);
+        (next != NEVER).then(|| time_of(next))
+    }
+
+    /// Works off the next event; `false` if there is none.
+    pub fn step(&mut self) -> bool {
+        self.step_before(NEVER)
+    }
+
+    fn first_event(&self) -> (u128, usize) {
+        let mut first = (NEVER, 0);
+        for (channel, &next) in self.next.iter().enumerate() {
+            if next < first.0 {
+                first = (next, channel);
+            }
+        }
+        first
+    }
+
+    fn step_before(&mut self, limit: u128) -> bool {
+        let (event, channel) = self.first_event();
+        match self.arrivals.peek() {
+            Some(&Reverse((arrival, id))) if arrival < event => {
+                if arrival >= limit {
+                    return false;
+                }
+                self.arrivals.pop();
+                self.arrive(id, time_of(arrival));
+            }
+            _ if event >= limit => return false,
+            _ => self.event(channel),
+        }
+        true
+    }
+
+    /// Whether nothing is under way whose end is not known.
+    pub fn is_settled(&self) -> bool {
+        self.nodes.live == 0
+    }
+
+    /// The end of the last operation that is known to end.
+    pub fn last_end_ns(&self) -> u64 {
+        self.last_end_ns
+    }
+
+    /// Moves the requests that ended to the end of `finished`; not in order of time.
+    pub fn take_finished(&mut self, finished: &mut Vec<Finished>) {
+        finished.append(&mut self.finished);
+    }
+
+    /// Takes the requests that ended, not in order of time, without copying them.
+    pub fn drain_finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        self.finished.drain(..)
+    }
+
+    /// Requests that ended and were not taken yet.
+    pub fn finished(&self) -> &[Finished] {
+        &self.finished
+    }
+
+    /// Moves end and units of each host program to the end of `programmed`.
+    pub fn take_programmed(&mut self, programmed: &mut Vec<(u64, u32)>) {
+        programmed.extend(self.programmed.iter_mut().flat_map(|ends| ends.drain(..)));
+    }
+
+    /// Moves the intervals in which dies did cleaning to the end of `cleaned`.
+    pub fn take_cleaned(&mut self, cleaned: &mut Vec<CleaningInterval>) {
+        cleaned.extend(self.cleaned.iter_mut().flat_map(|intervals| intervals.drain(..)));
+    }
+}

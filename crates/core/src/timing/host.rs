@@ -1,0 +1,453 @@
+//! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
+
+use super::busy::BusyTime;
+use super::flash::{CleaningInterval, Finished, Flash};
+use super::journal::{Journal, Step};
+use super::node::NONE;
+use super::parts::Parts;
+use super::statistics::{Statistics, TimingReport};
+use super::writes::Writes;
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use crate::trace::Op;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// When requests come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At their own times, whatever the device does; beyond the queue's depth they wait outside, in order.
+    Open,
+    /// As soon as there is a place in the queue.
+    Closed,
+}
+
+/// Who waits for cleaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleaning {
+    /// The writes of the request that needed it.
+    Foreground,
+    /// Nobody, but for dies and channels.
+    Background,
+}
+
+/// The host interface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostTiming {
+    /// Requests that the device holds at a time; at least 1.
+    pub queue_depth: u32,
+    /// When requests come.
+    pub arrivals: Arrivals,
+    /// Who waits for cleaning.
+    pub cleaning: Cleaning,
+    /// Rate of the link in each direction, bytes a microsecond, which are megabytes a second; `None`: data need no time.
+    pub link_bytes_per_us: Option<f64>,
+    /// Bytes of a page of the host (a mapping unit).
+    pub page_bytes: u32,
+    /// Pages of a write buffer safe from power loss; 0: there is none, and a write ends when its pages are programmed.
+    pub write_buffer_pages: u32,
+}
+
+impl HostTiming {
+    /// Refuses what makes no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.queue_depth == 0 {
+            return Err(ConfigError::new("queue_depth", "must be at least 1"));
+        }
+        if self.link_bytes_per_us.is_some_and(|rate| !(1e-3..=1e9).contains(&rate)) {
+            return Err(ConfigError::new("link_bytes_per_us", "must be from 0.001 to 1000000000"));
+        }
+        if self.page_bytes == 0 {
+            return Err(ConfigError::new("page_bytes", "must be at least 1"));
+        }
+        Ok(())
+    }
+
+    fn link_ns(&self, pages: u32) -> u64 {
+        let bytes = f64::from(pages) * f64::from(self.page_bytes);
+        self.link_bytes_per_us.map_or(0, |rate| (bytes * 1000.0 / rate).round() as u64)
+    }
+}
+
+/// A request in the device.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    op: Op,
+    pages: u32,
+    arrival_ns: u64,
+    /// Until the flash began with it; then the whole response.
+    parts: Parts,
+    done_ns: u64,
+    /// Of a write, its number.
+    number: u64,
+    /// Of a flush, when the last write before it ended, if that is known.
+    writes_ended_ns: Option<u64>,
+    /// Of a flush, whether the flash has done its own steps.
+    is_done: bool,
+    /// Whether the host has its answer already.
+    is_answered: bool,
+}
+
+/// The request about to be served.
+#[derive(Clone, Copy, Debug)]
+struct Dispatch {
+    arrival_ns: u64,
+    now_ns: u64,
+    parts: Parts,
+}
+
+/// The device as the host sees it.
+///
+/// For each request: [`Clock::next_dispatch`] says when the device takes it, then the layers do it and write their steps
+/// into the journal, then [`Clock::serve`] puts these on the flash. The layers thus do everything in the order in which
+/// the device takes requests.
+///
+/// - The device takes requests in order. It takes one when there is a place in its queue and, for a write where there is a
+///   write buffer, room for its pages (for as many as the buffer holds, if there are more).
+/// - The link carries data in each direction in order. A write's pages are on it before the flash begins, a read's after.
+/// - A buffered write ends when its pages are in the buffer; a page leaves it when its program ends. Reads of pages in the
+///   buffer go to the flash all the same.
+/// - A flush ends when all earlier writes are programmed.
+pub struct Clock {
+    host: HostTiming,
+    flash: Flash,
+    journal: Journal,
+    statistics: Statistics,
+    now_ns: u64,
+    next: Option<Dispatch>,
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+    /// Requests that the flash has done or is known to end, by time.
+    done: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Ends of requests that still have a place in the queue.
+    places: BinaryHeap<Reverse<u64>>,
+    in_queue: u32,
+    link_in_ns: u64,
+    link_out_ns: u64,
+    buffered: u64,
+    /// Ends and pages of programs whose pages are in the buffer.
+    leaving: BinaryHeap<Reverse<(u64, u32)>>,
+    writes: Writes,
+    busy_before: (Vec<BusyTime>, Vec<BusyTime>),
+    steps: Vec<Step>,
+    finished: Vec<Finished>,
+    programmed: Vec<(u64, u32)>,
+    cleaned: Vec<CleaningInterval>,
+}
+
+impl Clock {
+    /// At time 0, with nothing to do.
+    pub fn new(host: HostTiming, flash: Flash, journal: Journal) -> Result<Self, ConfigError> {
+        host.check()?;
+        let flash = flash.noting_cleaning();
+        let flash = if host.write_buffer_pages > 0 { flash.noting_programs() } else { flash };
+        let busy_before = (flash.die_busy(0), flash.channel_busy());
+        Ok(Clock {
+            host,
+            flash,
+            journal,
+            statistics: Statistics::new(0, host.page_bytes),
+            now_ns: 0,
+            next: None,
+            pending: Vec::new(),
+            free: Vec::new(),
+            done: BinaryHeap::new(),
+            places: BinaryHeap::new(),
+            in_queue: 0,
+            link_in_ns: 0,
+            link_out_ns: 0,
+            buffered: 0,
+            leaving: BinaryHeap::new(),
+            writes: Writes::default(),
+            busy_before,
+            steps: Vec::new(),
+            finished: Vec::new(),
+            programmed: Vec::new(),
+            cleaned: Vec::new(),
+        })
+    }
+
+    /// The flash.
+    pub fn flash(&self) -> &Flash {
+        &self.flash
+    }
+
+    /// When the device last took a request.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// When the device takes the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
+    /// the one before it. [`Clock::serve`] must follow.
+    pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
+        let begin_ns = match self.host.arrivals {
+            Arrivals::Open => self.now_ns.max(arrival_ns),
+            Arrivals::Closed => self.now_ns,
+        };
+        let place_ns = self.wait_for_place(begin_ns);
+        let now_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
+        // In a closed loop the host asks when it finds a place.
+        let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { place_ns };
+        let parts =
+            Parts { queue_ns: place_ns - arrival_ns, buffer_ns: now_ns - place_ns, ..Parts::default() };
+        self.now_ns = now_ns;
+        self.next = Some(Dispatch { arrival_ns, now_ns, parts });
+        now_ns
+    }
+
+    /// From when on there is a place in the queue.
+    fn wait_for_place(&mut self, mut now_ns: u64) -> u64 {
+        self.advance(now_ns);
+        loop {
+            while self.places.peek().is_some_and(|Reverse(end_ns)| *end_ns <= now_ns) {
+                self.places.pop();
+                self.in_queue -= 1;
+            }
+            if self.in_queue < self.host.queue_depth {
+                return now_ns;
+            }
+            let known_ns = self.places.peek().map(|Reverse(end_ns)| *end_ns);
+            match known_ns {
+                Some(end_ns) if self.nothing_ends_before(end_ns) => now_ns = end_ns,
+                _ => self.go_on(),
+            }
+        }
+    }
+
+    /// From when on there is room for a write in the buffer.
+    fn wait_for_room(&mut self, pages: u32, mut now_ns: u64) -> u64 {
+        let capacity = u64::from(self.host.write_buffer_pages);
+        if capacity == 0 {
+            return now_ns;
+        }
+        self.advance(now_ns);
+        let room = capacity - u64::from(pages).min(capacity);
+        loop {
+            while let Some(&Reverse((end_ns, units))) = self.leaving.peek()
+                && end_ns <= now_ns
+            {
+                self.leaving.pop();
+                self.buffered -= u64::from(units);
+            }
+            if self.buffered <= room {
+                return now_ns;
+            }
+            let next_ns = self.leaving.peek().map(|Reverse((end_ns, _))| *end_ns);
+            match next_ns {
+                Some(end_ns) if self.flash.next_event_ns().is_none_or(|event_ns| end_ns <= event_ns) => {
+                    now_ns = end_ns;
+                }
+                _ => self.go_on(),
+            }
+        }
+    }
+
+    /// Whether no request whose end is not settled will end before `time_ns`.
+    fn nothing_ends_before(&self, time_ns: u64) -> bool {
+        self.flash.next_event_ns().is_none_or(|event_ns| time_ns <= event_ns)
+            && self.done.peek().is_none_or(|Reverse((done_ns, _))| time_ns <= *done_ns)
+    }
+
+    /// Settles the next request that is known to end, or works off the flash's next event.
+    fn go_on(&mut self) {
+        let event_ns = self.flash.next_event_ns();
+        let done_ns = self.done.peek().map(|Reverse((done_ns, _))| *done_ns);
+        match (done_ns, event_ns) {
+            (Some(done_ns), Some(event_ns)) if done_ns <= event_ns => self.settle_until(done_ns),
+            (Some(done_ns), None) => self.settle_until(done_ns),
+            _ => {
+                let went_on = self.flash.step();
+                assert!(went_on, "the device waits for what never comes");
+                self.collect();
+            }
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64) {
+        self.flash.advance(now_ns);
+        self.collect();
+        self.settle_until(now_ns);
+    }
+
+    /// Takes what the flash has to tell.
+    fn collect(&mut self) {
+        self.flash.take_finished(&mut self.finished);
+        let mut finished = std::mem::take(&mut self.finished);
+        for Finished { tag, done_ns, parts } in finished.drain(..).filter(|finished| finished.tag != NONE) {
+            let pending = &mut self.pending[tag as usize];
+            pending.done_ns = done_ns;
+            if pending.op == Op::Write {
+                self.writes.end(pending.number, done_ns);
+            }
+            if pending.is_answered {
+                self.free.push(tag);
+            } else {
+                pending.parts = pending.parts + parts;
+                self.done.push(Reverse((done_ns, tag)));
+            }
+        }
+        self.finished = finished;
+        self.flash.take_programmed(&mut self.programmed);
+        self.leaving.extend(self.programmed.drain(..).map(Reverse));
+        self.flash.take_cleaned(&mut self.cleaned);
+        for CleaningInterval { begin_ns, end_ns, erased_victim } in self.cleaned.drain(..) {
+            match erased_victim {
+                true => self.statistics.timeline.victim(end_ns),
+                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
+            }
+        }
+        self.release_flushes();
+    }
+
+    /// Answers flushes that only waited for writes.
+    fn release_flushes(&mut self) {
+        while let Some((tag, ended_ns)) = self.writes.released.pop() {
+            let pending = &mut self.pending[tag as usize];
+            pending.writes_ended_ns = Some(ended_ns);
+            if pending.is_done {
+                self.answer_flush(tag);
+            }
+        }
+    }
+
+    /// Answers, in order, the requests that the flash has done by `now_ns`.
+    fn settle_until(&mut self, now_ns: u64) {
+        while let Some(&Reverse((done_ns, tag))) = self.done.peek()
+            && done_ns <= now_ns
+        {
+            self.done.pop();
+            let pending = &mut self.pending[tag as usize];
+            match pending.op {
+                Op::Read => {
+                    let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pending.pages);
+                    if self.host.link_bytes_per_us.is_some() {
+                        self.link_out_ns = end_ns;
+                    }
+                    pending.parts.link_ns += end_ns - done_ns;
+                    self.answer(tag);
+                }
+                Op::Flush => {
+                    pending.is_done = true;
+                    self.answer_flush(tag);
+                }
+                _ => self.answer(tag),
+            }
+        }
+    }
+
+    fn answer_flush(&mut self, tag: u32) {
+        let pending = &mut self.pending[tag as usize];
+        if let Some(ended_ns) = pending.writes_ended_ns {
+            pending.parts.flush_ns = ended_ns.saturating_sub(pending.done_ns);
+            self.answer(tag);
+        }
+    }
+
+    /// The host has its answer, at a time that is settled.
+    fn answer(&mut self, tag: u32) {
+        let Pending { op, pages, arrival_ns, parts, is_answered, .. } = self.pending[tag as usize];
+        self.statistics.record(op, pages, arrival_ns, &parts);
+        self.places.push(Reverse(arrival_ns + parts.total_ns()));
+        if !is_answered {
+            self.free.push(tag);
+        }
+    }
+
+    /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
+    pub fn serve(&mut self, op: Op, pages: u32) {
+        let Dispatch { arrival_ns, now_ns, mut parts } =
+            self.next.take().expect("next_dispatch comes before serve");
+        let mut start_ns = now_ns;
+        if op == Op::Write && self.host.link_bytes_per_us.is_some() {
+            start_ns = self.link_in_ns.max(now_ns) + self.host.link_ns(pages);
+            self.link_in_ns = start_ns;
+            parts.link_ns = start_ns - now_ns;
+        }
+        let number = if op == Op::Write { self.writes.begin() } else { 0 };
+        let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
+        let (done_ns, writes_ended_ns, is_done) = (0, None, false);
+        let pending =
+            Pending { op, pages, arrival_ns, parts, done_ns, number, writes_ended_ns, is_done, is_answered };
+        let tag = self.free.pop().unwrap_or(self.pending.len() as u32);
+        match self.pending.get_mut(tag as usize) {
+            Some(place) => *place = pending,
+            None => self.pending.push(pending),
+        }
+        if op == Op::Flush {
+            self.writes.wait(tag);
+            self.release_flushes();
+        }
+        self.in_queue += 1;
+        self.submit(tag, now_ns, start_ns);
+        if is_answered {
+            self.answer(tag);
+        }
+        self.collect();
+    }
+
+    fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64) {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.clear();
+        self.journal.take(&mut steps);
+        if self.host.write_buffer_pages > 0 {
+            let programs = steps.iter().map(|step| match step {
+                Step::Program { pages, cause: Cause::Host, .. } => u64::from(*pages),
+                _ => 0,
+            });
+            self.buffered += programs.sum::<u64>();
+        }
+        self.flash.submit(tag, now_ns, start_ns, &steps, self.host.cleaning == Cleaning::Foreground);
+        self.steps = steps;
+    }
+
+    /// When the device falls idle before `until_ns`, the arrival of the next request; `None` if it does not. Meanwhile
+    /// the caller may let a layer clean, and call [`Clock::serve_cleaning`].
+    pub fn idle(&mut self, until_ns: u64) -> Option<u64> {
+        while !self.flash.is_settled() && self.flash.next_event_ns().is_some_and(|next_ns| next_ns < until_ns)
+        {
+            self.flash.step();
+        }
+        self.collect();
+        let idle_ns = self.flash.last_end_ns().max(self.now_ns).max(self.link_in_ns);
+        if !self.flash.is_settled() || idle_ns >= until_ns {
+            return None;
+        }
+        self.now_ns = idle_ns;
+        Some(idle_ns)
+    }
+
+    /// Puts the steps that the journal holds on the flash, for nobody, at the time that [`Clock::idle`] told, or when the
+    /// device last took a request.
+    pub fn serve_cleaning(&mut self) {
+        self.submit(NONE, self.now_ns, self.now_ns);
+        self.collect();
+    }
+
+    /// Ends everything that was begun, and tells when the last of it ended.
+    pub fn drain(&mut self) -> u64 {
+        self.advance(u64::MAX >> 1);
+        self.statistics.end_ns().max(self.flash.last_end_ns())
+    }
+
+    /// Begins to measure: only requests that arrive from now on count.
+    pub fn reset(&mut self) {
+        self.statistics.reset(self.now_ns);
+        self.busy_before = (self.flash.die_busy(self.now_ns), self.flash.channel_busy());
+    }
+
+    /// What was measured; complete after [`Clock::drain`].
+    pub fn report(&self) -> TimingReport {
+        let end_ns = self.flash.last_end_ns().max(self.now_ns);
+        let since = |now: Vec<BusyTime>, before: &[BusyTime]| {
+            now.into_iter().zip(before).map(|(now, &before)| now - before).collect()
+        };
+        let dies = since(self.flash.die_busy(end_ns), &self.busy_before.0);
+        let channels = since(self.flash.channel_busy(), &self.busy_before.1);
+        self.statistics.report(end_ns, dies, channels)
+    }
+
+    /// Recounts what can be recounted; an error is a defect.
+    pub fn check(&self) -> Result<(), String> {
+        self.flash.check()
+    }
+}

@@ -1,0 +1,177 @@
+//! Where the pages of a block lie: dies, planes and channels.
+
+use crate::config::ConfigError;
+use crate::units::BlockId;
+
+/// How the engine's blocks are spread over the dies.
+///
+/// Consecutive blocks go to different channels first, then to different ways, dies and planes. Within a block that is
+/// made of several physical ones (a superblock), consecutive flash pages go round its planes: those of one die first, so
+/// that they can be programmed together, then the next channel, way and die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Channels.
+    pub channels: u32,
+    /// Chips (ways) on each channel.
+    pub ways: u32,
+    /// Dies in each chip.
+    pub dies: u32,
+    /// Planes in each die.
+    pub planes: u32,
+    /// Physical blocks, one a plane, that form one block of the engine: a divisor of [`Layout::planes`] or a multiple
+    /// of it that divides all planes evenly.
+    pub superblock_blocks: u32,
+    /// Mapping units, which are the engine's pages, in a flash page.
+    pub units_per_page: u32,
+    /// Units in a block of the engine.
+    pub pages_per_block: u32,
+}
+
+/// Where a flash page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The die, numbered channel by channel: `channel * dies_per_channel + way + ways * die of the chip`.
+    pub die: u32,
+    /// Its plane.
+    pub plane: u32,
+    /// The flash page's number in its physical block.
+    pub row: u32,
+}
+
+impl Layout {
+    /// Refuses what cannot be built.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let positive = [
+            ("channels", self.channels),
+            ("ways", self.ways),
+            ("dies", self.dies),
+            ("planes", self.planes),
+            ("superblock_blocks", self.superblock_blocks),
+            ("units_per_page", self.units_per_page),
+            ("pages_per_block", self.pages_per_block),
+        ];
+        if let Some((key, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            return Err(ConfigError::new(*key, "must be at least 1"));
+        }
+        if self.units_per_page > 1 << 16 {
+            return Err(ConfigError::new("units_per_page", "must be at most 65536"));
+        }
+        let counts = [self.ways, self.dies, self.planes];
+        let all = counts.iter().try_fold(self.channels, |all, &count| all.checked_mul(count));
+        let all = match all {
+            Some(all) if all <= 1 << 20 => all,
+            _ => return Err(ConfigError::new("channels", "more than 1048576 planes in all")),
+        };
+        let blocks = self.superblock_blocks;
+        let fits = if blocks <= self.planes {
+            self.planes.is_multiple_of(blocks)
+        } else {
+            blocks.is_multiple_of(self.planes) && all.is_multiple_of(blocks)
+        };
+        if !fits {
+            let problem = format!(
+                "{blocks} is neither a divisor of the {} planes of a die nor a multiple of them that divides all {all} planes",
+                self.planes
+            );
+            return Err(ConfigError::new("superblock_blocks", problem));
+        }
+        let stripe = u64::from(blocks) * u64::from(self.units_per_page);
+        if !u64::from(self.pages_per_block).is_multiple_of(stripe) {
+            let problem = format!(
+                "{} is no multiple of the {stripe} units of one row of its flash pages",
+                self.pages_per_block
+            );
+            return Err(ConfigError::new("pages_per_block", problem));
+        }
+        Ok(())
+    }
+
+    /// Dies on each channel.
+    pub fn dies_per_channel(&self) -> u32 {
+        self.ways * self.dies
+    }
+
+    /// Dies in all.
+    pub fn all_dies(&self) -> u32 {
+        self.channels * self.dies_per_channel()
+    }
+
+    /// Where flash page `flash_page` (the unit's index divided by [`Layout::units_per_page`]) of `block` lies.
+    #[inline]
+    pub fn place(&self, block: BlockId, flash_page: u32) -> Place {
+        let all_dies = self.all_dies();
+        // Dies are counted with the channel running fastest here.
+        let (nth_die, plane, row) = if self.superblock_blocks <= self.planes {
+            let group = block.0 / all_dies % (self.planes / self.superblock_blocks);
+            let plane = group * self.superblock_blocks + flash_page % self.superblock_blocks;
+            (block.0 % all_dies, plane, flash_page / self.superblock_blocks)
+        } else {
+            let dies = self.superblock_blocks / self.planes;
+            let position = flash_page % self.superblock_blocks;
+            let group = block.0 % (all_dies / dies);
+            (
+                group * dies + position / self.planes,
+                position % self.planes,
+                flash_page / self.superblock_blocks,
+            )
+        };
+        let (channel, on_channel) = (nth_die % self.channels, nth_die / self.channels);
+        Place { die: channel * self.dies_per_channel() + on_channel, plane, row }
+    }
+
+    /// The channel of a die.
+    #[inline]
+    pub fn channel_of(&self, die: u32) -> u32 {
+        die / self.dies_per_channel()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout = Layout {
+        channels: 2,
+        ways: 2,
+        dies: 1,
+        planes: 2,
+        superblock_blocks: 1,
+        units_per_page: 1,
+        pages_per_block: 64,
+    };
+
+    fn places(layout: &Layout, cells: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
+        cells
+            .map(|(block, page)| layout.place(BlockId(block), page))
+            .map(|place| (place.die, place.plane))
+            .collect()
+    }
+
+    #[test]
+    fn consecutive_blocks_go_to_other_channels_then_ways_then_planes() {
+        LAYOUT.check().unwrap();
+        let blocks = places(&LAYOUT, (0..9).map(|block| (block, 5)));
+        assert_eq!(blocks, [(0, 0), (2, 0), (1, 0), (3, 0), (0, 1), (2, 1), (1, 1), (3, 1), (0, 0)]);
+        assert_eq!(LAYOUT.place(BlockId(3), 5).row, 5);
+    }
+
+    #[test]
+    fn pages_of_a_superblock_go_round_its_planes() {
+        let die = Layout { superblock_blocks: 2, ..LAYOUT };
+        assert_eq!(places(&die, (0..3).map(|page| (1, page))), [(2, 0), (2, 1), (2, 0)]);
+        let half = Layout { superblock_blocks: 4, ..LAYOUT };
+        assert_eq!(places(&half, (0..5).map(|page| (0, page))), [(0, 0), (0, 1), (2, 0), (2, 1), (0, 0)]);
+        assert_eq!(places(&half, (0..4).map(|page| (1, page))), [(1, 0), (1, 1), (3, 0), (3, 1)]);
+        assert_eq!(half.place(BlockId(0), 4).row, 1);
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let key = |layout: Layout| layout.check().unwrap_err().key;
+        assert_eq!(key(Layout { ways: 0, ..LAYOUT }), "ways");
+        assert_eq!(key(Layout { channels: u32::MAX, ..LAYOUT }), "channels");
+        assert_eq!(key(Layout { superblock_blocks: 3, ..LAYOUT }), "superblock_blocks");
+        assert_eq!(key(Layout { superblock_blocks: 16, ..LAYOUT }), "superblock_blocks");
+        assert_eq!(key(Layout { units_per_page: 3, ..LAYOUT }), "pages_per_block");
+    }
+}

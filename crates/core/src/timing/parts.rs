@@ -1,0 +1,130 @@
+//! What the response time of a request is made of.
+
+use serde::{Deserialize, Serialize};
+
+/// The response time of a request in parts, nanoseconds, along the way of the page that ended last.
+///
+/// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included in
+/// the one before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Before the device took the request: for a place in its queue.
+    pub queue_ns: u64,
+    /// Before the device took the request: for room in the write buffer.
+    pub buffer_ns: u64,
+    /// On the link between host and device, waits for it included.
+    pub link_ns: u64,
+    /// Of a flush: for earlier writes to reach the flash.
+    pub flush_ns: u64,
+    /// For a hash engine.
+    pub hash_wait_ns: u64,
+    /// In a hash engine.
+    pub hash_ns: u64,
+    /// For cleaning to end before the request may go on: cleaning in the foreground, or the erase of the block that it
+    /// is to be written to.
+    pub cleaning_ns: u64,
+    /// For dies that do other things.
+    pub die_wait_ns: u64,
+    /// Of which they did cleaning.
+    pub die_wait_of_which_cleaning_ns: u64,
+    /// For channels that carry other things.
+    pub channel_wait_ns: u64,
+    /// Of which they carried pages and commands of cleaning.
+    pub channel_wait_of_which_cleaning_ns: u64,
+    /// Commands and pages on the channel.
+    pub transfer_ns: u64,
+    /// Reading, programming and erasing.
+    pub flash_ns: u64,
+    /// While another operation was made to step back for this one, or this one for others.
+    pub suspend_ns: u64,
+}
+
+/// Number of fields of [`Parts`].
+pub const PARTS: usize = 14;
+
+impl Parts {
+    /// The response time.
+    pub fn total_ns(&self) -> u64 {
+        self.queue_ns
+            + self.buffer_ns
+            + self.link_ns
+            + self.flush_ns
+            + self.hash_wait_ns
+            + self.hash_ns
+            + self.cleaning_ns
+            + self.die_wait_ns
+            + self.channel_wait_ns
+            + self.transfer_ns
+            + self.flash_ns
+            + self.suspend_ns
+    }
+
+    /// What cleaning caused of it. Waiting for a place in the queue is not included, although cleaning may have filled it.
+    pub fn cleaning_total_ns(&self) -> u64 {
+        self.cleaning_ns + self.die_wait_of_which_cleaning_ns + self.channel_wait_of_which_cleaning_ns
+    }
+
+    /// All fields, in order.
+    pub fn values(&self) -> [u64; PARTS] {
+        [
+            self.queue_ns,
+            self.buffer_ns,
+            self.link_ns,
+            self.flush_ns,
+            self.hash_wait_ns,
+            self.hash_ns,
+            self.cleaning_ns,
+            self.die_wait_ns,
+            self.die_wait_of_which_cleaning_ns,
+            self.channel_wait_ns,
+            self.channel_wait_of_which_cleaning_ns,
+            self.transfer_ns,
+            self.flash_ns,
+            self.suspend_ns,
+        ]
+    }
+
+    /// The fields' names, in the order of [`Parts::values`].
+    pub const NAMES: [&'static str; PARTS] = [
+        "queue_ns",
+        "buffer_ns",
+        "link_ns",
+        "flush_ns",
+        "hash_wait_ns",
+        "hash_ns",
+        "cleaning_ns",
+        "die_wait_ns",
+        "die_wait_of_which_cleaning_ns",
+        "channel_wait_ns",
+        "channel_wait_of_which_cleaning_ns",
+        "transfer_ns",
+        "flash_ns",
+        "suspend_ns",
+    ];
+}
+
+impl std::ops::Add for Parts {
+    type Output = Parts;
+
+    /// Field by field.
+    fn add(self, other: Parts) -> Parts {
+        Parts {
+            queue_ns: self.queue_ns + other.queue_ns,
+            buffer_ns: self.buffer_ns + other.buffer_ns,
+            link_ns: self.link_ns + other.link_ns,
+            flush_ns: self.flush_ns + other.flush_ns,
+            hash_wait_ns: self.hash_wait_ns + other.hash_wait_ns,
+            hash_ns: self.hash_ns + other.hash_ns,
+            cleaning_ns: self.cleaning_ns + other.cleaning_ns,
+            die_wait_ns: self.die_wait_ns + other.die_wait_ns,
+            die_wait_of_which_cleaning_ns: self.die_wait_of_which_cleaning_ns
+                + other.die_wait_of_which_cleaning_ns,
+            channel_wait_ns: self.channel_wait_ns + other.channel_wait_ns,
+            channel_wait_of_which_cleaning_ns: self.channel_wait_of_which_cleaning_ns
+                + other.channel_wait_of_which_cleaning_ns,
+            transfer_ns: self.transfer_ns + other.transfer_ns,
+            flash_ns: self.flash_ns + other.flash_ns,
+            suspend_ns: self.suspend_ns + other.suspend_ns,
+        }
+    }
+}

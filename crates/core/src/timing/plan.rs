@@ -1,0 +1,358 @@
+//! From the steps of a request to operations and who of them waits for whom; the rules are in [`super::flash`].
+
+use super::erased::{Erased, Wait};
+use super::journal::Step;
+use super::layout::Place;
+use super::node::{Class, Kind, NONE, Nodes};
+use super::parameters::FlashTiming;
+use super::parts::Parts;
+use crate::counters::Cause;
+use crate::units::BlockId;
+use std::collections::VecDeque;
+
+/// A request whose steps are planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    pub request: u32,
+    /// When cleaning begins.
+    pub now_ns: u64,
+    /// When everything else begins.
+    pub start_ns: u64,
+    /// Whether the host's programs wait for the cleaning in front of them.
+    pub foreground: bool,
+}
+
+/// What a read may be joined to: its operation, its cause and block, and the place of its last page.
+#[derive(Clone, Copy, Debug)]
+struct OpenRead {
+    node: u32,
+    cause: Cause,
+    block: BlockId,
+    flash_page: u32,
+    place: Place,
+}
+
+/// The state of planning, kept for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Planner {
+    /// Nodes of the request, in order.
+    pub created: Vec<u32>,
+    /// Of them, those that the request waits for.
+    pub visible: u32,
+    open_read: Option<OpenRead>,
+    /// Reads that the request's next program waits for, and those before them.
+    reads: Vec<u32>,
+    read_gate: u32,
+    translation: u32,
+    hash: u32,
+    /// Cleaning reads, one entry a unit, whose pages went nowhere yet.
+    cleaning_reads: VecDeque<u32>,
+    cleaning_hash: u32,
+    /// What the next erase of cleaning waits for.
+    since_erase: Vec<u32>,
+    /// Cleaning that the next program of the host waits for, in the foreground.
+    since_gate: Vec<u32>,
+    cleaning_gate: u32,
+    /// What the next erase of other causes waits for.
+    others: Vec<u32>,
+    ops: Vec<u32>,
+}
+
+/// What a planner works on.
+pub(super) struct Desk<'a> {
+    pub nodes: &'a mut Nodes,
+    pub erased: &'a mut Erased,
+    pub timing: &'a FlashTiming,
+    pub order: Order,
+}
+
+impl Planner {
+    /// Fills [`Planner::created`].
+    pub fn plan(&mut self, desk: &mut Desk<'_>, steps: &[Step]) {
+        self.created.clear();
+        self.visible = 0;
+        self.open_read = None;
+        self.reads.clear();
+        self.cleaning_reads.clear();
+        self.since_erase.clear();
+        self.since_gate.clear();
+        self.others.clear();
+        (self.read_gate, self.translation, self.hash) = (NONE, NONE, NONE);
+        (self.cleaning_hash, self.cleaning_gate) = (NONE, NONE);
+        for &step in steps {
+            match step {
+                Step::Read { block, page, cause } => self.read(desk, block, page, cause),
+                Step::Program { block, page, pages, cause } => self.program(desk, block, page, pages, cause),
+                Step::Erase { block, cause } => self.erase(desk, block, cause),
+                Step::Hash { pages, cause, percent } => self.hash(desk, pages, cause, percent),
+            }
+            if !matches!(step, Step::Read { .. }) {
+                self.open_read = None;
+            }
+        }
+    }
+
+    fn create(&mut self, desk: &mut Desk<'_>, kind: Kind, class: Class) -> u32 {
+        let begin = if class == Class::Cleaning { desk.order.now_ns } else { desk.order.start_ns };
+        let id = desk.nodes.create(kind, class, begin);
+        self.created.push(id);
+        if kind == Kind::Gate {
+            return id;
+        }
+        if class == Class::Cleaning {
+            self.since_erase.push(id);
+            self.since_gate.push(id);
+        } else {
+            desk.nodes[id].request = desk.order.request;
+            self.visible += 1;
+        }
+        if class == Class::Other {
+            self.others.push(id);
+        }
+        id
+    }
+
+    /// A node that ends with the last of `all`, which is not empty.
+    fn gate(&mut self, desk: &mut Desk<'_>, class: Class, all: &[u32]) -> u32 {
+        if let [only] = all {
+            return *only;
+        }
+        let gate = self.create(desk, Kind::Gate, class);
+        for &id in all {
+            desk.nodes.wait(id, gate);
+        }
+        gate
+    }
+
+    fn read(&mut self, desk: &mut Desk<'_>, block: BlockId, page: u32, cause: Cause) {
+        let timing = desk.timing;
+        let flash_page = page / timing.layout.units_per_page;
+        let place = timing.layout.place(block, flash_page);
+        let joined = self.open_read.filter(|open| {
+            let same_row = open.place.die == place.die && open.place.row == place.row;
+            // Only what was read alone can be copied back.
+            let joins_planes = timing.multi_plane && !(timing.copyback && cause == Cause::Cleaning);
+            let joins = open.flash_page == flash_page || (joins_planes && same_row);
+            open.block == block && open.cause == cause && joins
+        });
+        let node = match joined {
+            Some(open) => open.node,
+            None => {
+                let node = self.create(desk, Kind::Read, cause.into());
+                let new = &mut desk.nodes[node];
+                (new.die, new.channel_ns, new.array_ns) = (place.die, timing.command_ns, timing.read_ns);
+                node
+            }
+        };
+        desk.nodes[node].channel_ns += timing.unit_transfer_ns;
+        desk.nodes[node].units += 1;
+        desk.nodes[node].plane = place.plane;
+        self.open_read = Some(OpenRead { node, cause, block, flash_page, place });
+        if cause == Cause::Cleaning {
+            self.cleaning_reads.push_back(node);
+        } else if joined.is_none() {
+            self.reads.push(node);
+            if cause == Cause::Translation {
+                self.translation = node;
+            } else if cause == Cause::Host && self.translation != NONE {
+                desk.nodes.wait(self.translation, node);
+            }
+        }
+    }
+
+    fn program(&mut self, desk: &mut Desk<'_>, block: BlockId, page: u32, pages: u32, cause: Cause) {
+        let timing = desk.timing;
+        let (units, end) = (timing.layout.units_per_page, page + pages);
+        let mut at = page;
+        // The operation that the next flash page may be programmed together with.
+        let mut open: Option<(u32, Place)> = None;
+        while at < end {
+            let flash_page = at / units;
+            let next = ((flash_page + 1) * units).min(end);
+            let is_full = next == (flash_page + 1) * units;
+            let place = timing.layout.place(block, flash_page);
+            if cause == Cause::Cleaning && is_full && self.copy_back(desk, block, next - at, place) {
+                open = None;
+            } else {
+                let joined = open.filter(|(_, last)| {
+                    timing.multi_plane && is_full && last.die == place.die && last.row == place.row
+                });
+                let id = match joined {
+                    Some((id, _)) => id,
+                    None => self.new_program(desk, block, place, cause),
+                };
+                let node = &mut desk.nodes[id];
+                node.channel_ns += u64::from(next - at) * timing.unit_transfer_ns;
+                node.units += next - at;
+                if is_full {
+                    node.array_ns = timing.program_ns;
+                }
+                if cause == Cause::Cleaning {
+                    self.fetch(desk, id, next - at);
+                }
+                open = is_full.then_some((id, place));
+            }
+            at = next;
+        }
+    }
+
+    /// A program operation, its waits but for those of single pages included.
+    fn new_program(&mut self, desk: &mut Desk<'_>, block: BlockId, place: Place, cause: Cause) -> u32 {
+        if cause != Cause::Cleaning {
+            self.close_gates(desk);
+        }
+        let id = self.create(desk, Kind::Program, cause.into());
+        let node = &mut desk.nodes[id];
+        (node.die, node.channel_ns) = (place.die, desk.timing.command_ns);
+        self.wait_for_erase(desk, block, id);
+        let gates = match cause {
+            Cause::Cleaning => [self.cleaning_hash, NONE, NONE],
+            _ => [self.hash, self.read_gate, self.cleaning_gate],
+        };
+        for gate in gates.into_iter().filter(|&gate| gate != NONE) {
+            desk.nodes.wait(gate, id);
+        }
+        id
+    }
+
+    fn wait_for_erase(&mut self, desk: &mut Desk<'_>, block: BlockId, id: u32) {
+        let release_ns = desk.nodes[id].release_ns;
+        match desk.erased.wait(block, release_ns) {
+            Wait::Nothing => {}
+            Wait::For(erase) => desk.nodes.wait(erase, id),
+            Wait::Until(end_ns) => {
+                desk.nodes[id].release_ns = end_ns;
+                desk.nodes.set_before(id, Parts { cleaning_ns: end_ns - release_ns, ..Parts::default() });
+            }
+        }
+    }
+
+    /// Gathers what programs of the host wait for.
+    fn close_gates(&mut self, desk: &mut Desk<'_>) {
+        if !self.reads.is_empty() {
+            let mut all = std::mem::take(&mut self.reads);
+            if self.read_gate != NONE {
+                all.push(self.read_gate);
+            }
+            self.read_gate = self.gate(desk, Class::Host, &all);
+            all.clear();
+            self.reads = all;
+        }
+        if desk.order.foreground && !self.since_gate.is_empty() {
+            let mut all = std::mem::take(&mut self.since_gate);
+            if self.cleaning_gate != NONE {
+                all.push(self.cleaning_gate);
+            }
+            self.cleaning_gate = self.gate(desk, Class::Cleaning, &all);
+            all.clear();
+            self.since_gate = all;
+        }
+    }
+
+    /// The next `units` pages that cleaning read go to `id`.
+    fn fetch(&mut self, desk: &mut Desk<'_>, id: u32, units: u32) {
+        let mut last = NONE;
+        for _ in 0..units {
+            match self.cleaning_reads.pop_front() {
+                Some(read) if read != last => {
+                    desk.nodes.wait(read, id);
+                    last = read;
+                }
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// Programs the page within its die, if all of it was read there by one operation that read nothing else.
+    fn copy_back(&mut self, desk: &mut Desk<'_>, block: BlockId, units: u32, place: Place) -> bool {
+        let Some(&read) = self.cleaning_reads.front() else {
+            return false;
+        };
+        let count = units as usize;
+        let is_whole = self.cleaning_reads.len() >= count
+            && self.cleaning_reads.iter().take(count).all(|&other| other == read)
+            && desk.nodes[read].units == units
+            && units == desk.timing.layout.units_per_page;
+        let is_near = desk.nodes[read].die == place.die && desk.nodes[read].plane == place.plane;
+        if !desk.timing.copyback || !is_whole || !is_near {
+            return false;
+        }
+        self.cleaning_reads.drain(..count);
+        // Read and program are one operation now; who waits for the read finds that it ends at once.
+        desk.nodes[read].kind = Kind::Gate;
+        let id = self.new_program(desk, block, place, Cause::Cleaning);
+        desk.nodes[id].units = units;
+        desk.nodes[id].array_ns = desk.timing.read_ns + desk.timing.program_ns;
+        desk.nodes.wait(read, id);
+        true
+    }
+
+    fn erase(&mut self, desk: &mut Desk<'_>, block: BlockId, cause: Cause) {
+        let timing = desk.timing;
+        let mut before = match cause {
+            Cause::Cleaning => std::mem::take(&mut self.since_erase),
+            Cause::Host => Vec::new(),
+            _ => std::mem::take(&mut self.others),
+        };
+        let gate = if before.is_empty() { NONE } else { self.gate(desk, cause.into(), &before) };
+        let mut ops = std::mem::take(&mut self.ops);
+        let mut last = NONE;
+        for plane in 0..timing.layout.superblock_blocks {
+            let die = timing.layout.place(block, plane).die;
+            if timing.multi_plane && die == last {
+                continue;
+            }
+            last = die;
+            let id = self.create(desk, Kind::Erase, cause.into());
+            let node = &mut desk.nodes[id];
+            (node.die, node.channel_ns, node.array_ns) = (die, timing.command_ns, timing.erase_ns);
+            node.units = 1;
+            if gate != NONE {
+                desk.nodes.wait(gate, id);
+            }
+            ops.push(id);
+        }
+        let end = self.gate(desk, cause.into(), &ops);
+        desk.nodes[end].erases = block.0;
+        desk.erased.begin(block, end);
+        ops.clear();
+        self.ops = ops;
+        before.clear();
+        match cause {
+            Cause::Host => {}
+            Cause::Cleaning => {
+                self.cleaning_hash = NONE;
+                // Erases of one cleaning do not wait for each other.
+                self.since_erase = before;
+            }
+            _ => self.others = before,
+        }
+    }
+
+    fn hash(&mut self, desk: &mut Desk<'_>, pages: u32, cause: Cause, percent: u32) {
+        let page_ns = desk.timing.hash.hash_ns * u64::from(percent) / 100;
+        if cause != Cause::Cleaning {
+            self.hash = self.new_hash(desk, cause, pages, page_ns);
+            return;
+        }
+        // Each page as soon as it was read.
+        let mut ops = std::mem::take(&mut self.ops);
+        for _ in 0..pages {
+            let id = self.new_hash(desk, cause, 1, page_ns);
+            self.fetch(desk, id, 1);
+            ops.push(id);
+        }
+        if !ops.is_empty() {
+            self.cleaning_hash = self.gate(desk, Class::Cleaning, &ops);
+        }
+        ops.clear();
+        self.ops = ops;
+    }
+
+    fn new_hash(&mut self, desk: &mut Desk<'_>, cause: Cause, pages: u32, page_ns: u64) -> u32 {
+        let id = self.create(desk, Kind::Hash, cause.into());
+        (desk.nodes[id].units, desk.nodes[id].array_ns) = (pages, page_ns);
+        id
+    }
+}

@@ -1,0 +1,119 @@
+//! The course of a run, in a fixed number of equal parts.
+
+use serde::{Deserialize, Serialize};
+
+/// What happened in one part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Requests that ended in it.
+    pub requests: u64,
+    /// Sum of their response times, nanoseconds.
+    pub response_sum_ns: u64,
+    /// Their longest response time, nanoseconds.
+    pub response_max_ns: u64,
+    /// Time that dies spent on cleaning, nanoseconds, summed over all dies.
+    pub cleaning_busy_ns: u64,
+    /// Victims whose erase ended.
+    pub victims: u64,
+}
+
+impl Bin {
+    fn add(&mut self, other: &Bin) {
+        self.requests += other.requests;
+        self.response_sum_ns += other.response_sum_ns;
+        self.response_max_ns = self.response_max_ns.max(other.response_max_ns);
+        self.cleaning_busy_ns += other.cleaning_busy_ns;
+        self.victims += other.victims;
+    }
+}
+
+/// Equal bins from the start of the measurement; when time runs past the last one, pairs are merged and each bin is
+/// twice as wide, so that memory stays the same and any run fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// When the first bin begins, nanoseconds.
+    pub start_ns: u64,
+    /// Width of each, nanoseconds.
+    pub bin_ns: u64,
+    /// All of them; those at the end that time has not reached are empty.
+    pub bins: Vec<Bin>,
+}
+
+impl Timeline {
+    /// Bins in each timeline.
+    pub const BINS: usize = 256;
+
+    /// Width of the bins at first.
+    const FIRST_NS: u64 = 1 << 16;
+
+    /// An empty one.
+    pub fn new(start_ns: u64) -> Self {
+        Timeline { start_ns, bin_ns: Self::FIRST_NS, bins: vec![Bin::default(); Self::BINS] }
+    }
+
+    fn bin(&mut self, time_ns: u64) -> &mut Bin {
+        let since_ns = time_ns.saturating_sub(self.start_ns);
+        while since_ns / self.bin_ns >= Self::BINS as u64 {
+            for pair in 0..Self::BINS / 2 {
+                let second = self.bins[2 * pair + 1];
+                self.bins[pair] = self.bins[2 * pair];
+                self.bins[pair].add(&second);
+            }
+            self.bins[Self::BINS / 2..].fill(Bin::default());
+            self.bin_ns *= 2;
+        }
+        &mut self.bins[(since_ns / self.bin_ns) as usize]
+    }
+
+    /// A request ended.
+    pub fn request(&mut self, end_ns: u64, response_ns: u64) {
+        let (requests, response_sum_ns, response_max_ns) = (1, response_ns, response_ns);
+        self.bin(end_ns).add(&Bin { requests, response_sum_ns, response_max_ns, ..Bin::default() });
+    }
+
+    /// A die did cleaning.
+    pub fn cleaning(&mut self, begin_ns: u64, end_ns: u64) {
+        if end_ns <= self.start_ns {
+            return;
+        }
+        let mut at_ns = begin_ns.max(self.start_ns);
+        // So wide that the end fits, before anything is laid in.
+        self.bin(end_ns);
+        while at_ns < end_ns {
+            let bin_end_ns = self.start_ns + ((at_ns - self.start_ns) / self.bin_ns + 1) * self.bin_ns;
+            let part_ns = bin_end_ns.min(end_ns) - at_ns;
+            self.bin(at_ns).cleaning_busy_ns += part_ns;
+            at_ns += part_ns;
+        }
+    }
+
+    /// A victim's erase ended.
+    pub fn victim(&mut self, end_ns: u64) {
+        if end_ns >= self.start_ns {
+            self.bin(end_ns).victims += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_double_and_lose_nothing() {
+        let mut timeline = Timeline::new(1000);
+        timeline.cleaning(0, 1000 + 3 * Timeline::FIRST_NS / 2);
+        assert_eq!(timeline.bins[0].cleaning_busy_ns, Timeline::FIRST_NS);
+        assert_eq!(timeline.bins[1].cleaning_busy_ns, Timeline::FIRST_NS / 2);
+        for number in 0..1000 {
+            timeline.request(1000 + number * Timeline::FIRST_NS, number);
+        }
+        timeline.victim(5000);
+        assert_eq!(timeline.bin_ns, 4 * Timeline::FIRST_NS);
+        assert_eq!(timeline.bins.iter().map(|bin| bin.requests).sum::<u64>(), 1000);
+        assert_eq!(timeline.bins.iter().map(|bin| bin.response_sum_ns).sum::<u64>(), 999 * 500);
+        assert_eq!(timeline.bins[0].cleaning_busy_ns, 3 * Timeline::FIRST_NS / 2);
+        assert_eq!((timeline.bins[0].requests, timeline.bins[0].response_max_ns), (4, 3));
+        assert_eq!(timeline.bins[0].victims, 1);
+    }
+}
