@@ -58,6 +58,7 @@ bench:
 	cargo bench --bench trace
 	cargo bench --bench theory
 	cargo bench --bench stack
+	cargo bench --bench dedup
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)
