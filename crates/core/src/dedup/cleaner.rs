@@ -42,6 +42,7 @@ impl Migration<Content> for Cleaner {
         let detect = tables.detect;
         let threshold = if let Detect::Cleaning { rehash, threshold, promotion } = detect {
             let looker = Looker { promotes: promotion == Promotion::Now, threshold, victim: sorted };
+            pages.iter().for_each(|page| tables.prefetch_slot(page.0));
             for at in 0..pages.len() {
                 let (slot, content) = (pages[at].0, data[at]);
                 if !tables.is_settled(slot) || !rehash && tables.index.content(slot) != Content::UNKNOWN {
@@ -90,13 +91,15 @@ impl Looker<'_> {
         if content == Content::UNKNOWN {
             return moved;
         }
+        // A lookup would find the page itself: a slot in the index is there by its own content.
+        if tables.index.content(slot) != Content::UNKNOWN {
+            tables.index.touch(slot);
+            return moved;
+        }
         let Some(found) = tables.index.find(content) else {
             tables.index.insert(slot, content);
             return moved;
         };
-        if found == slot {
-            return moved;
-        }
         let equal = tables.index.content(found) == content;
         tables.report.collisions += u64::from(!equal);
         if tables.verify {

@@ -111,6 +111,16 @@ impl Index {
         found
     }
 
+    /// The slot, which is in the index, is looked up by its own content.
+    pub fn touch(&mut self, slot: u32) {
+        if let Some(cache) = &mut self.cache {
+            cache.touch(Self::hash(mix(self.names[slot as usize]) >> self.left_out), false);
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.touch(slot);
+        }
+    }
+
     /// Whether anything in the index has the weak hash of `content`.
     pub fn may_hold(&self, content: Content) -> bool {
         let Some(weak) = &self.weak else { return true };

@@ -40,6 +40,10 @@ pub struct Dedup {
     logical_pages: u32,
     /// Slots beyond the logical pages, for groups in hand.
     spare_slots: u32,
+    /// Whether the index is in flash.
+    is_paged: bool,
+    /// Whether cleaning compares pages, which then are read later.
+    compares_late: bool,
     counters: Counters,
     /// What the store below counts as reads and writes of its host and is none.
     own_reads: u64,
@@ -68,6 +72,8 @@ impl Dedup {
         }
         let tables = sharing.lock();
         let (logical_pages, slots) = (tables.logical_pages(), tables.slots());
+        let is_paged = tables.index.cache.is_some();
+        let compares_late = tables.verify && matches!(tables.detect, Detect::Cleaning { .. });
         drop(tables);
         Ok(Dedup {
             sharing,
@@ -75,6 +81,8 @@ impl Dedup {
             journal,
             logical_pages,
             spare_slots: slots - logical_pages,
+            is_paged,
+            compares_late,
             counters: Counters::default(),
             own_reads: 0,
             own_writes: 0,
@@ -97,7 +105,7 @@ impl Dedup {
         let highest = |at: &usize| (mix(data[*at].0), std::cmp::Reverse(*at));
         let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };
         let mut tables = self.sharing.lock();
-        hash(&self.journal, &mut tables.report, 100);
+        hash(&self.journal, &mut tables.report);
         let found = data[at] != Content::UNKNOWN && tables.index.find(data[at]).is_some();
         (at, if found { Look::Hash } else { Look::Not })
     }
@@ -117,31 +125,23 @@ impl Dedup {
         }
     }
 
-    /// Looks for a page and decides where its content will be.
-    fn plan(&mut self, page: Lpn, content: Content, look: Look, may_replace: bool) -> Result<(), LayerError> {
+    /// Looks for a page and decides where its content will be. `ahead` are pages written soon after it, further and nearer;
+    /// `None` if it is one of a group, until whose end old content must stay.
+    fn plan(
+        &mut self,
+        page: Lpn,
+        content: Content,
+        look: Look,
+        ahead: Option<(Option<&Lpn>, Option<&Lpn>)>,
+    ) -> Result<(), LayerError> {
         let Dedup { sharing, lower, journal, slots, read, .. } = self;
         let mut tables = sharing.lock();
         let tables = &mut *tables;
+        if let Some((far, near)) = ahead {
+            tables.prefetch(far, near);
+        }
         let mut is_known = look != Look::Not && content != Content::UNKNOWN;
-        let looks_up = match look {
-            Look::Not => false,
-            Look::Hashed => true,
-            Look::Hash => {
-                hash(journal, &mut tables.report, 100);
-                true
-            }
-            Look::Weak { percent } => {
-                push(journal, percent);
-                tables.report.pre_hashed_pages += 1;
-                let may_hold = tables.index.may_hold(content);
-                if may_hold {
-                    hash(journal, &mut tables.report, 100);
-                } else {
-                    tables.report.idle_hashed_pages += 1;
-                }
-                may_hold
-            }
-        };
+        let looks_up = pay(journal, tables, content, look);
         let mut found = if is_known && looks_up { tables.index.find(content) } else { None };
         if let Some(slot) = found {
             let mut equal = tables.index.content(slot) == content;
@@ -162,7 +162,7 @@ impl Dedup {
         }
         let planned = match found {
             Some(slot) => tables.plan_sharing(page, slot),
-            None => tables.plan_storing(page, may_replace),
+            None => tables.plan_storing(page, ahead.is_some()),
         };
         if found.is_none() {
             if is_known {
@@ -177,6 +177,9 @@ impl Dedup {
 
     /// Does what the index in flash needs below.
     fn settle(&mut self) -> Result<(), LayerError> {
+        if !self.is_paged {
+            return Ok(());
+        }
         let Dedup { sharing, lower, due, read, .. } = self;
         let mut tables = sharing.lock();
         let first = tables.slots();
@@ -204,6 +207,9 @@ impl Dedup {
 
     /// Reads the pages that cleaning has compared; in the middle of cleaning it could not.
     fn read_compared(&mut self) -> Result<(), LayerError> {
+        if !self.compares_late {
+            return Ok(());
+        }
         let mut tables = self.sharing.lock();
         if !tables.to_verify.is_empty() {
             self.read.clear();
@@ -224,6 +230,8 @@ impl Dedup {
                 (false, true) => self.lower.write_atomic(&self.slots, &self.data, hint),
                 (false, false) => self.lower.write(&self.slots, &self.data, hint),
             });
+        // Before any of them is trimmed.
+        let stored = stored.and_then(|()| self.read_compared());
         let mut tables = self.sharing.lock();
         if stored.is_ok() {
             tables.commit(&self.planned, &mut self.dead);
@@ -273,9 +281,32 @@ fn push(journal: &Option<Journal>, percent: u32) {
 }
 
 /// A page of the host is hashed.
-fn hash(journal: &Option<Journal>, report: &mut DedupReport, percent: u32) {
-    push(journal, percent);
+fn hash(journal: &Option<Journal>, report: &mut DedupReport) {
+    push(journal, 100);
     report.host_hashed_pages += 1;
+}
+
+/// Hashes a page as is due; whether it is looked up then.
+fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: Look) -> bool {
+    match look {
+        Look::Not => false,
+        Look::Hashed => true,
+        Look::Hash => {
+            hash(journal, &mut tables.report);
+            true
+        }
+        Look::Weak { percent } => {
+            push(journal, percent);
+            tables.report.pre_hashed_pages += 1;
+            let may_hold = tables.index.may_hold(content);
+            if may_hold {
+                hash(journal, &mut tables.report);
+            } else {
+                tables.report.idle_hashed_pages += 1;
+            }
+            may_hold
+        }
+    }
 }
 
 impl Layer<Content> for Dedup {
@@ -289,8 +320,8 @@ impl Layer<Content> for Dedup {
         check_range(pages, self.logical_pages)?;
         let (first, look, others) = self.looks(data);
         for (at, (&page, &content)) in pages.iter().zip(data).enumerate() {
-            self.sharing.lock().prefetch(pages.get(at + FAR), pages.get(at + NEAR));
-            let planned = self.plan(page, content, if at == first { look } else { others }, true);
+            let ahead = (pages.get(at + FAR), pages.get(at + NEAR));
+            let planned = self.plan(page, content, if at == first { look } else { others }, Some(ahead));
             self.store(planned, hint, false)?;
         }
         Ok(())
@@ -304,9 +335,8 @@ impl Layer<Content> for Dedup {
             return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });
         }
         let (first, look, others) = self.looks(data);
-        // Old content must be there until the whole group is.
         let planned = pages.iter().zip(data).enumerate().try_for_each(|(at, (&page, &content))| {
-            self.plan(page, content, if at == first { look } else { others }, false)
+            self.plan(page, content, if at == first { look } else { others }, None)
         });
         self.store(planned, hint, true)
     }

@@ -109,9 +109,15 @@ impl Tables {
             prefetch(self.map.as_ptr().wrapping_add(far.index()));
         }
         if let Some(slot) = near.and_then(|near| self.slot_of(*near)) {
-            prefetch(self.counts.as_ptr().wrapping_add(slot as usize));
-            self.index.prefetch(slot);
+            self.prefetch_slot(slot);
         }
+    }
+
+    /// The same for what is known of a slot, if it is one.
+    #[inline(always)]
+    pub fn prefetch_slot(&self, slot: u32) {
+        prefetch(self.counts.as_ptr().wrapping_add(slot as usize));
+        self.index.prefetch(slot);
     }
 
     /// The page will share `slot`.
