@@ -48,8 +48,18 @@ pub(super) struct Planned {
     pub page: Lpn,
     /// Where the content is, or will be.
     pub slot: u32,
-    /// The page's own slot is written again.
-    pub in_place: bool,
+    pub way: Way,
+}
+
+/// How content gets to its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It is there.
+    Shared,
+    /// It is written to a slot that held nothing.
+    New,
+    /// It is written over what the page alone referred to.
+    InPlace,
 }
 
 impl Tables {
@@ -123,7 +133,7 @@ impl Tables {
     /// The page will share `slot`.
     pub fn plan_sharing(&mut self, page: Lpn, slot: u32) -> Planned {
         self.counts[slot as usize] += 1;
-        Planned { page, slot, in_place: false }
+        Planned { page, slot, way: Way::Shared }
     }
 
     /// The page will be stored: in its own slot again, if it has it to itself and `may_replace`, else in a new one.
@@ -143,20 +153,20 @@ impl Tables {
             }
         };
         self.pinned.push(slot);
-        Planned { page, slot, in_place: own.is_some() }
+        Planned { page, slot, way: if own.is_some() { Way::InPlace } else { Way::New } }
     }
 
     /// What was planned is stored. Slots that nobody refers to any more are appended to `dead`.
     pub fn commit(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
         self.pinned.clear();
-        for &Planned { page, slot, in_place } in planned {
-            if in_place {
+        for &Planned { page, slot, way } in planned {
+            if way == Way::InPlace {
                 self.note_death(slot);
                 self.marks[slot as usize] = 1;
                 continue;
             }
             let changes = self.slot_of(page) != Some(slot);
-            self.report.map_log_records += u64::from(changes && self.counts[slot as usize] > 1);
+            self.report.map_log_records += u64::from(changes && way == Way::Shared);
             self.unlink(page, dead);
             self.map[page.index()] = slot;
             if let Some(sharers) = &mut self.sharers {
@@ -169,8 +179,8 @@ impl Tables {
     /// What was planned was not stored. New slots are appended to `dead`.
     pub fn cancel(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
         self.pinned.clear();
-        for &Planned { slot, in_place, .. } in planned {
-            if in_place {
+        for &Planned { slot, way, .. } in planned {
+            if way == Way::InPlace {
                 self.index.remove(slot);
                 continue;
             }
