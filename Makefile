@@ -59,6 +59,7 @@ bench:
 	cargo bench --bench theory
 	cargo bench --bench stack
 	cargo bench --bench timing
+	cargo bench --bench dedup
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

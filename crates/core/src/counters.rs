@@ -108,6 +108,17 @@ impl Counters {
         Cause::ALL.iter().map(|&cause| self.outgoing(cause, operation)).sum()
     }
 
+    /// Of what went out because of `from`, `amount` pages went out because of `to` in truth.
+    pub fn reassign(&mut self, from: Cause, to: Cause, operation: Operation, amount: u64) {
+        self.outgoing[from as usize][operation as usize] -= amount;
+        self.outgoing[to as usize][operation as usize] += amount;
+    }
+
+    /// What came in is what came in at `front`, which stands between the layer and its user.
+    pub fn replace_incoming(&mut self, front: &Counters) {
+        self.incoming = front.incoming;
+    }
+
     /// Outgoing over incoming page writes of this layer; `None` before the first incoming write.
     ///
     /// The amplification of a stack is the product over its layers, which is the lowest layer's outgoing
@@ -147,6 +158,11 @@ mod tests {
         counters.add_incoming(Operation::Write, 1);
         counters.add_outgoing(Cause::Host, Operation::Write, 1);
         assert_eq!(counters.since(&earlier).write_amplification(), Some(1.0));
+        counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, 2);
+        counters.replace_incoming(&earlier);
+        assert_eq!(counters.incoming(Operation::Write), 4);
+        assert_eq!(counters.outgoing(Cause::Host, Operation::Write), 3);
+        assert_eq!(counters.outgoing(Cause::Dedup, Operation::Write), 2);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod counters;
+pub mod dedup;
 pub mod layer;
 pub mod log;
 pub mod nand;

@@ -7,8 +7,8 @@
 mod report;
 
 pub use report::{
-    Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
-    Scatter, TrimCounts,
+    Arrivals, DedupReport, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport,
+    Reports, Scatter, TrimCounts,
 };
 
 use crate::config::ConfigError;

@@ -23,8 +23,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         for at in 0..pages.len() {
             let (now, page) = (self.blocks.now(), pages[at]);
-            let stream =
-                self.placement.place(&PageContext { page, cause: Cause::Host, now, from: None, hint });
+            let stream = self.placement.place(&PageContext {
+                page,
+                cause: Cause::Host,
+                now,
+                from: None,
+                hint,
+                references: 1,
+            });
             self.append_run(stream, &pages[at..=at], &data[at..=at], Cause::Host)?;
         }
         Ok(())

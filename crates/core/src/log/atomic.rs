@@ -50,7 +50,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Some(stream).filter(|_| !pages.is_empty());
         }
         let now = self.blocks.now();
-        let context = |&page: &Lpn| PageContext { page, cause: Cause::Host, now, from: None, hint };
+        let context =
+            |&page: &Lpn| PageContext { page, cause: Cause::Host, now, from: None, hint, references: 1 };
         pages.iter().map(context).fold(None, |first, context| {
             let stream = self.placement.place(&context);
             first.or(Some(stream))

@@ -14,13 +14,13 @@ use crate::victim::VictimPolicy;
 #[derive(Debug)]
 pub(super) struct Staged<P> {
     /// Their owners, if the directory knows; beyond them, room for a victim's.
-    owners: Vec<Lpn>,
+    pub(super) owners: Vec<Lpn>,
     /// Their content.
-    data: Vec<P>,
+    pub(super) data: Vec<P>,
     /// How many of the first ones are back on flash.
-    written: usize,
+    pub(super) written: usize,
     /// The stream of the block they come from, where the placement wants to know.
-    from: Option<StreamId>,
+    pub(super) from: Option<StreamId>,
     /// Indices of the pages just read, where the medium wants to know.
     pages: Vec<u32>,
 }
@@ -33,7 +33,7 @@ impl<P> Default for Staged<P> {
 
 impl<P: Copy> Staged<P> {
     /// Pages not yet back on flash.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.data.len() - self.written
     }
 
@@ -47,7 +47,7 @@ impl<P: Copy> Staged<P> {
     }
 
     /// The first `pages` pages are back on flash.
-    fn drop_front(&mut self, pages: usize) {
+    pub(super) fn drop_front(&mut self, pages: usize) {
         self.written += pages;
         if self.len() == 0 {
             self.data.clear();
@@ -116,7 +116,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.evict(victim);
             } else {
                 self.stage(victim)?;
-                self.redistribute()?;
+                match self.judge.take() {
+                    None => self.redistribute()?,
+                    Some(judge) => self.redistribute_judged(victim, judge)?,
+                }
             }
             if self.erase(victim)? {
                 self.free.push_back(victim);
@@ -252,34 +255,53 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let mut staged = std::mem::take(&mut self.staged);
         for (&page, data) in staged.owners.iter().zip(&staged.data).skip(staged.written) {
-            self.append_cleaned(page, data, staged.from)?;
+            self.append_cleaned(page, data, staged.from, 1)?;
         }
         staged.drop_front(staged.len());
         self.staged = staged;
         Ok(())
     }
 
-    fn append_cleaned(
+    /// Appends a page that cleaning took out of a victim, and that `references` logical pages share.
+    pub(super) fn append_cleaned(
         &mut self,
         page: Lpn,
         data: &M::Payload,
         from: Option<StreamId>,
+        references: u32,
     ) -> Result<(), LayerError> {
-        let now = self.blocks.now();
+        let (stream, frontier) = self.program_cleaned(page, data, from, references)?;
+        self.directory.relocate(frontier.block, frontier.page, &[page]);
+        self.note_cleaned(stream, frontier, page);
+        Ok(())
+    }
+
+    /// Writes a page where the placement wants moved pages with so many references; the directory is yet to be told.
+    pub(super) fn program_cleaned(
+        &mut self,
+        page: Lpn,
+        data: &M::Payload,
+        from: Option<StreamId>,
+        references: u32,
+    ) -> Result<(StreamId, Frontier), LayerError> {
+        let (now, cause) = (self.blocks.now(), Cause::Cleaning);
         let stream = match self.placement.cleaning_stream() {
             _ if page.0 >= self.config.logical_pages => self.metadata_stream(),
             Some(fixed) => fixed,
-            None => self.placement.place(&PageContext { page, cause: Cause::Cleaning, now, from, hint: 0 }),
+            None => self.placement.place(&PageContext { page, cause, now, from, hint: 0, references }),
         };
         let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
-        self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), Cause::Cleaning)?;
-        self.directory.relocate(frontier.block, frontier.page, &[page]);
+        self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), cause)?;
+        Ok((stream, frontier))
+    }
+
+    /// Counts a page that cleaning wrote and moves the write pointer on.
+    pub(super) fn note_cleaned(&mut self, stream: StreamId, frontier: Frontier, page: Lpn) {
         if let Some(attribution) = &mut self.attribution {
             attribution.moved(&[page]);
         }
         self.note_moves(&[page], Cause::Cleaning);
         self.advance(stream, frontier, 1);
-        Ok(())
     }
 
     /// The open block of `stream` for cleaning, which must not itself clean.

@@ -5,6 +5,7 @@ use super::checkpoint::Checkpoint;
 use super::clean::Staged;
 use super::config::{Reclaim, StoreConfig};
 use super::directory::Directory;
+use super::migration::Judge;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
@@ -111,6 +112,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) deferrals: u64,
     /// Live pages that cleaning dropped.
     pub(super) evicted_pages: u64,
+    /// Who says what becomes of a victim's live pages, if not all are simply moved.
+    pub(super) judge: Option<Box<Judge<M::Payload>>>,
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
@@ -148,6 +151,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             cleaning_above: 0,
             deferrals: 0,
             evicted_pages: 0,
+            judge: None,
             config,
             below: Below { medium, sequence: 0, counters: Counters::default(), group_left: 0 },
             directory,

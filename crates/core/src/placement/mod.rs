@@ -10,6 +10,7 @@ mod frontiers;
 mod host_hint;
 mod oracle;
 mod period;
+mod references;
 #[cfg(test)]
 mod tests;
 mod write_count;
@@ -34,6 +35,8 @@ pub struct PageContext {
     pub from: Option<StreamId>,
     /// The host's stream hint; 0 where it gives none.
     pub hint: u16,
+    /// How many logical pages of a deduplicating layer share the page; 1 for all others and for host writes.
+    pub references: u32,
 }
 
 /// Maps pages to append streams. It decides; the engine appends.
@@ -152,6 +155,7 @@ placement_table! {
     Bloom: bloom::Config;
     #[serde(alias = "fdp")] HostHint: host_hint::Config;
     #[serde(alias = "sepbit")] AgeClasses: age_classes::Config;
+    References: references::Config;
 }
 
 impl Default for PlacementConfig {

@@ -30,7 +30,7 @@ fn build(value: Value) -> Box<dyn Placement> {
 }
 
 fn host(page: u32, now: u64) -> PageContext {
-    PageContext { page: Lpn(page), cause: Cause::Host, now, from: None, hint: 0 }
+    PageContext { page: Lpn(page), cause: Cause::Host, now, from: None, hint: 0, references: 1 }
 }
 
 fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
@@ -57,7 +57,7 @@ fn only_the_blind_placements_are_frontiers() {
         let blind = ["single", "double"].contains(&entry.name);
         assert_eq!(config.frontiers().is_some(), blind, "{}", entry.name);
         let fixed = build(json!(entry.name)).host_stream().is_some();
-        assert_eq!(fixed, blind, "{}", entry.name);
+        assert_eq!(fixed, blind || entry.name == "references", "{}", entry.name);
     }
 }
 
@@ -71,6 +71,7 @@ fn variants() -> Vec<Value> {
         json!({"kind": "host_hint", "streams": 1}),
         json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "beyond": "last"}),
         json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
+        json!({"kind": "references", "threshold": 3, "cleaned_apart": true}),
         json!({"kind": "age_classes", "averaged_blocks": 2, "age_bounds": [0.1, 1.0, 2.0, 5.0]}),
     ];
     defaults.chain(others).collect()
@@ -283,4 +284,21 @@ fn settings_that_do_not_fit_are_refused_by_key() {
         let error = try_build(value.clone(), PAGES).err().unwrap_or_else(|| panic!("{value} is not refused"));
         assert_eq!(error.key, key, "{value}");
     }
+}
+
+#[test]
+fn shared_pages_are_cold_from_one_reference_above_the_threshold_on() {
+    let streams = |value: Value| {
+        let mut placement = build(value);
+        let moved = |references| PageContext { references, ..cleaned(1, 0, 0) };
+        let first = placement.place(&PageContext { references: 9, ..host(1, 0) }).0;
+        let given: Vec<u8> = [1, 2, 3, 4].map(|count| placement.place(&moved(count)).0).into();
+        (placement.streams(), first, given)
+    };
+    assert_eq!(streams(json!("references")), (2, 0, vec![0, 1, 1, 1]));
+    assert_eq!(streams(json!({"kind": "references", "threshold": 2})), (2, 0, vec![0, 0, 1, 1]));
+    let apart = json!({"kind": "references", "threshold": 3, "cleaned_apart": true});
+    assert_eq!(streams(apart), (3, 0, vec![2, 2, 2, 1]));
+    let never = try_build(json!({"kind": "references", "threshold": 0}), PAGES);
+    assert_eq!(never.err().unwrap().key, "threshold");
 }

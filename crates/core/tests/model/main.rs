@@ -3,6 +3,7 @@
 mod agreement;
 mod atomic;
 mod closed_forms;
+mod content;
 mod coordination;
 mod direct;
 mod edges;

@@ -191,7 +191,7 @@ impl Model {
 
     fn place(&mut self, page: u32, cause: Cause, from: Option<StreamId>, hint: u16) -> StreamId {
         let now = self.host_pages;
-        self.placement.place(&PageContext { page: Lpn(page), cause, now, from, hint })
+        self.placement.place(&PageContext { page: Lpn(page), cause, now, from, hint, references: 1 })
     }
 
     fn room(&self, block: usize) -> usize {

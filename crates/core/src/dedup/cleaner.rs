@@ -1,0 +1,124 @@
+//! Deduplication while cleaning: what becomes of a victim's live pages (CAGC, sec. III.B and Figure 5).
+
+use super::Sharing;
+use super::config::{Detect, Promotion};
+use super::tables::Tables;
+use crate::counters::Cause;
+use crate::layer::Content;
+use crate::log::{Migration, Verdict};
+use crate::timing::{Journal, Step};
+use crate::units::Lpn;
+
+/// Hashes live pages, merges equal ones and tells the placement how many references each has.
+///
+/// Two things differ from the paper's Figure 5. All pages of a victim are looked up before the first is written, so that
+/// duplicates within one victim are found and a page goes at once where its final count belongs. And a page that the host
+/// is just replacing is moved without being looked at.
+pub(super) struct Cleaner {
+    sharing: Sharing,
+    journal: Option<Journal>,
+    /// Which of the pages in hand were hashed.
+    hashed: Vec<bool>,
+    /// The pages in hand, sorted.
+    sorted: Vec<u32>,
+}
+
+impl Cleaner {
+    pub fn new(sharing: Sharing, journal: Option<Journal>) -> Self {
+        Cleaner { sharing, journal, hashed: Vec::new(), sorted: Vec::new() }
+    }
+}
+
+impl Migration<Content> for Cleaner {
+    fn judge(&mut self, pages: &[Lpn], data: &[Content], verdicts: &mut Vec<Verdict>) {
+        let Cleaner { sharing, hashed, sorted, .. } = self;
+        let mut tables = sharing.lock();
+        hashed.clear();
+        hashed.resize(pages.len(), false);
+        sorted.clear();
+        sorted.extend(pages.iter().map(|page| page.0));
+        sorted.sort_unstable();
+        verdicts.resize(pages.len(), Verdict::Move { references: 1 });
+        let detect = tables.detect;
+        let threshold = if let Detect::Cleaning { rehash, threshold, promotion } = detect {
+            let looker = Looker { promotes: promotion == Promotion::Now, threshold, victim: sorted };
+            pages.iter().for_each(|page| tables.prefetch_slot(page.0));
+            for at in 0..pages.len() {
+                let (slot, content) = (pages[at].0, data[at]);
+                if !tables.is_settled(slot) || !rehash && tables.index.content(slot) != Content::UNKNOWN {
+                    continue;
+                }
+                hashed[at] = true;
+                tables.report.cleaning_hashed_pages += 1;
+                verdicts[at] = looker.look(&mut tables, slot, content);
+            }
+            threshold
+        } else {
+            u32::MAX
+        };
+        // Only now are all counts final.
+        for (page, verdict) in pages.iter().zip(verdicts) {
+            match verdict {
+                Verdict::Move { references } if tables.is_settled(page.0) => {
+                    *references = tables.references(page.0);
+                    tables.set_cold(page.0, *references > threshold);
+                }
+                Verdict::Replace { owner, references } => *references = tables.references(owner.0),
+                Verdict::Move { .. } | Verdict::Drop => {}
+            }
+        }
+    }
+
+    fn reached(&mut self, at: usize) {
+        if let (Some(journal), true) = (&self.journal, self.hashed[at]) {
+            journal.push(Step::Hash { pages: 1, cause: Cause::Cleaning, percent: 100 });
+        }
+    }
+}
+
+/// What is the same for all pages of a victim.
+struct Looker<'a> {
+    promotes: bool,
+    threshold: u32,
+    /// The victim's pages, sorted.
+    victim: &'a [u32],
+}
+
+impl Looker<'_> {
+    /// Looks up a page that was hashed, and merges it with an equal one.
+    fn look(&self, tables: &mut Tables, slot: u32, content: Content) -> Verdict {
+        let moved = Verdict::Move { references: 1 };
+        if content == Content::UNKNOWN {
+            return moved;
+        }
+        // A lookup would find the page itself: a slot in the index is there by its own content.
+        if tables.index.content(slot) != Content::UNKNOWN {
+            tables.index.touch(slot);
+            return moved;
+        }
+        let Some(found) = tables.index.find(content) else {
+            tables.index.insert(slot, content);
+            return moved;
+        };
+        let equal = tables.index.content(found) == content;
+        tables.report.collisions += u64::from(!equal);
+        if tables.verify {
+            tables.to_verify.push(Lpn(found));
+            if !equal {
+                return moved;
+            }
+        }
+        tables.merge(slot, found);
+        // One in this very victim is on its way, and goes where it belongs.
+        let promoted = self.promotes
+            && tables.references(found) > self.threshold
+            && !tables.is_cold(found)
+            && self.victim.binary_search(&found).is_err();
+        if !promoted {
+            return Verdict::Drop;
+        }
+        tables.set_cold(found, true);
+        tables.report.promoted_pages += 1;
+        Verdict::Replace { owner: Lpn(found), references: 1 }
+    }
+}

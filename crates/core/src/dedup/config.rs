@@ -1,0 +1,357 @@
+//! How equal pages are found: the table of kinds and their settings.
+
+use super::index::ENTRY_BYTES;
+use crate::config::{ConfigError, Entry, named_config};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An index in flash, of which RAM holds some pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Paged {
+    /// Entries in a page; by default as many of 24 bytes as a page of 4 KiB takes.
+    #[schemars(range(min = 1))]
+    pub page_entries: u32,
+    /// Pages that RAM holds, at least 1.
+    #[schemars(range(min = 1))]
+    pub cached_pages: u32,
+}
+
+impl Default for Paged {
+    fn default() -> Self {
+        Paged { page_entries: 4096 / ENTRY_BYTES as u32, cached_pages: 64 }
+    }
+}
+
+/// The fingerprint index, which all kinds have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IndexSettings {
+    /// Fingerprints that it holds at most; when it is full, the one not used for longest leaves it (the limited
+    /// fingerprint store of CA-SSD). Left out: one for each page that can be stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub entries: Option<u32>,
+    /// Bits of a fingerprint, 1 to 64; with few, different contents are taken for equal.
+    #[schemars(range(min = 1, max = 64))]
+    pub fingerprint_bits: u32,
+    /// Whether a page with the right fingerprint is read and compared before it is taken for equal.
+    pub verify: bool,
+    /// The index lives in flash. Left out: in RAM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paged: Option<Paged>,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        IndexSettings { entries: None, fingerprint_bits: 64, verify: false, paged: None }
+    }
+}
+
+impl IndexSettings {
+    /// Pages of the index in flash when so many slots can be stored: a quarter of each is left free, because a hash does
+    /// not fill them evenly.
+    pub(super) fn pages(&self, slots: u32) -> u32 {
+        let entries = u64::from(self.entries.unwrap_or(slots).min(slots));
+        self.paged
+            .as_ref()
+            .map_or(0, |paged| (4 * entries).div_ceil(3 * u64::from(paged.page_entries)) as u32)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let paged = self.paged.as_ref();
+        let wrong = [
+            ("entries", self.entries == Some(0), "is 0; it must be at least 1"),
+            ("fingerprint_bits", !(1..=64).contains(&self.fingerprint_bits), "must be from 1 to 64"),
+            (
+                "paged.page_entries",
+                paged.is_some_and(|paged| paged.page_entries == 0),
+                "is 0; it must be at least 1",
+            ),
+            (
+                "paged.cached_pages",
+                paged.is_some_and(|paged| paged.cached_pages == 0),
+                "is 0; it must be at least 1",
+            ),
+        ];
+        match wrong.into_iter().find(|(_, wrong, _)| *wrong) {
+            Some((key, _, problem)) => Err(ConfigError::new(format!("index.{key}"), problem)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// When the stored page that others turn out to equal is written to the cold region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Promotion {
+    /// At once, with the content just read from the victim: one page more is written.
+    #[default]
+    Now,
+    /// When cleaning moves it anyway.
+    WhenMoved,
+}
+
+/// What a kind looks at, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Detect {
+    /// Nothing.
+    Nothing,
+    /// Every page that the host writes.
+    EveryPage,
+    /// One page of each request, and the others only if that one is found.
+    Sample,
+    /// Every page by a weak hash, and by the full one only if that is found.
+    PreHash {
+        /// Hundredths of the full hash's time that the weak one takes.
+        percent: u32,
+        /// Bits of the weak hash.
+        bits: u32,
+    },
+    /// The live pages that cleaning reads.
+    Cleaning {
+        /// Whether pages are hashed again whose fingerprint is in the index.
+        rehash: bool,
+        /// Pages with more references than this belong into the cold region.
+        threshold: u32,
+        /// When they get there.
+        promotion: Promotion,
+    },
+}
+
+/// The configuration of a kind.
+pub trait DedupKind {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// What it looks at.
+    fn detect(&self) -> Detect;
+    /// Its index.
+    fn index(&self) -> &IndexSettings;
+    /// Time to hash a page, microseconds.
+    fn hash_us(&self) -> f64;
+}
+
+/// Time to hash a page of 4 KiB in the drive's own hash engine, microseconds: the CAGC paper's figure as remembered, its
+/// Table I being unreadable in the copy at hand.
+const HASH_US: f64 = 14.0;
+
+/// Declares the settings of a kind: those that all share, and its own.
+macro_rules! kind {
+    (
+        $(#[$attribute:meta])* $Name:ident, $entry:expr, |$config:ident| $detect:expr;
+        $($(#[$of_field:meta])* $field:ident: $Type:ty = $default:expr,)*
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $Name {
+            /// The fingerprint index.
+            pub index: IndexSettings,
+            /// Time to hash a page, microseconds; 0 or more.
+            #[schemars(range(min = 0.0))]
+            pub hash_us: f64,
+            $($(#[$of_field])* pub $field: $Type,)*
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                $Name { index: IndexSettings::default(), hash_us: HASH_US, $($field: $default,)* }
+            }
+        }
+
+        impl DedupKind for $Name {
+            const ENTRY: Entry = $entry;
+
+            fn detect(&self) -> Detect {
+                let $config = self;
+                $detect
+            }
+
+            fn index(&self) -> &IndexSettings {
+                &self.index
+            }
+
+            fn hash_us(&self) -> f64 {
+                self.hash_us
+            }
+        }
+    };
+}
+
+kind! {
+    /// No deduplication: every page is stored.
+    NoDedup,
+    Entry { name: "none", help: "every page is stored, whatever it holds", source: "" },
+    |_config| Detect::Nothing;
+}
+
+kind! {
+    /// Every page that the host writes is hashed and looked up before it is stored.
+    Inline,
+    Entry {
+        name: "inline",
+        help: "every written page is hashed and looked up first; of equal pages one is stored",
+        source: "Chen, Luo and Zhang (CA-FTL), FAST 2011; Gupta et al. (CA-SSD), FAST 2011",
+    },
+    |_config| Detect::EveryPage;
+}
+
+kind! {
+    /// One page of each request is hashed; the others are only if that one is stored already.
+    ///
+    /// The sample is chosen by content, so that a request written again is sampled at the same page. As remembered, CA-FTL
+    /// takes the page whose first four bytes are the highest number; here it is the highest hash of a name, as there are no
+    /// bytes.
+    Sampled,
+    Entry {
+        name: "sampled",
+        help: "one page of each request is hashed, and the others only if it is stored already",
+        source: "Chen, Luo and Zhang (CA-FTL), FAST 2011 (sampling for hashing)",
+    },
+    |_config| Detect::Sample;
+}
+
+kind! {
+    /// A weak hash of each page decides whether the full one is worth it.
+    ///
+    /// A page whose weak hash is new is stored at once, and fingerprinted when the drive is idle, at no cost to anybody.
+    PreHashed,
+    Entry {
+        name: "pre_hashed",
+        help: "a weak hash first, and the full one only for pages whose weak hash is in the index",
+        source: "Chen, Luo and Zhang (CA-FTL), FAST 2011 (light-weight pre-hashing)",
+    },
+    |config| Detect::PreHash { percent: config.pre_hash_percent, bits: config.pre_hash_bits };
+    /// Time of the weak hash in hundredths of the full one's; an assumption.
+    pre_hash_percent: u32 = 10,
+    /// Bits of the weak hash, 1 to 32; CA-FTL uses CRC-32.
+    #[schemars(range(min = 1, max = 32))]
+    pre_hash_bits: u32 = 32,
+}
+
+kind! {
+    /// Nothing on the write path: live pages are hashed when cleaning reads them, and equal ones become one.
+    Cagc,
+    Entry {
+        name: "cagc",
+        help: "live pages are hashed when cleaning reads them, and equal ones become one",
+        source: "Wu, Du, Li, Jiang, Shen and Mao, CAGC, IPDPS 2021",
+    },
+    |config| Detect::Cleaning {
+        rehash: config.rehash,
+        threshold: config.threshold,
+        promotion: config.promotion,
+    };
+    /// Whether a page is hashed again each time it is moved, as sec. III.B has it: "the valid data pages are read and the
+    /// hash fingerprints of these data pages are calculated". If not, one whose fingerprint is in the index is not.
+    rehash: bool = true,
+    /// Pages with more references than this belong into the cold region; at least 1, and that of the placement.
+    #[schemars(range(min = 1))]
+    threshold: u32 = 1,
+    /// When the page that others turn out to equal gets there.
+    promotion: Promotion = Promotion::Now,
+}
+
+macro_rules! dedup_table {
+    ($($Variant:ident: $Settings:ty;)*) => {
+        named_config! {
+            /// How equal pages are found, with the settings: a name, or a table with the name as `kind`.
+            enum DedupConfig, list DEDUPS, aliases DEDUP_ALIASES,
+            of DedupKind, called "deduplication", tag "kind";
+            $($Variant: $Settings;)*
+        }
+
+        impl DedupConfig {
+            fn kind(&self) -> (Detect, &IndexSettings, f64) {
+                match self { $(Self::$Variant(kind) => (kind.detect(), kind.index(), kind.hash_us()),)* }
+            }
+        }
+    };
+}
+
+dedup_table! {
+    None: NoDedup;
+    Inline: Inline;
+    Sampled: Sampled;
+    PreHashed: PreHashed;
+    Cagc: Cagc;
+}
+
+impl Default for DedupConfig {
+    fn default() -> Self {
+        DedupConfig::None(NoDedup::default())
+    }
+}
+
+impl DedupConfig {
+    /// Whether every page is stored, so that no layer is needed for it.
+    pub fn is_none(&self) -> bool {
+        self.detect() == Detect::Nothing
+    }
+
+    /// What it looks at, and when.
+    pub fn detect(&self) -> Detect {
+        self.kind().0
+    }
+
+    /// Its index.
+    pub fn index(&self) -> &IndexSettings {
+        self.kind().1
+    }
+
+    /// Time to hash a page, nanoseconds.
+    pub fn hash_ns(&self) -> u64 {
+        (self.kind().2 * 1e3).round() as u64
+    }
+
+    /// Refuses settings that mean nothing.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let (detect, index, hash_us) = self.kind();
+        index.check()?;
+        if !(hash_us.is_finite() && hash_us >= 0.0) {
+            return Err(ConfigError::new("hash_us", format!("is {hash_us}; it must be 0 or more")));
+        }
+        match detect {
+            Detect::PreHash { bits, .. } if !(1..=32).contains(&bits) => {
+                Err(ConfigError::new("pre_hash_bits", format!("is {bits}; 1 to 32 are allowed")))
+            }
+            Detect::Cleaning { threshold: 0, .. } => {
+                Err(ConfigError::new("threshold", "is 0, by which every page is cold; it must be at least 1"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::checks::NamedConfig;
+    use serde_json::json;
+
+    #[test]
+    fn the_configuration_follows_its_table() {
+        let entry_of = DedupConfig::entry;
+        NamedConfig { tag: "kind", entries: DEDUPS, aliases: DEDUP_ALIASES, entry_of }.check();
+        assert!(DedupConfig::default().is_none());
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_are_refused() {
+        for (value, key) in [
+            (json!({"kind": "inline", "index": {"entries": 0}}), "index.entries"),
+            (json!({"kind": "inline", "index": {"fingerprint_bits": 65}}), "index.fingerprint_bits"),
+            (json!({"kind": "inline", "index": {"paged": {"cached_pages": 0}}}), "index.paged.cached_pages"),
+            (json!({"kind": "inline", "hash_us": -1.0}), "hash_us"),
+            (json!({"kind": "pre_hashed", "pre_hash_bits": 33}), "pre_hash_bits"),
+            (json!({"kind": "cagc", "threshold": 0}), "threshold"),
+        ] {
+            let config: DedupConfig = serde_json::from_value(value).unwrap();
+            assert_eq!(config.check().unwrap_err().key, key);
+        }
+        for entry in DEDUPS {
+            let config: DedupConfig = serde_json::from_value(json!(entry.name)).unwrap();
+            assert_eq!((config.check(), config.hash_ns()), (Ok(()), 14_000));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The fingerprint index: which slot holds content with this fingerprint?
+
+use super::config::IndexSettings;
+use super::lru::Lru;
+use super::pages::PageCache;
+use crate::layer::Content;
+use crate::table::{filled, prefetch};
+use foldhash::fast::FixedState;
+use hashbrown::hash_table::{Entry, HashTable};
+use hashbrown::{HashMap, hash_map};
+
+/// RAM of an entry on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and CA-SSD
+/// (FAST 2011) use SHA-1; the width of the pointer is assumed.
+pub const ENTRY_BYTES: u64 = 20 + 4;
+
+/// Spreads a number over all 64 bits, one to one (the finaliser of MurmurHash3, Appleby).
+#[inline(always)]
+pub(super) fn mix(name: u64) -> u64 {
+    let mut mixed = name ^ (name >> 33);
+    mixed = mixed.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^= mixed >> 33;
+    mixed = mixed.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    mixed ^ (mixed >> 33)
+}
+
+/// The weak hash of content: other bits than those of its fingerprint.
+fn weak_hash(content: Content, bits: u32) -> u32 {
+    (mix(content.0 ^ 0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as u32
+}
+
+/// Weak hashes of what is in the index, each with how often it is there. Never iterated.
+struct WeakHashes {
+    bits: u32,
+    counts: HashMap<u32, u32, FixedState>,
+}
+
+/// Fingerprint to slot. Each fingerprint and each slot is in it once at most.
+///
+/// Cost: 8 bytes a slot for its content's name and about 5 to 10 bytes an entry, 8 more a slot where it is bounded.
+pub(super) struct Index {
+    /// The content of each slot that is in the index; unknown for the others.
+    names: Vec<u64>,
+    /// Slots by fingerprint.
+    table: HashTable<u32>,
+    /// Bits of a mixed name that the fingerprint leaves out.
+    left_out: u32,
+    /// Entries at most.
+    limit: usize,
+    /// The order of their last use, where the limit is below the number of slots.
+    recent: Option<Lru>,
+    weak: Option<WeakHashes>,
+    pub cache: Option<PageCache>,
+    pub evictions: u64,
+}
+
+impl Index {
+    /// Nothing in it yet; `weak_bits` bits of a weak hash are kept for each entry, if any.
+    pub fn new(settings: &IndexSettings, slots: u32, weak_bits: Option<u32>) -> Self {
+        let limit = settings.entries.unwrap_or(slots).min(slots);
+        let counts = || HashMap::with_capacity_and_hasher(limit as usize, FixedState::with_seed(0));
+        Index {
+            names: filled(slots as usize, Content::UNKNOWN.0),
+            table: HashTable::with_capacity(limit as usize),
+            left_out: 64 - settings.fingerprint_bits,
+            limit: limit as usize,
+            recent: (limit < slots).then(|| Lru::new(slots)),
+            weak: weak_bits.map(|bits| WeakHashes { bits, counts: counts() }),
+            cache: settings.paged.as_ref().map(|paged| {
+                let page_bytes = ENTRY_BYTES * u64::from(paged.page_entries);
+                PageCache::new(settings.pages(slots), paged.cached_pages, page_bytes)
+            }),
+            evictions: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn fingerprint(&self, name: u64) -> u64 {
+        mix(name) >> self.left_out
+    }
+
+    /// Where the table has it. Fingerprints of few bits are spread again.
+    #[inline(always)]
+    fn hash(fingerprint: u64) -> u64 {
+        mix(fingerprint)
+    }
+
+    /// What the slot holds, as far as the index knows.
+    #[inline]
+    pub fn content(&self, slot: u32) -> Content {
+        Content(self.names[slot as usize])
+    }
+
+    /// Brings what the index keeps of the slot into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: u32) {
+        prefetch(self.names.as_ptr().wrapping_add(slot as usize));
+    }
+
+    /// The slot with the fingerprint of `content`.
+    pub fn find(&mut self, content: Content) -> Option<u32> {
+        let fingerprint = self.fingerprint(content.0);
+        let hash = Self::hash(fingerprint);
+        if let Some(cache) = &mut self.cache {
+            cache.touch(hash, false);
+        }
+        let equal = |&slot: &u32| mix(self.names[slot as usize]) >> self.left_out == fingerprint;
+        let found = self.table.find(hash, equal).copied();
+        if let (Some(recent), Some(slot)) = (&mut self.recent, found) {
+            recent.touch(slot);
+        }
+        found
+    }
+
+    /// The slot, which is in the index, is looked up by its own content.
+    pub fn touch(&mut self, slot: u32) {
+        if let Some(cache) = &mut self.cache {
+            cache.touch(Self::hash(mix(self.names[slot as usize]) >> self.left_out), false);
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.touch(slot);
+        }
+    }
+
+    /// Whether anything in the index has the weak hash of `content`.
+    pub fn may_hold(&self, content: Content) -> bool {
+        let Some(weak) = &self.weak else { return true };
+        weak.counts.contains_key(&weak_hash(content, weak.bits))
+    }
+
+    /// The slot, which is not in the index, holds `content` now. Unknown content, and content whose fingerprint is there
+    /// already, is left out; if the index is full, the entry not used for longest leaves it.
+    pub fn insert(&mut self, slot: u32, content: Content) {
+        if content == Content::UNKNOWN {
+            return;
+        }
+        let (fingerprint, left_out) = (self.fingerprint(content.0), self.left_out);
+        let hash = Self::hash(fingerprint);
+        let full = self.table.len() == self.limit;
+        if let Some(oldest) = self.recent.as_ref().and_then(Lru::oldest).filter(|_| full) {
+            self.remove(oldest);
+            self.evictions += 1;
+        }
+        let names = &mut self.names;
+        let of = |names: &[u64], slot: u32| mix(names[slot as usize]) >> left_out;
+        let entry = self.table.entry(
+            hash,
+            |&slot| of(names, slot) == fingerprint,
+            |&slot| Self::hash(of(names, slot)),
+        );
+        let Entry::Vacant(vacant) = entry else { return };
+        vacant.insert(slot);
+        names[slot as usize] = content.0;
+        if let Some(recent) = &mut self.recent {
+            recent.insert(slot);
+        }
+        if let Some(weak) = &mut self.weak {
+            *weak.counts.entry(weak_hash(content, weak.bits)).or_insert(0) += 1;
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.touch(hash, true);
+        }
+    }
+
+    /// The slot is no longer in the index, if it was.
+    pub fn remove(&mut self, slot: u32) {
+        let content = self.content(slot);
+        if content == Content::UNKNOWN {
+            return;
+        }
+        let hash = Self::hash(self.fingerprint(content.0));
+        let entry = self.table.find_entry(hash, |&other| other == slot);
+        entry.expect("a slot with a name is in the table").remove();
+        self.names[slot as usize] = Content::UNKNOWN.0;
+        if let Some(recent) = &mut self.recent {
+            recent.remove(slot);
+        }
+        if let Some(WeakHashes { bits, counts }) = &mut self.weak
+            && let hash_map::Entry::Occupied(mut entry) = counts.entry(weak_hash(content, *bits))
+        {
+            *entry.get_mut() -= 1;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.touch(hash, true);
+        }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes that the simulation takes for it.
+    pub fn memory_bytes(&self) -> usize {
+        let weak = self.weak.as_ref().map_or(0, |weak| weak.counts.allocation_size());
+        let recent = self.recent.as_ref().map_or(0, Lru::memory_bytes);
+        let cache = self.cache.as_ref().map_or(0, PageCache::memory_bytes);
+        8 * self.names.len() + self.table.allocation_size() + weak + recent + cache
+    }
+
+    /// Recounts; `is_live` says which slots hold anything.
+    pub fn check(&self, is_live: impl Fn(u32) -> bool) -> Result<(), String> {
+        let named = (0..self.names.len() as u32).filter(|&slot| self.content(slot) != Content::UNKNOWN);
+        let mut count = 0;
+        for slot in named {
+            count += 1;
+            let fingerprint = self.fingerprint(self.names[slot as usize]);
+            let equal = |&other: &u32| self.fingerprint(self.names[other as usize]) == fingerprint;
+            if !is_live(slot) || self.table.find(Self::hash(fingerprint), equal) != Some(&slot) {
+                return Err(format!("slot {slot} is in the index, but dead or not to be found there"));
+            }
+        }
+        let weak: Option<u64> =
+            self.weak.as_ref().map(|weak| weak.counts.values().map(|&count| u64::from(count)).sum());
+        if count != self.len() || count > self.limit || weak.is_some_and(|weak| weak != count as u64) {
+            return Err(format!("{count} slots have names, {} entries, {weak:?} weak hashes", self.len()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! An index that lives in flash: its entries are spread over pages by their hash, and RAM holds the pages used last.
+//!
+//! What is on the pages is kept by the index itself; here is only which of them the drive has at hand, and what it reads
+//! and writes to have them.
+
+use super::lru::Lru;
+
+const RESIDENT: u8 = 1;
+const DIRTY: u8 = 2;
+/// Was written, so that it must be read before it is used again.
+const STORED: u8 = 4;
+/// On its way to flash.
+const QUEUED: u8 = 8;
+
+/// One access to the flash that the index needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub page: u32,
+    pub is_write: bool,
+}
+
+/// The pages at hand.
+pub(super) struct PageCache {
+    states: Vec<u8>,
+    recent: Lru,
+    /// Pages that RAM holds at most.
+    capacity: u32,
+    resident: u32,
+    page_bytes: u64,
+    /// What is to be read and written, in order. Lookups happen where nothing may be written: in the middle of cleaning.
+    due: Vec<Access>,
+}
+
+impl PageCache {
+    /// None of the `pages` is at hand, nor written yet.
+    pub fn new(pages: u32, capacity: u32, page_bytes: u64) -> Self {
+        let states = vec![0; pages as usize];
+        PageCache { states, recent: Lru::new(pages), capacity, resident: 0, page_bytes, due: Vec::new() }
+    }
+
+    pub fn pages(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// RAM for the pages at hand, bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        u64::from(self.resident) * self.page_bytes
+    }
+
+    /// Pages that flash holds.
+    pub fn stored_pages(&self) -> u64 {
+        self.states.iter().filter(|state| **state & STORED != 0).count() as u64
+    }
+
+    /// The page that holds what has this hash is used.
+    pub fn touch(&mut self, hash: u64, changes: bool) {
+        let page = (hash % self.states.len() as u64) as u32;
+        if self.states[page as usize] & RESIDENT == 0 {
+            self.bring(page);
+        } else {
+            self.recent.touch(page);
+        }
+        self.states[page as usize] |= if changes { DIRTY } else { 0 };
+    }
+
+    fn bring(&mut self, page: u32) {
+        if self.resident == self.capacity {
+            let oldest = self.recent.oldest().expect("the cache holds pages");
+            self.recent.remove(oldest);
+            let state = &mut self.states[oldest as usize];
+            // A page that still waits is written once, with what it holds then.
+            if *state & (DIRTY | QUEUED) == DIRTY {
+                self.due.push(Access { page: oldest, is_write: true });
+                *state |= QUEUED;
+            }
+            *state &= !(RESIDENT | DIRTY);
+        } else {
+            self.resident += 1;
+        }
+        let state = &mut self.states[page as usize];
+        if *state & (STORED | QUEUED) == STORED {
+            self.due.push(Access { page, is_write: false });
+        }
+        *state |= RESIDENT;
+        self.recent.insert(page);
+    }
+
+    /// Sets `due` to what is to be done now, in order.
+    pub fn take_due(&mut self, due: &mut Vec<Access>) {
+        due.clear();
+        std::mem::swap(due, &mut self.due);
+        for access in due.iter().filter(|access| access.is_write) {
+            let state = &mut self.states[access.page as usize];
+            *state = *state & !QUEUED | STORED;
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.states.len() + self.recent.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_only_once_it_was_written_and_written_only_if_it_changed() {
+        let mut cache = PageCache::new(4, 2, 4096);
+        let mut due = Vec::new();
+        let mut step = |page: u64, changes: bool| {
+            cache.touch(page, changes);
+            cache.take_due(&mut due);
+            due.iter().map(|access| (access.page, access.is_write)).collect::<Vec<_>>()
+        };
+        assert_eq!(step(0, true), []);
+        assert_eq!(step(1, false), []);
+        assert_eq!(step(0, false), []);
+        assert_eq!(step(2, false), [], "page 1 was not changed");
+        assert_eq!(step(3, false), [(0, true)]);
+        assert_eq!(step(0, false), [(0, false)], "page 2 leaves, page 0 comes back");
+        assert_eq!(step(3, true), []);
+        assert_eq!(step(1, false), [], "page 0 leaves as it was read");
+    }
+}

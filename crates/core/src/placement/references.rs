@@ -1,0 +1,72 @@
+//! Pages that many logical pages share apart from those that one has for itself.
+
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
+use crate::counters::Cause;
+use crate::units::StreamId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the regions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Pages with more references than this are cold; at least 1.
+    #[schemars(range(min = 1))]
+    pub threshold: u32,
+    /// Whether the other pages that cleaning moves have a stream of their own, apart from host writes.
+    pub cleaned_apart: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { threshold: 1, cleaned_apart: false }
+    }
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "references",
+        help: "pages that several logical pages share apart from the others, once cleaning moves them",
+        source: "Wu, Du, Li, Jiang, Shen and Mao, CAGC, IPDPS 2021, sec. III.C",
+    };
+    type Placement = References;
+
+    fn build(&self, _context: PlacementContext<'_>) -> Result<References, ConfigError> {
+        if self.threshold == 0 {
+            return Err(ConfigError::new(
+                "threshold",
+                "is 0, by which every page is cold; it must be at least 1",
+            ));
+        }
+        Ok(References { config: self.clone() })
+    }
+}
+
+/// Stream 0 is the hot region, stream 1 the cold one; stream 2, if there is one, takes the moved pages that are not cold.
+///
+/// What the host writes is hot: nobody knows yet whether it will be shared. Without deduplication every page has one
+/// reference, and the cold region stays empty.
+pub struct References {
+    config: Config,
+}
+
+impl Placement for References {
+    fn streams(&self) -> u8 {
+        2 + u8::from(self.config.cleaned_apart)
+    }
+
+    #[inline]
+    fn host_stream(&self) -> Option<StreamId> {
+        Some(StreamId(0))
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        match context.cause {
+            Cause::Host => StreamId(0),
+            _ if context.references > self.config.threshold => StreamId(1),
+            _ if self.config.cleaned_apart => StreamId(2),
+            _ => StreamId(0),
+        }
+    }
+}
