@@ -29,6 +29,7 @@ impl SmallLog {
             prefetch: Some(false),
             evict: false,
             deferred_low: None,
+            idle_high: None,
             count_moves: true,
             seed,
         };

@@ -18,6 +18,7 @@ from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
 from .scenario import Device, Log, Measure, Precondition, Scenario, Tenant, Trace
+from .timing import Timing
 
 __all__ = [
     "Blocks",
@@ -35,6 +36,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Tenant",
+    "Timing",
     "Trace",
     "TraceError",
     "VictimPolicy",

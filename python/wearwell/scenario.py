@@ -10,64 +10,20 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import tomli_w
 
 from . import _core
 from ._errors import ScenarioError
-from ._plain import name_workloads, plain
-
-Named: TypeAlias = str | Mapping[str, Any]
-"""A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
-
-Size: TypeAlias = int | str
-"""Bytes: a number, or text with a unit."""
-
-
-class _Part:
-    """What all parts of a scenario can do."""
-
-    _parts: ClassVar[dict[str, type[_Part]]] = {}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that was given, as plain dictionaries, lists, numbers and text."""
-        return {name: plain(value, name) for name, value in self._given().items() if value is not None and value != []}
-
-    def _given(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any], key: str = "") -> Self:
-        """Take what ``to_dict`` gives, or the content of a scenario file.
-
-        Raises
-        ------
-        ScenarioError
-            For an unknown key.
-        """
-        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]
-        unknown = [name for name in values if name not in known]
-        if unknown:
-            where = f"{key}.{unknown[0]}".lstrip(".")
-            raise ScenarioError(f"{where}: there is no such key; expected one of {', '.join(known)}", where)
-        return cls(**{name: cls._read(name, value, key) for name, value in values.items()})
-
-    @classmethod
-    def _read(cls, name: str, value: Any, key: str) -> Any:
-        part = cls._parts.get(name)
-        within = f"{key}.{name}".lstrip(".")
-        if part is not None and isinstance(value, Mapping):
-            return part.from_dict(value, within)
-        if part is not None and isinstance(value, list):
-            return [part.from_dict(entry, f"{within}[{at}]") for at, entry in enumerate(value)]
-        return value
-
+from ._part import Named, Part, Size
+from ._plain import name_workloads
+from .timing import Timing
 
 @dataclass(kw_only=True)
-class Device(_Part):
+class Device(Part):
     """The drive: a preset, a size, and whatever differs from the preset.
 
     Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
@@ -86,6 +42,8 @@ class Device(_Part):
         (T - U) / T, (T - U) / U, T / U, U / T.
     channels, ways, dies, planes, pages_per_block : int
         The geometry: chips on each channel, dies in each chip and so on.
+    superblock_blocks : int
+        Erase blocks of different planes that are filled and erased together; 1 unless given.
     page_size, spare_size : int or str
         User and spare bytes of a flash page.
     mapping_unit : int or str
@@ -112,6 +70,7 @@ class Device(_Part):
     ways: int | None = None
     dies: int | None = None
     planes: int | None = None
+    superblock_blocks: int | None = None
     pages_per_block: int | None = None
     page_size: Size | None = None
     spare_size: Size | None = None
@@ -123,7 +82,7 @@ class Device(_Part):
 
 
 @dataclass(kw_only=True)
-class Log(_Part):
+class Log(Part):
     """A log-structured layer: the FTL of the drive, or a log stacked on it.
 
     Parameters
@@ -142,6 +101,8 @@ class Log(_Part):
         Erased blocks at which cleaning starts and stops (free_pool).
     free_blocks_deferred : int
         Erased blocks at which cleaning starts while a log above cleans; not put off unless given.
+    free_blocks_idle : int
+        Erased blocks up to which idle time is used for cleaning (timed mode).
     copy_order : {"oldest", "random"}
         Which live pages fill up a block that has not room for all of a victim's.
     evict : bool
@@ -176,6 +137,7 @@ class Log(_Part):
     free_blocks_low: int | None = None
     free_blocks_high: int | None = None
     free_blocks_deferred: int | None = None
+    free_blocks_idle: int | None = None
     copy_order: str = "oldest"
     evict: bool = False
     directory: str = "auto"
@@ -191,7 +153,7 @@ class Log(_Part):
 
 
 @dataclass(kw_only=True)
-class Trace(_Part):
+class Trace(Part):
     """A trace to replay.
 
     Parameters
@@ -234,7 +196,7 @@ class Trace(_Part):
 
 
 @dataclass(kw_only=True)
-class Tenant(_Part):
+class Tenant(Part):
     """One of several that write at the same time.
 
     Parameters
@@ -259,7 +221,7 @@ class Tenant(_Part):
         What written pages hold; for a trace instead of its digests.
     """
 
-    _parts: ClassVar[dict[str, type[_Part]]] = {"trace": Trace}
+    _parts: ClassVar[dict[str, type[Part]]] = {"trace": Trace}
 
     name: str | None = None
     on: str | None = None
@@ -273,7 +235,7 @@ class Tenant(_Part):
 
 
 @dataclass(kw_only=True)
-class Precondition(_Part):
+class Precondition(Part):
     """What is written before anything counts.
 
     Parameters
@@ -289,7 +251,7 @@ class Precondition(_Part):
 
 
 @dataclass(kw_only=True)
-class Measure(_Part):
+class Measure(Part):
     """How long to warm up and to measure, in drive writes: multiples of the logical capacity.
 
     Parameters
@@ -323,7 +285,7 @@ class Measure(_Part):
 
 
 @dataclass(kw_only=True)
-class Scenario(_Part):
+class Scenario(Part):
     """A stack, what is done to it, and how it is measured.
 
     Parameters
@@ -346,6 +308,8 @@ class Scenario(_Part):
         What written pages hold; for a trace instead of its digests.
     tenant : list of Tenant
         Several workloads and traces at once, each on a layer of its choice.
+    timing : Timing
+        Timed mode; without it a run only counts.
     precondition : Precondition
         What is written before anything counts.
     measure : Measure
@@ -361,12 +325,13 @@ class Scenario(_Part):
     ... )
     """
 
-    _parts: ClassVar[dict[str, type[_Part]]] = {
+    _parts: ClassVar[dict[str, type[Part]]] = {
         "device": Device,
         "ftl": Log,
         "log": Log,
         "trace": Trace,
         "tenant": Tenant,
+        "timing": Timing,
         "precondition": Precondition,
         "measure": Measure,
     }
@@ -380,6 +345,7 @@ class Scenario(_Part):
     trace: Trace | None = None
     content: Named | None = None
     tenant: list[Tenant] = field(default_factory=list)
+    timing: Timing | None = None
     precondition: Precondition = field(default_factory=Precondition)
     measure: Measure = field(default_factory=Measure)
 

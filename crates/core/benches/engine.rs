@@ -174,6 +174,7 @@ impl VictimVisitor for Build<'_> {
             prefetch: self.prefetch,
             evict: false,
             deferred_low: None,
+            idle_high: None,
             count_moves: false,
             seed: Seed(1),
         };

@@ -51,6 +51,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## `[[tenant]]`", Some("TenantConfig")),
     ("## Metadata of a log", Some("LogMetadata")),
     ("## `[trace]`", Some("TraceConfig")),
+    ("## `[timing]`", Some("TimingConfig")),
     ("## `[precondition]`", Some("Precondition")),
     ("## `[measure]`", Some("Measure")),
 ];

@@ -50,6 +50,7 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
         prefetch: None,
         evict: false,
         deferred_low: None,
+        idle_high: None,
         count_moves: false,
         seed: SIZE.seed,
     };

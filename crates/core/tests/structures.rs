@@ -42,6 +42,7 @@ fn one_layer_is_the_bare_ftl() {
         prefetch: None,
         evict: false,
         deferred_low: None,
+        idle_high: None,
         count_moves: false,
         seed: Seed(7).of("ftl"),
     };

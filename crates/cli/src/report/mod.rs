@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod parquet;
 pub mod table;
+pub mod timing;
 pub mod windows;
 
 use self::parquet::Column;

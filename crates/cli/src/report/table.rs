@@ -1,6 +1,6 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
-use super::grid;
+use super::{grid, timing};
 use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_core::stack::{
     ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult,
@@ -20,6 +20,9 @@ pub fn result(result: &RunResult) -> String {
     }
     text += &grid(&[], figures(result), &[]);
     text.push('\n');
+    if let Some(timing) = &result.timing {
+        text += &timing::tables(timing);
+    }
     text += &layers(&result.layers);
     text.push('\n');
     if !result.tenants.is_empty() {
@@ -52,6 +55,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
         ),
     ];
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Log metadata", metadata(layer)?))));
+    rows.extend(result.layers.iter().filter_map(|layer| Some(("Deduplication", dedup(layer)?))));
     if let Some(worn_out) = result.worn_out {
         let end = if worn_out.end_of_life { "; the drive could not go on" } else { "" };
         rows.push((
@@ -59,6 +63,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
             format!("{} blocks worn out after {} TB written{end}", worn_out.blocks, short(worn_out.tbw)),
         ));
     }
+    rows.extend(result.timing.iter().flat_map(timing::figures));
     rows.push(("Final draw", result.final_draw.clone()));
     rows.push(("Simulation", simulation(result)));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
@@ -187,6 +192,26 @@ fn metadata(layer: &LayerResult) -> Option<String> {
         count(metadata.segment_info_pages),
         count(metadata.checkpoint_pages),
         metadata.metadata_share * 100.0
+    ))
+}
+
+fn dedup(layer: &LayerResult) -> Option<String> {
+    let dedup = layer.dedup.as_ref()?;
+    let sharing = dedup.sharing_ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.3}"));
+    Some(format!(
+        "{}: {} of {} pages written were there already, {} merged by cleaning; {} pages hashed; {sharing} logical pages a stored one;\n\
+         index of {} entries in {}; references of what died: 1 {}, 2 {}, 3 {}, more {}",
+        layer.name,
+        count(dedup.hits),
+        count(dedup.hits + dedup.misses),
+        count(dedup.merged_pages),
+        count(dedup.host_hashed_pages + dedup.cleaning_hashed_pages),
+        count(dedup.index_entries),
+        ByteSize(dedup.index_bytes),
+        count(dedup.died_by_references[0]),
+        count(dedup.died_by_references[1]),
+        count(dedup.died_by_references[2]),
+        count(dedup.died_by_references[3]),
     ))
 }
 

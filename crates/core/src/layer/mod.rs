@@ -336,6 +336,11 @@ pub trait Medium: Send {
         let _ = begins;
     }
 
+    /// Idle time: a layer below may clean ahead, as [`Layer::clean_ahead`].
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        Ok(false)
+    }
+
     /// If `block` were erased now: share of valid pages in the blocks of the layer below that hold its pages. 0 on
     /// flash, and where nothing is known.
     fn left_valid(&self, block: BlockId) -> f64 {
@@ -440,6 +445,12 @@ pub trait Layer<P: Payload>: Send {
     /// that a layer that can wait does better to clean later.
     fn cleaning_above(&mut self, begins: bool) {
         let _ = begins;
+    }
+
+    /// Idle time: cleans a little, one victim of this layer or of one below, if that was asked for and there is anything to
+    /// gain; whether it did and may be asked again.
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        Ok(false)
     }
 
     /// If the `pages` pages from `first` on were trimmed now: share of valid pages in the blocks that hold them; 0 where

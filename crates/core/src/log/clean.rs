@@ -104,26 +104,43 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let mut fruitless = 0;
         let enough = high.max(low + 1) as usize;
         while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
-            let victim = self.take_victim(&mut fruitless)?;
-            if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
-                // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
-                // is, so that its pages can still be read.
-                self.blocks.close(victim);
-                self.victim.closed(victim, &self.blocks);
-                return Err(self.end_of_life());
+            self.clean_victim(&mut fruitless)?;
+        }
+        Ok(())
+    }
+
+    /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
+    pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        let Some(enough) = self.config.idle_high else { return Ok(false) };
+        if self.free.len() >= enough as usize || self.blocks.candidates() == 0 {
+            return Ok(false);
+        }
+        let mut fruitless = 0;
+        self.while_cleaning(|store| store.clean_victim(&mut fruitless))?;
+        Ok(fruitless == 0)
+    }
+
+    /// Moves the live pages of the next victim elsewhere, and erases it into the pool.
+    fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
+        let victim = self.take_victim(fruitless)?;
+        if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
+            // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
+            // is, so that its pages can still be read.
+            self.blocks.close(victim);
+            self.victim.closed(victim, &self.blocks);
+            return Err(self.end_of_life());
+        }
+        if self.config.evict {
+            self.evict(victim);
+        } else {
+            self.stage(victim)?;
+            match self.judge.take() {
+                None => self.redistribute()?,
+                Some(judge) => self.redistribute_judged(victim, judge)?,
             }
-            if self.config.evict {
-                self.evict(victim);
-            } else {
-                self.stage(victim)?;
-                match self.judge.take() {
-                    None => self.redistribute()?,
-                    Some(judge) => self.redistribute_judged(victim, judge)?,
-                }
-            }
-            if self.erase(victim)? {
-                self.free.push_back(victim);
-            }
+        }
+        if self.erase(victim)? {
+            self.free.push_back(victim);
         }
         Ok(())
     }

@@ -67,6 +67,9 @@ pub struct StoreConfig {
     /// While a log above cleans, a pool is refilled only from so many erased blocks on, one victim at a time; at least 1 and
     /// below the pool's low mark. `None`: it is not waited for.
     pub deferred_low: Option<u32>,
+    /// In idle time a pool is refilled up to so many erased blocks; at least the pool's high mark. `None`: cleaning does not
+    /// use idle time.
+    pub idle_high: Option<u32>,
     /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
     pub count_moves: bool,
     /// The store's seed.

@@ -26,6 +26,7 @@ mod segments;
 mod sparse;
 mod store;
 mod trim;
+mod validate;
 mod zones;
 
 pub use config::{CopyOrder, Reclaim, StoreConfig};

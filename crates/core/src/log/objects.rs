@@ -123,6 +123,10 @@ impl<P: Payload> Layer<P> for Objects<P> {
         self.below.cleaning_above(begins);
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.below.clean_ahead()
+    }
+
     fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
         self.below.left_valid(first, pages)
     }

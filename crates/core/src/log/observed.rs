@@ -88,6 +88,10 @@ impl<P: Payload> Layer<P> for Observed<P> {
         self.inner.cleaning_above(begins);
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.inner.clean_ahead()
+    }
+
     fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
         self.inner.left_valid(first, pages)
     }

@@ -191,6 +191,10 @@ impl<P: Payload> Layer<P> for Partition<P> {
         lock(&self.common).lower.cleaning_above(begins);
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        lock(&self.common).lower.clean_ahead()
+    }
+
     fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
         lock(&self.common).lower.left_valid(Lpn(self.first + first.0), pages)
     }

@@ -126,6 +126,10 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.cleaning_above(begins);
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.lower.clean_ahead()
+    }
+
     fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
         self.lower.left_valid(first, pages)
     }

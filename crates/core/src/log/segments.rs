@@ -4,7 +4,7 @@ use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Layer, Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::layer::{Layer, LayerError, Medium, MediumError, Pages, Payload, Reports, Run};
 use crate::units::{BlockId, Lpn, StreamId};
 
 /// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
@@ -239,6 +239,10 @@ impl<P: Payload> Medium for Segments<P> {
 
     fn cleaning(&mut self, begins: bool) {
         self.lower.cleaning_above(begins);
+    }
+
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.lower.clean_ahead()
     }
 
     fn left_valid(&self, block: BlockId) -> f64 {

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// The shape of a drive's flash, from channels down to pages.
 ///
-/// Blocks are numbered plane by plane; counting runs do not care about the order.
+/// What is erased at once, and called a block everywhere else, is one erase block of a plane, or a superblock: erase
+/// blocks of several planes that are filled and erased together. Where each block and page lies matters only to
+/// [`crate::timing::Layout`]; counting runs do not care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     /// Buses to the controller.
@@ -17,6 +19,8 @@ pub struct Geometry {
     pub planes: u32,
     /// Erase blocks of each plane.
     pub blocks_per_plane: u32,
+    /// Erase blocks of different planes that form a block; 1 unless there are superblocks.
+    pub superblock_blocks: u32,
     /// Pages of each block.
     pub pages_per_block: u32,
     /// User bytes of each page.
@@ -43,6 +47,19 @@ pub enum GeometryError {
         /// Pages asked for.
         pages: u128,
     },
+    /// Superblocks that cannot be laid over the planes.
+    #[error(
+        "superblocks of {superblock_blocks} erase blocks; they must be of one, of a divisor of the {planes} planes of a \
+         die, or of all planes of a number of dies that divides the {dies} of the drive"
+    )]
+    Superblock {
+        /// Erase blocks of each.
+        superblock_blocks: u32,
+        /// Planes of a die.
+        planes: u32,
+        /// Dies of the drive.
+        dies: u32,
+    },
 }
 
 impl Geometry {
@@ -54,6 +71,7 @@ impl Geometry {
             dies: 1,
             planes: 1,
             blocks_per_plane: blocks,
+            superblock_blocks: 1,
             pages_per_block,
             page_bytes,
             spare_bytes: 0,
@@ -70,11 +88,21 @@ impl Geometry {
             ("blocks_per_plane", self.blocks_per_plane),
             ("pages_per_block", self.pages_per_block),
             ("page_bytes", self.page_bytes),
+            ("superblock_blocks", self.superblock_blocks),
         ];
         if let Some((dimension, _)) = dimensions.iter().find(|(_, size)| *size == 0) {
             return Err(GeometryError::Zero { dimension });
         }
-        let pages: u128 = dimensions[..6].iter().map(|(_, size)| u128::from(*size)).product();
+        let (planes, dies) = (self.planes, self.total_planes() / self.planes);
+        let (of_die, of_dies) =
+            (planes.is_multiple_of(self.superblock_blocks), self.superblock_blocks / planes);
+        let whole_dies = self.superblock_blocks.is_multiple_of(planes) && dies.is_multiple_of(of_dies.max(1));
+        if !of_die && !whole_dies {
+            let superblock_blocks = self.superblock_blocks;
+            return Err(GeometryError::Superblock { superblock_blocks, planes, dies });
+        }
+        let pages = dimensions[..6].iter().map(|(_, size)| u128::from(*size)).product::<u128>()
+            / u128::from(self.superblock_blocks);
         if pages >= u128::from(u32::MAX) {
             return Err(GeometryError::TooManyPages { pages });
         }
@@ -86,9 +114,10 @@ impl Geometry {
         self.channels * self.ways * self.dies * self.planes
     }
 
-    /// Erase blocks of the whole drive.
+    /// Blocks of the whole drive.
     pub fn blocks(&self) -> u32 {
-        self.total_planes() * self.blocks_per_plane
+        (u64::from(self.total_planes()) * u64::from(self.blocks_per_plane)
+            / u64::from(self.superblock_blocks)) as u32
     }
 
     /// Physical pages of the whole drive.

@@ -73,6 +73,11 @@ pub trait Placement: Send {
         false
     }
 
+    /// Whether [`PageContext::references`] is of interest.
+    fn wants_references(&self) -> bool {
+        false
+    }
+
     /// A page was trimmed.
     fn trimmed(&mut self, page: Lpn) {
         let _ = page;
@@ -102,6 +107,9 @@ impl Placement for Box<dyn Placement> {
     }
     fn wants_block_history(&self) -> bool {
         (**self).wants_block_history()
+    }
+    fn wants_references(&self) -> bool {
+        (**self).wants_references()
     }
     fn trimmed(&mut self, page: Lpn) {
         (**self).trimmed(page);

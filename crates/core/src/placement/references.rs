@@ -56,6 +56,10 @@ impl Placement for References {
         2 + u8::from(self.config.cleaned_apart)
     }
 
+    fn wants_references(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn host_stream(&self) -> Option<StreamId> {
         Some(StreamId(0))

@@ -2,6 +2,7 @@
 
 use super::device::{self, ResolvedDevice};
 use super::metadata_config;
+use super::payload::StackPayload;
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
 use super::store::{Obstacles, Spec, block_directory};
@@ -14,6 +15,7 @@ use crate::log::{BoxedLayer, Observed, Segments, Shared};
 use crate::nand::Nand;
 use crate::seed::Seed;
 use crate::temperature::Temperature;
+use crate::timing::Journal;
 use crate::units::OverProvisioning;
 use crate::victim::VictimPolicy;
 
@@ -82,18 +84,21 @@ impl<P: Payload> Stack<P> {
 }
 
 /// Fills in every default of `scenario` and builds its stack.
-pub fn build<P: Payload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
-    build_with(scenario, None)
+pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
+    build_with(scenario, None, None)
 }
 
-/// The same with a victim policy of the caller's for the FTL, instead of the one that the scenario names.
-pub(super) fn build_with<P: Payload>(
+/// The same with a victim policy of the caller's for the FTL, instead of the one that the scenario names, and a journal
+/// into which the flash writes what it does.
+pub(super) fn build_with<P: StackPayload>(
     scenario: &mut Scenario,
     mut victim: Option<Box<dyn VictimPolicy>>,
+    journal: Option<Journal>,
 ) -> Result<Stack<P>, ConfigError> {
     let device = device::of(scenario)?;
     let page_bytes = device.geometry.page_bytes;
     refuse_segments(&scenario.ftl)?;
+    refuse_dedup(scenario)?;
     let tree = tree::resolve(scenario, &device)?;
     check_zones(scenario, &tree, page_bytes)?;
     let ftl = tree.ftl();
@@ -113,6 +118,7 @@ pub(super) fn build_with<P: Payload>(
         entrances: tree.tenants.iter().map(|_| None).collect(),
         shared: Vec::new(),
         streams_on_ftl: 0,
+        journal,
     };
     for at in tree.upwards() {
         let node = &tree.layers[at];
@@ -169,9 +175,10 @@ struct Building<P> {
     shared: Vec<Shared<P>>,
     /// Streams of all logs that stand on the FTL: each may hold a segment open.
     streams_on_ftl: u32,
+    journal: Option<Journal>,
 }
 
-impl<P: Payload> Building<P> {
+impl<P: StackPayload> Building<P> {
     /// The layer `at` on what was built for it.
     fn layer(
         &mut self,
@@ -182,10 +189,8 @@ impl<P: Payload> Building<P> {
     ) -> Result<BoxedLayer<P>, ConfigError> {
         let Some(log) = scenario.log.get_mut(at) else {
             let nand = self.nand.take().expect("there is one FTL");
-            return match scenario.ftl.zones() {
-                Some(_) => structure::build_zones(&scenario.ftl, nand),
-                None => Ok(spec.store(&mut scenario.ftl, node.logical_pages, nand)?.0),
-            };
+            let ftl = &mut scenario.ftl;
+            return Ok(P::on_flash(spec, ftl, node.logical_pages, nand, self.journal.take())?.0);
         };
         let lower = self.logs[at].take().expect("layers are built upwards");
         if log.other_structure().is_some() {
@@ -201,7 +206,7 @@ impl<P: Payload> Building<P> {
             None => Segments::new(lower, segment_pages, trim),
         };
         let segments = segments.with_first_hint(log.first_hint.unwrap_or(0));
-        let (layer, streams) = spec.store(log, node.logical_pages, segments)?;
+        let (layer, streams) = P::on_segments(spec, log, node.logical_pages, segments)?;
         if node.seat.as_ref().is_some_and(|seat| seat.on == scenario.log.len()) {
             self.streams_on_ftl += u32::from(streams);
         }
@@ -284,6 +289,35 @@ fn check_zones(scenario: &Scenario, tree: &Tree, page_bytes: u32) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Refuses deduplication where it cannot be, or where nobody says what pages hold.
+fn refuse_dedup(scenario: &Scenario) -> Result<(), ConfigError> {
+    if let Some(at) = scenario.log.iter().position(|log| !log.dedup.is_none()) {
+        let problem = "belongs to the FTL; pages are stored once where they are stored at all";
+        return Err(ConfigError::new(format!("log[{at}].dedup"), problem));
+    }
+    if !scenario.holds_content() {
+        return Ok(());
+    }
+    if scenario.ftl.zones().is_some() {
+        return Err(ConfigError::new("ftl.dedup", "means nothing on a zoned drive, which has no map"));
+    }
+    let bare = |workload: bool, content: bool| workload && !content;
+    let key = match &scenario.tenant[..] {
+        [] => bare(scenario.workload.is_some(), scenario.content.is_some()).then(|| "content".to_owned()),
+        tenants => tenants
+            .iter()
+            .position(|tenant| bare(tenant.workload.is_some(), tenant.content.is_some()))
+            .map(|at| format!("tenant[{at}].content")),
+    };
+    match key {
+        Some(key) => {
+            let problem = "is missing; `ftl.dedup` has to know what the workload's pages hold: a preset's name, or a table";
+            Err(ConfigError::new(key, problem))
+        }
+        None => Ok(()),
+    }
 }
 
 fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {

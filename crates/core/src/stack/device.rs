@@ -34,7 +34,8 @@ fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevi
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;
     let sizes = Sizes {
-        pages_per_plane_block: u64::from(geometry.pages_per_block),
+        pages_per_plane_block: u64::from(geometry.pages_per_block / geometry.superblock_blocks),
+        superblock_blocks: u64::from(geometry.superblock_blocks),
         unit: u64::from(geometry.page_bytes),
     };
     let planes = u64::from(geometry.total_planes());
@@ -109,13 +110,18 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     })?;
     let too_large = |key: &str| ConfigError::new(format!("device.{key}"), "is too large for 32 bits");
     let units = u32::try_from(page / unit).map_err(|_| too_large("page_size"))?;
+    let superblock_blocks = device.superblock_blocks.unwrap_or(1);
+    let pages_per_block = pages_per_block.checked_mul(superblock_blocks);
     let geometry = Geometry {
         channels: given(device.channels),
         ways: given(device.ways),
         dies: given(device.dies),
         planes: given(device.planes),
         blocks_per_plane: 1,
-        pages_per_block: pages_per_block.checked_mul(units).ok_or_else(|| too_large("pages_per_block"))?,
+        superblock_blocks,
+        pages_per_block: pages_per_block
+            .and_then(|pages| pages.checked_mul(units))
+            .ok_or_else(|| too_large("pages_per_block"))?,
         page_bytes: u32::try_from(unit).map_err(|_| too_large("mapping_unit"))?,
         spare_bytes: (device.spare_size.expect("filled in").0 / u64::from(units)) as u32,
     };
@@ -167,6 +173,7 @@ fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>
 
 struct Sizes {
     pages_per_plane_block: u64,
+    superblock_blocks: u64,
     unit: u64,
 }
 
@@ -197,7 +204,7 @@ impl Sizes {
                 ConfigError::new("device", problem)
             })?,
         };
-        let zone_blocks = u64::from(zone_blocks.max(1));
+        let zone_blocks = u64::from(zone_blocks.max(1)) * self.superblock_blocks;
         let shown = blocks * planes / zone_blocks * zone_blocks * self.pages_per_plane_block;
         let other = device.capacity.filter(|capacity| capacity.0 != shown * self.unit);
         if let Some(capacity) =

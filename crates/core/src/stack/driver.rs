@@ -1,6 +1,8 @@
 //! The course of a run: fill, overwrite, warm up until steady, measure.
 
 use super::build::Stack;
+use super::pace::Pace;
+use super::payload::RunPayload;
 use super::precondition::{Sequential, Uniform};
 use super::report::Snapshot;
 use super::result::{Phase, Window};
@@ -9,7 +11,8 @@ use super::scenario::{Fill, Measure, Scenario};
 use super::source::Source;
 use super::steady;
 use super::tenants::{self, Tenant, Traffic};
-use crate::layer::{Layer, LayerError, no_data};
+use crate::layer::{Layer, LayerError};
+use crate::timing::TimingReport;
 use crate::trace::Op;
 use crate::workload::PageBatch;
 use std::ops::ControlFlow;
@@ -24,8 +27,8 @@ const PROGRESS_PAGES: u64 = 1 << 20;
 const STEADY_PASSES: usize = 3;
 
 /// What a run leaves behind for its report.
-pub(super) struct Finished {
-    pub stack: Stack<()>,
+pub(super) struct Finished<P> {
+    pub stack: Stack<P>,
     pub windows: Vec<Window>,
     /// Amplification of each measured window, or pass of a trace.
     pub measured: Vec<f64>,
@@ -35,6 +38,7 @@ pub(super) struct Finished {
     pub tenants: Vec<Served>,
     pub end_of_life: Option<LayerError>,
     pub final_draw: u64,
+    pub timing: Option<TimingReport>,
     pub seconds: f64,
 }
 
@@ -47,8 +51,8 @@ pub(super) struct Served {
 }
 
 /// Drives the stack and keeps its time series.
-pub(super) struct Driver<'a> {
-    stack: Stack<()>,
+pub(super) struct Driver<'a, P> {
+    stack: Stack<P>,
     tenants: Vec<Tenant>,
     observer: &'a mut dyn Observer,
     batch: PageBatch,
@@ -66,13 +70,16 @@ pub(super) struct Driver<'a> {
     host_pages: u64,
     since_progress: u64,
     end_of_life: Option<LayerError>,
+    /// Timed mode.
+    pace: Option<Pace>,
 }
 
-impl<'a> Driver<'a> {
+impl<'a, P: RunPayload> Driver<'a, P> {
     pub fn new(
-        stack: Stack<()>,
+        stack: Stack<P>,
         tenants: Vec<Tenant>,
         measure: &Measure,
+        pace: Option<Pace>,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let logical_pages = stack.logical_pages();
@@ -92,6 +99,7 @@ impl<'a> Driver<'a> {
             host_pages: 0,
             since_progress: 0,
             end_of_life: None,
+            pace,
         }
     }
 
@@ -115,6 +123,7 @@ impl<'a> Driver<'a> {
             self.precondition_from(&mut overwrite, at, Phase::Overwrite, pages)?;
         }
         self.tenants.iter_mut().for_each(Tenant::begin);
+        self.pace.iter_mut().for_each(Pace::begin);
         Ok(())
     }
 
@@ -132,6 +141,7 @@ impl<'a> Driver<'a> {
             self.batch.clear();
             let wanted = left.min(self.window_left()).min(BATCH_PAGES);
             source.fill(&mut self.batch, wanted as usize)?;
+            self.tenants[at].source.dress(&mut self.batch);
             self.apply(at)?;
             self.observe(self.batch.pages.len() as u64, phase, 1.0 - left as f64 / pages as f64)?;
             if self.window_left() == 0 {
@@ -173,6 +183,7 @@ impl<'a> Driver<'a> {
     }
 
     pub fn measure(&mut self, measure: &Measure) -> Result<(), RunError> {
+        self.pace.iter_mut().for_each(Pace::reset);
         let start = self.host_pages;
         let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
         let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
@@ -246,7 +257,9 @@ impl<'a> Driver<'a> {
     fn step(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
         let wanted = pages.min(BATCH_PAGES);
         let mut taken = 0;
-        if self.tenants.len() == 1 {
+        if self.pace.is_some() {
+            taken = self.timed_turns(wanted)?;
+        } else if self.tenants.len() == 1 {
             taken = self.turn(0, wanted)?;
         } else {
             while taken < wanted && self.end_of_life.is_none() {
@@ -264,10 +277,34 @@ impl<'a> Driver<'a> {
         Ok(self.batch.pages.len() as u64)
     }
 
+    /// Lets the drive take one request after the other, for so many pages or until a pass ends; how many pages.
+    fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
+        let (passes, mut taken) = (self.passes(), 0);
+        while taken < pages && self.passes() == passes && self.end_of_life.is_none() {
+            let pace = self.pace.as_mut().expect("asked in timed mode only");
+            let (at, due_ns) = pace.next_request(&mut self.tenants, &mut self.batch)?;
+            if self.batch.is_empty() {
+                continue;
+            }
+            match pace.take(&mut *self.stack.entrances[at].layer, &self.batch, due_ns) {
+                Err(error) if error.is_end_of_life() => {
+                    self.end_of_life = Some(error);
+                    break;
+                }
+                taken_up => taken_up?,
+            }
+            self.apply(at)?;
+            self.pace.as_mut().expect("still there").serve(&self.batch);
+            taken += self.batch.pages.len() as u64;
+        }
+        Ok(taken)
+    }
+
     /// Applies the batch in hand for tenant `at`.
     fn apply(&mut self, at: usize) -> Result<(), RunError> {
         let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
+        P::complete(&mut self.batch);
         match apply(&mut *self.stack.entrances[at].layer, &self.batch, *first_hint, sent) {
             Ok(()) => {}
             Err(error) if error.is_end_of_life() => {
@@ -336,7 +373,7 @@ impl<'a> Driver<'a> {
         self.window_host_pages = 0;
     }
 
-    pub fn finish(mut self, steady: bool, before: Snapshot, seconds: f64) -> Result<Finished, RunError> {
+    pub fn finish(mut self, steady: bool, before: Snapshot, seconds: f64) -> Result<Finished<P>, RunError> {
         let measured = self.series(Phase::Measure);
         let draws = self.tenants.iter_mut().map(|tenant| tenant.source.final_draw());
         let draw = draws.reduce(|draw, next| draw.rotate_left(7) ^ next).expect("a run has a tenant");
@@ -345,8 +382,10 @@ impl<'a> Driver<'a> {
             trace_passes: tenant.source.passes(),
             skipped_lines: tenant.source.skipped(),
         };
+        let timing = self.pace.take().map(Pace::finish).transpose()?;
         Ok(Finished {
             measured,
+            timing,
             before,
             steady,
             tenants: self.tenants.iter().map(served).collect(),
@@ -360,8 +399,8 @@ impl<'a> Driver<'a> {
 }
 
 /// Applies a batch to a layer and counts what was done.
-fn apply(
-    layer: &mut dyn Layer<()>,
+fn apply<P: RunPayload>(
+    layer: &mut dyn Layer<P>,
     batch: &PageBatch,
     first_hint: u16,
     sent: &mut Traffic,
@@ -372,11 +411,13 @@ fn apply(
         let hint = run.hint.saturating_add(first_hint);
         let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
         match run.op {
-            Op::Write => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
-                layer.write(pages, no_data(pages.len()), hint)?;
-                sent.written += pages.len() as u64;
-                Ok(())
-            })?,
+            Op::Write => {
+                let data = P::of(batch, run.end as usize - pages.len()..run.end as usize);
+                for (pages, data) in pages.chunks(request).zip(data.chunks(request)) {
+                    layer.write(pages, data, hint)?;
+                    sent.written += pages.len() as u64;
+                }
+            }
             Op::Read => {
                 read.clear();
                 layer.read(pages, &mut read)?;

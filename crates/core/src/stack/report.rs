@@ -2,6 +2,7 @@
 
 use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
+use super::dedup_result::DedupResult;
 use super::driver::Finished;
 use super::result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
@@ -13,7 +14,7 @@ use super::steady::{self, Estimate};
 use super::tenant_report;
 use super::tree::Tree;
 use crate::counters::{Counters, Operation};
-use crate::layer::{LayerReport, LsmLevel, NandReport, Reports};
+use crate::layer::{LayerReport, LsmLevel, NandReport, Payload, Reports};
 use std::collections::BTreeSet;
 
 /// A confidence interval wider than this share of the mean is worth a warning.
@@ -28,7 +29,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn take(stack: &Stack<()>) -> Self {
+    pub fn take<P: Payload>(stack: &Stack<P>) -> Self {
         let mut snapshot = Snapshot { reports: stack.describe(), ..Snapshot::default() };
         let tenants = 0..stack.entrances.len();
         snapshot.host_pages = tenants.map(|at| snapshot.incoming(stack, at).incoming(Operation::Write)).sum();
@@ -43,7 +44,7 @@ impl Snapshot {
     }
 
     /// What came in from tenant `at`.
-    pub fn incoming(&self, stack: &Stack<()>, at: usize) -> Counters {
+    pub fn incoming<P>(&self, stack: &Stack<P>, at: usize) -> Counters {
         let Entrance { on, partition, .. } = stack.entrances[at];
         let layer = &self.reports.layers[on];
         partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
@@ -76,7 +77,7 @@ impl Snapshot {
     }
 }
 
-pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, RunError> {
+pub(super) fn result<P: Payload>(scenario: Scenario, run: Finished<P>) -> Result<RunResult, RunError> {
     let after = Snapshot::take(&run.stack);
     let died = run.end_of_life.is_some();
     conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
@@ -102,7 +103,7 @@ pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, Run
     let warnings = warnings(&scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
-        mode: "counting".into(),
+        mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),
         final_draw: format!("{:016x}", run.final_draw),
         warnings,
         device: device_result(&run.stack),
@@ -116,6 +117,7 @@ pub(super) fn result(scenario: Scenario, run: Finished) -> Result<RunResult, Run
         lifetime,
         worn_out,
         performance: performance(&after, run.seconds),
+        timing: run.timing,
         windows: run.windows,
         scenario,
     })
@@ -125,7 +127,7 @@ fn written(layer: &LayerReport) -> u64 {
     layer.counters.outgoing_total(Operation::Write)
 }
 
-fn layer_results(run: &Finished, after: &Snapshot) -> Vec<LayerResult> {
+fn layer_results<P>(run: &Finished<P>, after: &Snapshot) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
     let raw_pages = run.stack.device.geometry.pages();
     let layer = |(at, (before, after))| layer_result(&run.stack.tree, at, before, after, raw_pages);
@@ -180,6 +182,7 @@ fn layer_result(
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
         lsm: lsm(before, after),
+        dedup: dedup(before, after),
     }
 }
 
@@ -223,6 +226,11 @@ fn lsm(before: &LayerReport, after: &LayerReport) -> Option<LsmResult> {
     })
 }
 
+fn dedup(before: &LayerReport, after: &LayerReport) -> Option<DedupResult> {
+    let report = after.dedup.as_ref()?;
+    Some(DedupResult::between(&before.dedup.unwrap_or_default(), report, after.mapped_pages))
+}
+
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {
     let arrivals = after.arrivals?.since(&before.arrivals.unwrap_or_default());
     let written = arrivals.written_pages;
@@ -259,7 +267,7 @@ fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
     }
 }
 
-fn device_result(stack: &Stack<()>) -> DeviceResult {
+fn device_result<P: Payload>(stack: &Stack<P>) -> DeviceResult {
     let geometry = &stack.device.geometry;
     DeviceResult {
         page_bytes: geometry.page_bytes,
@@ -271,7 +279,7 @@ fn device_result(stack: &Stack<()>) -> DeviceResult {
     }
 }
 
-fn course(run: &Finished, measured_host_pages: u64) -> Course {
+fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
     let logical_pages = run.stack.logical_pages() as f64;
     let trace_passes = match &run.tenants[..] {
         [only] => only.trace_passes,
@@ -312,7 +320,12 @@ fn wear_result(nand: &NandReport) -> WearResult {
     }
 }
 
-fn lifetime(scenario: &Scenario, run: &Finished, amplification: f64, wear: &WearResult) -> Option<Lifetime> {
+fn lifetime<P: Payload>(
+    scenario: &Scenario,
+    run: &Finished<P>,
+    amplification: f64,
+    wear: &WearResult,
+) -> Option<Lifetime> {
     let endurance_cycles = run.stack.device.endurance_cycles?;
     let physical_bytes = run.stack.device.geometry.bytes() as f64;
     let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
@@ -337,9 +350,9 @@ fn performance(after: &Snapshot, seconds: f64) -> Performance {
     }
 }
 
-fn warnings(
+fn warnings<P>(
     scenario: &Scenario,
-    run: &Finished,
+    run: &Finished<P>,
     course: &Course,
     estimate: Option<&Estimate>,
     cleaned: u64,

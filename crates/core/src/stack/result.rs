@@ -1,8 +1,10 @@
 //! What a run gives: everything a person or a program needs to read, trust and repeat it.
 
+use super::dedup_result::DedupResult;
 use super::scenario::Scenario;
 use super::steady::Estimate;
 use crate::counters::{Cause, Counters, Operation};
+use crate::timing::TimingReport;
 use crate::units::OverProvisioning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +45,9 @@ pub struct RunResult {
     pub lifetime: Option<Lifetime>,
     /// The measured life of a drive that was run until blocks wore out.
     pub worn_out: Option<WornOut>,
+    /// Response times and what they are made of; only of timed runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimingReport>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
     /// How fast the simulation ran; differs from run to run.
@@ -158,6 +163,9 @@ pub struct LayerResult {
     /// What only a merge tree has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lsm: Option<LsmResult>,
+    /// What deduplication did; only where there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedup: Option<DedupResult>,
 }
 
 /// What a merge tree did, and how it stood at the end.

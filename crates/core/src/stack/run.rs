@@ -1,15 +1,20 @@
 //! Running a scenario: fill, overwrite, warm up until steady, measure.
 
-use super::build;
+use super::build::{self, Stack};
+use super::device::ResolvedDevice;
 use super::driver::Driver;
+use super::pace::Pace;
 use super::parts::Parts;
+use super::payload::RunPayload;
 use super::report;
 use super::result::{Phase, RunResult};
 use super::scenario::{Measure, Scenario};
-use super::source::SourceError;
+use super::source::{SourceError, Wants};
 use super::tenants;
+use super::timing_config::{Sources, TimingConfig};
 use crate::config::ConfigError;
-use crate::layer::LayerError;
+use crate::layer::{Content, LayerError};
+use crate::timing::{FlashTiming, HostTiming, Journal};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -63,7 +68,7 @@ impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
     }
 }
 
-/// Runs `scenario` in counting mode.
+/// Runs `scenario`, in timed mode if it has `timing`.
 ///
 /// # Errors
 /// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that dies before the end of
@@ -93,18 +98,57 @@ pub fn run_with(
         return Err(ConfigError::new("tenant", problem).into());
     }
     check_measure(&resolved)?;
-    let stack = build::build_with::<()>(&mut resolved, parts.victim)?;
-    let tenants = tenants::build(&resolved, &stack, parts.workload)?;
-    let mut driver = Driver::new(stack, tenants, &resolved.measure, observer);
+    let mut result = match resolved.holds_content() {
+        true => run_holding::<Content>(resolved, parts, observer)?,
+        false => run_holding::<()>(resolved, parts, observer)?,
+    };
+    result.warnings.extend(own_parts);
+    Ok(result)
+}
+
+/// Runs a checked scenario with pages that hold `P`.
+fn run_holding<P: RunPayload>(
+    mut resolved: Scenario,
+    parts: Parts,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let journal = resolved.timing.is_some().then(Journal::default);
+    let stack = build::build_with::<P>(&mut resolved, parts.victim, journal.clone())?;
+    let pace = journal.map(|journal| pace(&mut resolved, &stack.device, journal)).transpose()?;
+    let wants = Wants {
+        contents: resolved.holds_content(),
+        time: resolved.timing.as_ref().and_then(TimingConfig::clock),
+    };
+    let tenants = tenants::build(&resolved, &stack, parts.workload, &wants)?;
+    let mut driver = Driver::new(stack, tenants, &resolved.measure, pace, observer);
     let start = Instant::now();
     driver.precondition(&resolved)?;
     let warmed_up = driver.warm_up(&resolved.measure)?;
     let before = driver.snapshot();
     driver.measure(&resolved.measure)?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut result = report::result(resolved, driver.finish(warmed_up, before, seconds)?)?;
-    result.warnings.extend(own_parts);
-    Ok(result)
+    report::result(resolved, driver.finish(warmed_up, before, seconds)?)
+}
+
+/// The clock of a timed run.
+fn pace(scenario: &mut Scenario, device: &ResolvedDevice, journal: Journal) -> Result<Pace, ConfigError> {
+    let (flash, host) = timing(scenario, device)?;
+    Pace::new(flash, host, journal).map_err(|error| error.within("timing"))
+}
+
+/// Fills in every default of the scenario's timing.
+fn timing(
+    scenario: &mut Scenario,
+    device: &ResolvedDevice,
+) -> Result<(FlashTiming, HostTiming), ConfigError> {
+    let sources =
+        Sources { trace: tenants::have_trace(scenario), workload: tenants::have_workload(scenario) };
+    let hash_ns = scenario.hash_ns();
+    let Scenario { timing, device: given, .. } = scenario;
+    let timing = timing.get_or_insert_default();
+    let flash = timing.flash(given, device, hash_ns).map_err(|error| error.within("timing"))?;
+    let host = timing.host(device.geometry.page_bytes, sources).map_err(|error| error.within("timing"))?;
+    Ok((flash, host))
 }
 
 /// Fills in every default of `scenario` and checks it without running it.
@@ -112,9 +156,22 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = scenario.clone();
     tenants::check(&resolved)?;
     check_measure(&resolved)?;
-    let stack = build::build::<()>(&mut resolved)?;
-    tenants::check_workloads(&resolved, &stack)?;
+    if resolved.holds_content() {
+        let stack = build::build::<Content>(&mut resolved)?;
+        check_rest(&mut resolved, &stack)?;
+    } else {
+        let stack = build::build::<()>(&mut resolved)?;
+        check_rest(&mut resolved, &stack)?;
+    }
     Ok(resolved)
+}
+
+fn check_rest<P: RunPayload>(resolved: &mut Scenario, stack: &Stack<P>) -> Result<(), RunError> {
+    tenants::check_workloads(resolved, stack)?;
+    if resolved.timing.is_some() {
+        timing(resolved, &stack.device)?;
+    }
+    Ok(())
 }
 
 fn check_measure(scenario: &Scenario) -> Result<(), ConfigError> {

@@ -3,7 +3,9 @@
 use super::metadata_config::MetadataConfig;
 use super::size::ByteSize;
 use super::structure::StructureConfig;
+use super::timing_config::TimingConfig;
 use super::trim_config::TrimConfig;
+use crate::dedup::DedupConfig;
 use crate::log::CopyOrder;
 use crate::placement::PlacementConfig;
 use crate::victim::VictimConfig;
@@ -43,12 +45,27 @@ pub struct Scenario {
     /// Several workloads and traces at once, each on a layer of its choice; instead of `workload` and `trace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantConfig>,
+    /// Timed mode; without this table a run only counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimingConfig>,
     /// What is written before anything counts.
     #[serde(default)]
     pub precondition: Precondition,
     /// How long to warm up and to measure.
     #[serde(default)]
     pub measure: Measure,
+}
+
+impl Scenario {
+    /// Whether pages must hold their content by name, because some layer looks at it.
+    pub fn holds_content(&self) -> bool {
+        !self.ftl.dedup.is_none()
+    }
+
+    /// Nanoseconds to hash a page, where the FTL does.
+    pub(super) fn hash_ns(&self) -> u64 {
+        self.ftl.dedup.hash_ns()
+    }
 }
 
 fn default_seed() -> u64 {
@@ -100,6 +117,11 @@ pub struct Device {
     /// Planes of each die.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<u32>,
+    /// Erase blocks of different planes that are filled and erased together as one superblock, which is then the block of
+    /// everything else; 1 unless given. A divisor of `planes`, or all planes of several dies. In a block that lies on one
+    /// die, one page after the other is programmed; one on many dies is written by all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superblock_blocks: Option<u32>,
     /// Flash pages of each block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_per_block: Option<u32>,
@@ -158,12 +180,20 @@ pub struct LogConfig {
     /// `free_blocks_low`. Not put off unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
+    /// free_pool, timed mode: in idle time blocks are cleaned until so many wait erased, from `free_blocks_high` on; idle time
+    /// is not used unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_blocks_idle: Option<u32>,
     /// Which live pages fill up a block that has not room for all of a victim's.
     #[serde(default)]
     pub copy_order: CopyOrder,
     /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evict: bool,
+    /// FTL only: how pages that hold the same are stored once: a name (see `wearwell list dedups`), or a table with `kind` and
+    /// its settings. Needs `content`, or a trace with digests.
+    #[serde(default, skip_serializing_if = "DedupConfig::is_none")]
+    pub dedup: DedupConfig,
     /// What the simulation keeps of each page.
     #[serde(default)]
     pub directory: DirectoryKind,

@@ -6,7 +6,7 @@ use super::structure::Ground;
 use super::tree::Lower;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, Payload};
-use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, PageTable, Reclaim, StoreConfig};
+use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, Reclaim, StoreConfig};
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
 use crate::temperature::Temperature;
@@ -14,7 +14,7 @@ use crate::units::StreamId;
 use crate::victim::{VictimPolicy, VictimVisitor};
 
 /// What a store is built from besides its configuration and its medium.
-pub(super) struct Spec {
+pub struct Spec {
     pub seed: Seed,
     /// Stands in for the policy that the configuration names.
     pub victim: Option<Box<dyn VictimPolicy>>,
@@ -30,7 +30,7 @@ pub(super) struct Spec {
 
 /// What keeps a store from doing with a directory of blocks.
 #[derive(Clone, Copy)]
-pub(super) struct Obstacles {
+pub struct Obstacles {
     pub wears_out: bool,
     pub shared: bool,
 }
@@ -43,38 +43,69 @@ impl Spec {
         logical_pages: u32,
         medium: M,
     ) -> Result<(BoxedLayer<P>, u8), ConfigError> {
-        let size = StoreSize {
+        let Some(placement) = log.placement.frontiers() else {
+            return self.boxed_store(log, logical_pages, medium, |_| None);
+        };
+        let size = self.size(logical_pages, &medium);
+        let config = self.config(log, &placement, &size, &medium)?;
+        let whole_blocks = block_directory(log, &placement, self.obstacles, size_of::<P>() > 0)?;
+        Builder { config, medium, placement, size, whole_blocks }.with_victim(self.victim, log)
+    }
+
+    /// The same with all policies behind pointers and a directory of pages: slower by a little, and compiled once.
+    ///
+    /// `migration`, told whether the placement wants to know references, makes what cleaning has to ask.
+    pub fn boxed_store<P: Payload, M: Medium<Payload = P> + 'static>(
+        mut self,
+        log: &mut LogConfig,
+        logical_pages: u32,
+        medium: M,
+        migration: impl FnOnce(bool) -> Option<Box<dyn Migration<P>>>,
+    ) -> Result<(BoxedLayer<P>, u8), ConfigError> {
+        let size = self.size(logical_pages, &medium);
+        let context = PlacementContext { size: &size, temperature: self.temperature.take() };
+        let placement = log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
+        if log.directory == DirectoryKind::Block {
+            return Err(only_page("placement"));
+        }
+        let config = self.config(log, &placement, &size, &medium)?;
+        let victim = match self.victim.take() {
+            Some(given) => given,
+            None => log.victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
+        };
+        let streams = placement.streams() + u8::from(medium.has_own_stream());
+        let pages = logical_pages + medium.metadata_pages();
+        let directory = PageTable::new(pages, size.blocks, size.pages_per_block);
+        let migration = migration(placement.wants_references());
+        let store = LogStore::new(config, medium, directory, victim, placement)?;
+        let store = match migration {
+            Some(migration) => store.with_migration(migration)?,
+            None => store,
+        };
+        Ok((Box::new(store), streams))
+    }
+
+    fn size<M: Medium>(&self, logical_pages: u32, medium: &M) -> StoreSize {
+        StoreSize {
             blocks: medium.blocks(),
             pages_per_block: medium.pages_per_block(),
             logical_pages,
             seed: self.seed,
-        };
-        let held = StoreSize { logical_pages: logical_pages + medium.metadata_pages(), ..size };
-        let Spec { victim, temperature, obstacles, lower, has_log_above, .. } = self;
-        let context = PlacementContext { size: &size, temperature };
-        let own_streams = u8::from(medium.has_own_stream());
-        let config = |placement: &dyn Placement, log: &mut LogConfig| {
-            let streams = placement.streams() + own_streams;
-            let config = StoreConfig { count_moves: has_log_above, ..store_config(log, streams, &size)? };
-            check_reserve(log, &config, streams, &held, lower)?;
-            Ok(config)
-        };
-        match log.placement.frontiers() {
-            Some(placement) => {
-                let config = config(&placement, log)?;
-                let whole_blocks = block_directory(log, &placement, obstacles, size_of::<P>() > 0)?;
-                Builder { config, medium, placement, size, whole_blocks }.with_victim(victim, log)
-            }
-            None => {
-                let placement =
-                    log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-                if log.directory == DirectoryKind::Block {
-                    return Err(only_page("placement"));
-                }
-                let config = config(&placement, log)?;
-                Builder { config, medium, placement, size, whole_blocks: false }.with_victim(victim, log)
-            }
         }
+    }
+
+    fn config<M: Medium>(
+        &self,
+        log: &mut LogConfig,
+        placement: &dyn Placement,
+        size: &StoreSize,
+        medium: &M,
+    ) -> Result<StoreConfig, ConfigError> {
+        let streams = placement.streams() + u8::from(medium.has_own_stream());
+        let config = StoreConfig { count_moves: self.has_log_above, ..store_config(log, streams, size)? };
+        let held = StoreSize { logical_pages: size.logical_pages + medium.metadata_pages(), ..*size };
+        check_reserve(log, &config, streams, &held, self.lower)?;
+        Ok(config)
     }
 }
 
@@ -173,6 +204,7 @@ fn store_config(log: &mut LogConfig, streams: u8, size: &StoreSize) -> Result<St
         evict: log.evict,
         prefetch: None,
         deferred_low: log.free_blocks_deferred,
+        idle_high: log.free_blocks_idle,
         count_moves: false,
         seed: size.seed,
     })

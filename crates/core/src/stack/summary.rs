@@ -3,6 +3,7 @@
 use super::result::{LayerResult, RunResult, TenantResult};
 use super::steady::estimate;
 use super::sweep::PointResult;
+use crate::timing::TimingReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -37,6 +38,7 @@ pub fn summary(result: &RunResult) -> Row {
     ];
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
+    row.extend(result.timing.iter().flat_map(timing_columns));
     row.extend([
         ("erases_mean".to_owned(), json!(result.wear.erases_mean)),
         ("erases_deviation".to_owned(), json!(result.wear.erases_deviation)),
@@ -61,6 +63,36 @@ fn layer_columns(layer: &LayerResult) -> Row {
     ];
     let writes = layer.outgoing.iter().filter_map(|(cause, amounts)| Some((cause, amounts.get("write")?)));
     row.extend(writes.map(|(cause, pages)| (format!("{}_{cause}_writes", layer.name), json!(pages))));
+    if let Some(dedup) = &layer.dedup {
+        let columns = [
+            ("dedup_hits", json!(dedup.hits)),
+            ("merged_pages", json!(dedup.merged_pages)),
+            ("promoted_pages", json!(dedup.promoted_pages)),
+            ("hashed_pages", json!(dedup.host_hashed_pages + dedup.cleaning_hashed_pages)),
+            ("sharing_ratio", json!(dedup.sharing_ratio)),
+            ("index_bytes", json!(dedup.index_bytes)),
+        ];
+        row.extend(columns.map(|(name, value)| (format!("{}_{name}", layer.name), value)));
+    }
+    row
+}
+
+fn timing_columns(timing: &TimingReport) -> Row {
+    let mut row = vec![
+        ("elapsed_s".to_owned(), json!(timing.elapsed_ns as f64 / 1e9)),
+        ("requests_per_s".to_owned(), json!(timing.requests_per_s)),
+        ("mb_per_s".to_owned(), json!(timing.bytes_per_s / 1e6)),
+        ("die_utilisation".to_owned(), json!(timing.die_utilisation())),
+    ];
+    for (kind, times) in &timing.requests {
+        row.push((format!("{kind}_mean_us"), json!(times.mean_ns / 1e3)));
+        for percentile in &times.percentiles {
+            let name = format!("{kind}_p{}", percentile.percent);
+            row.push((format!("{name}_us"), json!(percentile.response_ns as f64 / 1e3)));
+            row.push((format!("{name}_cleaning_share"), json!(percentile.cleaning_share)));
+        }
+        row.push((format!("{kind}_max_us"), json!(times.max_ns as f64 / 1e3)));
+    }
     row
 }
 

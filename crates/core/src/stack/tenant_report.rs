@@ -45,9 +45,9 @@ pub(super) fn partitions(
 }
 
 /// The tenants of the scenario; none where there is a single source of writes.
-pub(super) fn tenants(
+pub(super) fn tenants<P>(
     scenario: &Scenario,
-    run: &Finished,
+    run: &Finished<P>,
     after: &Snapshot,
     layers: &[LayerResult],
 ) -> Vec<TenantResult> {

@@ -6,8 +6,9 @@ use super::run::RunError;
 use super::scenario::{Scenario, TenantConfig, TraceConfig};
 use super::source::{Dressed, Source, Timed, TraceReplay, Wants};
 use crate::config::ConfigError;
+use crate::layer::Payload;
 use crate::seed::Seed;
-use crate::workload::{Arrivals, ContentConfig, WorkloadConfig};
+use crate::workload::{ArrivalConfig, Arrivals, ContentConfig, WorkloadConfig};
 
 /// A tenant of a run; the only one where the scenario has `workload` or `trace`.
 pub(super) struct Tenant {
@@ -86,19 +87,10 @@ fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&ContentConfig>
     }
 }
 
-/// The tenants of a run that counts operations; `own` makes the workload of the only one.
-pub(super) fn build(
+/// The tenants of a run, which tell what it wants to know; `own` makes the workload of the only one.
+pub(super) fn build<P: Payload>(
     scenario: &Scenario,
-    stack: &Stack<()>,
-    own: Option<MakeWorkload>,
-) -> Result<Vec<Tenant>, RunError> {
-    build_wanting(scenario, stack, own, &Wants::default())
-}
-
-/// The tenants of a run that wants to know more; `own` makes the workload of the only one.
-pub(super) fn build_wanting(
-    scenario: &Scenario,
-    stack: &Stack<()>,
+    stack: &Stack<P>,
     mut own: Option<MakeWorkload>,
     wants: &Wants,
 ) -> Result<Vec<Tenant>, RunError> {
@@ -151,15 +143,28 @@ fn build_source(
     }
     match wants.time.as_ref().and_then(|clock| clock.arrivals.as_ref()) {
         Some(arrivals) if source.passes().is_none() => {
-            let arrivals = Arrivals::new(arrivals, seed).map_err(|error| error.within("arrivals"))?;
+            let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
+            let requests_per_second = arrivals.requests_per_second * rate;
+            let arrivals = ArrivalConfig { requests_per_second, ..arrivals.clone() };
+            let arrivals = Arrivals::new(&arrivals, seed).map_err(|error| error.within("timing.requests"))?;
             Ok(Box::new(Timed::new(source, arrivals)))
         }
         _ => Ok(source),
     }
 }
 
+/// Whether any of them replays a trace.
+pub(super) fn have_trace(scenario: &Scenario) -> bool {
+    scenario.trace.is_some() || scenario.tenant.iter().any(|tenant| tenant.trace.is_some())
+}
+
+/// Whether any of them makes its own requests.
+pub(super) fn have_workload(scenario: &Scenario) -> bool {
+    scenario.workload.is_some() || scenario.tenant.iter().any(|tenant| tenant.workload.is_some())
+}
+
 /// Builds every workload without running it.
-pub(super) fn check_workloads(scenario: &Scenario, stack: &Stack<()>) -> Result<(), ConfigError> {
+pub(super) fn check_workloads<P: Payload>(scenario: &Scenario, stack: &Stack<P>) -> Result<(), ConfigError> {
     for (at, entrance) in stack.entrances.iter().enumerate() {
         let (key, seed, workload) = workload_of(scenario, at);
         if let Some(workload) = workload {

@@ -360,7 +360,7 @@ fn resolve_segments(
 
 /// The layer of which another has a partition.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lower {
+pub struct Lower {
     pages: u32,
     /// Pages of which partitions have a whole number.
     block: u32,

@@ -66,6 +66,14 @@ pub struct TimingReport {
     pub timeline: Timeline,
 }
 
+impl TimingReport {
+    /// Share of the time that dies were busy, on average over all of them.
+    pub fn die_utilisation(&self) -> f64 {
+        let busy: u64 = self.dies.iter().map(BusyTime::total_ns).sum();
+        busy as f64 / (self.dies.len() as f64 * self.elapsed_ns as f64).max(1.0)
+    }
+}
+
 /// One kind of request.
 #[derive(Debug)]
 struct Times {

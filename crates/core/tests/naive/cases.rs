@@ -124,6 +124,7 @@ prop_compose! {
         Setup {
             blocks, pages_per_block, logical_pages, streams, reclaim, copy_order, victim, choices, prefetch, wear, seed,
             deferred_low: None,
+            idle_high: None,
             evict: false,
         }
     }

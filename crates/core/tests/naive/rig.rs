@@ -118,6 +118,7 @@ pub struct Setup {
     pub reclaim: Reclaim,
     pub evict: bool,
     pub deferred_low: Option<u32>,
+    pub idle_high: Option<u32>,
     pub copy_order: CopyOrder,
     pub victim: &'static str,
     pub choices: u32,
@@ -136,6 +137,7 @@ impl Default for Setup {
             reclaim: Reclaim::InPlace,
             evict: false,
             deferred_low: None,
+            idle_high: None,
             copy_order: CopyOrder::Oldest,
             victim: "greedy",
             choices: 3,
@@ -155,6 +157,7 @@ impl Setup {
             prefetch: Some(self.prefetch),
             evict: self.evict,
             deferred_low: self.deferred_low,
+            idle_high: self.idle_high,
             count_moves: true,
             seed: Seed(self.seed),
         }

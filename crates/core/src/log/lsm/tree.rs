@@ -243,6 +243,10 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.lower.flush()
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.tables.lower.clean_ahead()
+    }
+
     fn describe(&self, reports: &mut Reports) {
         reports.layers.push(LayerReport {
             counters: self.tables.counters,

@@ -16,6 +16,8 @@ const ZN540: &str = "assumed: the controller of NVMeVirt's WD_ZN540 model (ssd_c
 const CAGC: &str = "CAGC (Wu et al., IPDPS 2021), Table I";
 const FLASHSIM: &str = "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f; CAGC was built on \
      FlashSim and prints no such figure";
+const XL_FLASH_PRESS: &str = "Tom's Hardware, 3 August 2022 (Kioxia Launches 2nd Gen XL-Flash): the first XL-FLASH is SLC \
+     with 16 planes a device";
 const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 and section 5";
 const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
@@ -24,7 +26,7 @@ const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (
      simulated flash has no times";
 
 /// Every preset.
-pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, GECKO_2TB, NVMFS_24GB];
+pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, GECKO_2TB, NVMFS_24GB];
 
 const SLC: Preset = Preset {
     entry: Entry {
@@ -338,6 +340,52 @@ const Z_NAND: Preset = Preset {
             "CAGC (Wu et al., IPDPS 2021), Table I: GC Watermark 20 %; with 7 % spare a full drive is \
              always below it",
         ),
+    ],
+};
+
+const XL_FLASH: Preset = Preset {
+    entry: Entry {
+        name: "xl_flash",
+        help: "Low-latency SLC of 16 planes with 4 KiB pages, the first XL-FLASH",
+        source: "Toshiba (now Kioxia), Flash Memory Summit 2019",
+    },
+    cell: "SLC",
+    channels: 8,
+    ways: 1,
+    dies: 4,
+    planes: 16,
+    pages_per_block: 192,
+    page_bytes: 4_096,
+    spare_bytes: 256,
+    endurance_cycles: 100_000,
+    read_us: 5.0,
+    program_us: 75.0,
+    erase_us: 1_500.0,
+    channel_mb_per_s: 1_200.0,
+    over_provisioning: 0.07,
+    gc_watermark: None,
+    notes: &[
+        ("cell", XL_FLASH_PRESS),
+        ("channels", "assumed: 8, as tlc; the announcements are of dies"),
+        ("ways", "assumed: 1, as the announcements are of dies"),
+        (
+            "dies",
+            "from memory of Toshiba's announcement of August 2019 (packages of 2, 4 and 8 dies), not re-read",
+        ),
+        ("planes", XL_FLASH_PRESS),
+        ("pages_per_block", "assumed: 192, two pages for each of 96 layers; no source gives the block"),
+        ("page_bytes", "from memory of Toshiba's announcement of August 2019 (4 kB pages), not re-read"),
+        ("spare_bytes", "assumed: a sixteenth of the page; no source gives it"),
+        ("endurance_cycles", "assumed: as slc; no source gives it"),
+        (
+            "read_us",
+            "from memory of Toshiba's announcement of August 2019 (read latency below 5 us), not re-read",
+        ),
+        ("program_us", "from memory of Kioxia's presentations (75 us), not re-read"),
+        ("erase_us", "assumed: as slc; no source gives it"),
+        ("channel_mb_per_s", "assumed: 1200 MT/s on a bus 1 byte wide, the fastest of its day"),
+        ("over_provisioning", "assumed: as tlc"),
+        ("gc_watermark", "none: no source gives one"),
     ],
 };
 

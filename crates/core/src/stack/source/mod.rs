@@ -53,14 +53,12 @@ pub(super) trait Source {
 
     /// When the last request appended arrives, ns since the first one's time 0 (synthetic: since the start of the clock);
     /// never falls. `None` for a source without time, before its first request, and where no time was wanted.
-    #[allow(dead_code, reason = "counting runs do not ask")]
     fn arrival_ns(&self) -> Option<u64> {
         None
     }
 
     /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: for what is
     /// written before the workload begins. Does nothing for a source that does not generate contents.
-    #[allow(dead_code, reason = "counting runs do not ask")]
     fn dress(&mut self, _batch: &mut PageBatch) {}
 
     /// A number drawn from the source's generator; ends its use.

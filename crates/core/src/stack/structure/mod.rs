@@ -48,7 +48,7 @@ impl StructureKind for Log {
 
 /// What a structure is built on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ground {
+pub struct Ground {
     /// Pages of the layer below that it has.
     pub pages: u32,
     /// Pages of a block (segment) of that layer.

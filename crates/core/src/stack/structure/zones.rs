@@ -2,9 +2,8 @@
 
 use super::{StructureKind, refuse_keys};
 use crate::config::{ConfigError, Entry};
-use crate::layer::Payload;
+use crate::layer::Medium;
 use crate::log::{BoxedLayer, Zones, ZonesConfig};
-use crate::nand::Nand;
 use crate::stack::ByteSize;
 use crate::stack::scenario::LogConfig;
 use crate::stack::trim_config::TrimConfig;
@@ -53,11 +52,14 @@ impl ZonesSettings {
 }
 
 /// Builds the zoned drive on its flash.
-pub(crate) fn build<P: Payload>(ftl: &LogConfig, nand: Nand<P>) -> Result<BoxedLayer<P>, ConfigError> {
+pub(crate) fn build<M: Medium + 'static>(
+    ftl: &LogConfig,
+    medium: M,
+) -> Result<BoxedLayer<M::Payload>, ConfigError> {
     let settings = ftl.zones().expect("asked only of zoned drives");
     refuse_keys(ftl, "zones", false)?;
     let config = ZonesConfig { zone_blocks: settings.zone_blocks, max_open_zones: settings.max_open_zones };
-    Ok(Box::new(Zones::new(nand, config).map_err(|error| error.within("structure"))?))
+    Ok(Box::new(Zones::new(medium, config).map_err(|error| error.within("structure"))?))
 }
 
 /// Refuses a log that would break the rules of the zones that it stands on.

@@ -1,0 +1,106 @@
+//! A run on the clock: request by request, each when the drive takes it.
+
+use super::payload::RunPayload;
+use super::run::RunError;
+use super::tenants::{self, Tenant};
+use crate::config::ConfigError;
+use crate::layer::{Layer, LayerError};
+use crate::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
+use crate::trace::Op;
+use crate::workload::PageBatch;
+
+/// The clock of a run, and the requests that wait for their time.
+pub(super) struct Pace {
+    clock: Clock,
+    journal: Journal,
+    /// Whether requests arrive when they are due.
+    open: bool,
+    /// The next request of each of several tenants, and when it is due.
+    waiting: Vec<Option<(PageBatch, u64)>>,
+}
+
+impl Pace {
+    /// At time 0; the journal is the one that the flash writes into.
+    pub fn new(flash: FlashTiming, host: HostTiming, journal: Journal) -> Result<Self, ConfigError> {
+        // What is done before the workload begins takes no time.
+        journal.set_recording(false);
+        let clock = Clock::new(host, Flash::new(flash)?, journal.clone())?;
+        Ok(Pace { clock, journal, open: host.arrivals == Arrivals::Open, waiting: Vec::new() })
+    }
+
+    /// From now on what the flash does takes time.
+    pub fn begin(&mut self) {
+        self.journal.set_recording(true);
+    }
+
+    /// Puts the next request into `batch`, which is left empty at the end of a pass: whose it is, and when it is due.
+    pub fn next_request(
+        &mut self,
+        tenants: &mut [Tenant],
+        batch: &mut PageBatch,
+    ) -> Result<(usize, u64), RunError> {
+        batch.clear();
+        if !self.open || tenants.len() == 1 {
+            let at = if tenants.len() == 1 { 0 } else { tenants::next(tenants) };
+            let source = &mut tenants[at].source;
+            source.fill(batch, 1)?;
+            return Ok((at, source.arrival_ns().unwrap_or(0)));
+        }
+        self.waiting.resize_with(tenants.len(), || None);
+        for (place, tenant) in self.waiting.iter_mut().zip(tenants) {
+            while place.is_none() {
+                let mut request = PageBatch::default();
+                tenant.source.fill(&mut request, 1)?;
+                // Nothing comes at the end of a pass.
+                let due_ns = tenant.source.arrival_ns().unwrap_or(0);
+                *place = (!request.is_empty()).then_some((request, due_ns));
+            }
+        }
+        let due =
+            |(at, place): (usize, &Option<(PageBatch, u64)>)| place.as_ref().map(|(_, due_ns)| (*due_ns, at));
+        let (due_ns, at) = self.waiting.iter().enumerate().filter_map(due).min().expect("a run has a tenant");
+        *batch = self.waiting[at].take().expect("found there").0;
+        Ok((at, due_ns))
+    }
+
+    /// Lets the drive take the request of `batch`, due at `due_ns`: until then the layer may use idle time. The caller then
+    /// has the layer do it, and calls [`Self::serve`].
+    pub fn take<P: RunPayload>(
+        &mut self,
+        layer: &mut dyn Layer<P>,
+        batch: &PageBatch,
+        due_ns: u64,
+    ) -> Result<(), LayerError> {
+        let (op, pages) = request(batch);
+        if self.open {
+            while self.clock.idle(due_ns).is_some() && layer.clean_ahead()? {
+                self.clock.serve_cleaning();
+            }
+        }
+        self.clock.next_dispatch(op, pages, due_ns);
+        Ok(())
+    }
+
+    /// The layers did what the request asked for.
+    pub fn serve(&mut self, batch: &PageBatch) {
+        let (op, pages) = request(batch);
+        self.clock.serve(op, pages);
+    }
+
+    /// Begins to measure.
+    pub fn reset(&mut self) {
+        self.clock.reset();
+    }
+
+    /// Ends everything that was begun; what was measured.
+    pub fn finish(mut self) -> Result<TimingReport, RunError> {
+        self.clock.drain();
+        self.clock.check().map_err(RunError::Inconsistent)?;
+        Ok(self.clock.report())
+    }
+}
+
+/// What the only request of a batch, in however many runs, asks for.
+fn request(batch: &PageBatch) -> (Op, u32) {
+    (batch.runs[0].op, batch.pages.len() as u32)
+}

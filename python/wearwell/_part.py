@@ -1,0 +1,55 @@
+"""What all parts of a scenario have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeAlias
+
+from ._errors import ScenarioError
+from ._plain import plain
+
+Named: TypeAlias = str | Mapping[str, Any]
+"""A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
+
+Size: TypeAlias = int | str
+"""Bytes: a number, or text with a unit."""
+
+
+class Part:
+    """What all parts of a scenario can do."""
+
+    _parts: ClassVar[dict[str, type[Part]]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that was given, as plain dictionaries, lists, numbers and text."""
+        return {name: plain(value, name) for name, value in self._given().items() if value is not None and value != []}
+
+    def _given(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], key: str = "") -> Self:
+        """Take what ``to_dict`` gives, or the content of a scenario file.
+
+        Raises
+        ------
+        ScenarioError
+            For an unknown key.
+        """
+        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            where = f"{key}.{unknown[0]}".lstrip(".")
+            raise ScenarioError(f"{where}: there is no such key; expected one of {', '.join(known)}", where)
+        return cls(**{name: cls._read(name, value, key) for name, value in values.items()})
+
+    @classmethod
+    def _read(cls, name: str, value: Any, key: str) -> Any:
+        part = cls._parts.get(name)
+        within = f"{key}.{name}".lstrip(".")
+        if part is not None and isinstance(value, Mapping):
+            return part.from_dict(value, within)
+        if part is not None and isinstance(value, list):
+            return [part.from_dict(entry, f"{within}[{at}]") for at, entry in enumerate(value)]
+        return value
