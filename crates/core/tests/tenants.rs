@@ -122,8 +122,8 @@ fn adds_up(result: &RunResult) {
         let cleaned = below.outgoing.get("cleaning").and_then(|amounts| amounts.get("write")).copied();
         let moved: u64 = below.moved_pages.iter().flatten().sum();
         assert!(below.partitions.is_empty() || Some(moved) == cleaned.or(Some(0)), "{}", below.name);
-        let owned: u64 = below.partitions.iter().map(|part| part.moved_owned).sum();
-        let caused: u64 = below.partitions.iter().map(|part| part.moved_caused).sum();
+        let owned: u64 = below.partitions.iter().map(|part| part.moved_owned.unwrap()).sum();
+        let caused: u64 = below.partitions.iter().map(|part| part.moved_caused.unwrap()).sum();
         assert_eq!((owned, caused), (moved, moved), "{}", below.name);
     }
     let host_pages: u64 = result.tenants.iter().map(|tenant| tenant.host_pages).sum();

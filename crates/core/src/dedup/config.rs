@@ -294,6 +294,21 @@ impl DedupConfig {
         self.kind().0
     }
 
+    /// Nothing is promoted at once any more: for a store whose placement has no cold region.
+    pub fn promote_when_moved(&mut self) {
+        if let Self::Cagc(cagc) = self {
+            cagc.promotion = Promotion::WhenMoved;
+        }
+    }
+
+    /// References that a page may have without being cold; only where cleaning looks for equal pages.
+    pub fn threshold(&self) -> Option<u32> {
+        match self.detect() {
+            Detect::Cleaning { threshold, .. } => Some(threshold),
+            _ => None,
+        }
+    }
+
     /// Its index.
     pub fn index(&self) -> &IndexSettings {
         self.kind().1

@@ -174,6 +174,14 @@ impl Default for PlacementConfig {
 }
 
 impl PlacementConfig {
+    /// References that a page may have without being cold; only of the placement by references.
+    pub fn reference_threshold(&self) -> Option<u32> {
+        match self {
+            Self::References(config) => Some(config.threshold),
+            _ => None,
+        }
+    }
+
     /// The blind placements as their own type, for stores compiled for them; `None` for all others, which are
     /// asked page by page and lose little by being boxed.
     pub fn frontiers(&self) -> Option<Frontiers> {

@@ -303,6 +303,15 @@ fn refuse_dedup(scenario: &Scenario) -> Result<(), ConfigError> {
     if scenario.ftl.zones().is_some() {
         return Err(ConfigError::new("ftl.dedup", "means nothing on a zoned drive, which has no map"));
     }
+    if let (Some(own), Some(theirs)) =
+        (scenario.ftl.dedup.threshold(), scenario.ftl.placement.reference_threshold())
+        && own != theirs
+    {
+        let problem = format!(
+            "is {own}, but the {theirs} of the placement says which pages are cold; they must be equal"
+        );
+        return Err(ConfigError::new("ftl.dedup.threshold", problem));
+    }
     let bare = |workload: bool, content: bool| workload && !content;
     let key = match &scenario.tenant[..] {
         [] => bare(scenario.workload.is_some(), scenario.content.is_some()).then(|| "content".to_owned()),

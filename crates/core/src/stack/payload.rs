@@ -96,6 +96,10 @@ impl StackPayload for Content {
         if ftl.dedup.is_none() {
             return spec.boxed_store(ftl, logical_pages, medium, |_| None);
         }
+        if ftl.placement.reference_threshold().is_none() {
+            // There is no cold region to be promoted to.
+            ftl.dedup.promote_when_moved();
+        }
         let sharing = Sharing::new(&ftl.dedup, logical_pages, 0).map_err(|error| error.within("dedup"))?;
         let (pages, asked) = (sharing.store_pages(), journal.clone());
         let migration = |wants_references| sharing.migration(asked, wants_references);

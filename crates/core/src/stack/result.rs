@@ -235,10 +235,11 @@ pub struct PartitionResult {
     pub pages: u32,
     /// Pages (flushes, for `flush`) that came in through it, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Its pages that cleaning moved, whoever caused it.
-    pub moved_owned: u64,
-    /// Pages that cleaning moved because of its writes, whoever owns them.
-    pub moved_caused: u64,
+    /// Its pages that cleaning moved, whoever caused it; `None` where stored pages are shared by deduplication, and are
+    /// nobody's own.
+    pub moved_owned: Option<u64>,
+    /// Pages that cleaning moved because of its writes, whoever owns them; `None` likewise.
+    pub moved_caused: Option<u64>,
 }
 
 /// One tenant over the measured part.

@@ -37,8 +37,8 @@ pub(super) fn partitions(
                 first_page: after.first,
                 pages: after.pages,
                 incoming: LayerResult::incoming_of(&after.incoming.since(&before.incoming)),
-                moved_owned: moved.iter().map(|owners| owners[index]).sum(),
-                moved_caused: moved[index].iter().sum(),
+                moved_owned: (!moved.is_empty()).then(|| moved.iter().map(|owners| owners[index]).sum()),
+                moved_caused: moved.get(index).map(|owned| owned.iter().sum()),
             }
         })
         .collect()
@@ -72,12 +72,12 @@ pub(super) fn tenants<P>(
             host_pages: own_pages,
             host_share: (host_pages > 0).then(|| own_pages as f64 / host_pages as f64),
             incoming: LayerResult::incoming_of(&incoming),
-            moved_owned: partition.map(|partition| partition.moved_owned),
-            moved_caused: partition.map(|partition| partition.moved_caused),
+            moved_owned: partition.and_then(|partition| partition.moved_owned),
+            moved_caused: partition.and_then(|partition| partition.moved_caused),
             write_amplification_owned: last.and_then(|last| over(last.pages_out)),
             write_amplification_caused: last
                 .zip(partition)
-                .and_then(|(last, partition)| over(last.pages_in + partition.moved_caused)),
+                .and_then(|(last, partition)| over(last.pages_in + partition.moved_caused?)),
             chain,
             trace_passes: served.trace_passes,
             skipped_lines: served.skipped_lines,
@@ -104,8 +104,9 @@ fn chain<'a>(
         };
         let (pages_in, pages_out) = match partition {
             Some(partition) => {
+                let Some(moved_owned) = partition.moved_owned else { return (steps, None) };
                 let pages_in = written(&partition.incoming);
-                (pages_in, pages_in + partition.moved_owned)
+                (pages_in, pages_in + moved_owned)
             }
             None => (written(&layer.incoming), layer.outgoing.values().map(written).sum()),
         };
