@@ -11,7 +11,7 @@ from . import theory, trace
 from ._advise import advise
 from ._core import Blocks, __version__
 from ._errors import ConvergenceError, ParameterError, RunError, ScenarioError, TraceError, WearwellError
-from ._listing import list_formats, list_placements, list_presets, list_victims, list_workloads
+from ._listing import list_dedups, list_formats, list_placements, list_presets, list_victims, list_workloads
 from ._progress import Progress
 from ._run import VictimPolicy, run
 from ._sweep import sweep
@@ -43,6 +43,7 @@ __all__ = [
     "WearwellError",
     "__version__",
     "advise",
+    "list_dedups",
     "list_formats",
     "list_placements",
     "list_presets",

@@ -35,3 +35,8 @@ def list_formats() -> list[dict[str, Any]]:
 def list_presets() -> list[dict[str, Any]]:
     """All device presets: ``name``, ``help``, ``source`` and the figures of each."""
     return _list("presets")
+
+
+def list_dedups() -> list[dict[str, Any]]:
+    """All ways to store equal pages once: ``name``, ``help`` and ``source`` of each."""
+    return _list("dedups")

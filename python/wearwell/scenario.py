@@ -107,6 +107,8 @@ class Log(Part):
         Which live pages fill up a block that has not room for all of a victim's.
     evict : bool
         Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    dedup : str or dict
+        FTL only: how pages that hold the same are stored once, see `list_dedups`; none unless given.
     directory : {"auto", "page", "block"}
         What the simulation keeps of each page.
     on : str
@@ -140,6 +142,7 @@ class Log(Part):
     free_blocks_idle: int | None = None
     copy_order: str = "oldest"
     evict: bool = False
+    dedup: Named | None = None
     directory: str = "auto"
     on: str | None = None
     share: float | None = None

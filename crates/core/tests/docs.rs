@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use wearwell_core::dedup::{DEDUPS, DedupConfig};
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
 use wearwell_core::stack::{
@@ -91,7 +92,9 @@ fn choices(schema: &Value) -> Vec<String> {
 
 #[test]
 fn every_choice_of_a_setting_is_documented() {
-    let pages = ["scenario", "workloads", "placements"].map(|page| read(&format!("docs/{page}.md"))).concat();
+    let pages = ["scenario", "workloads", "placements", "dedup"]
+        .map(|page| read(&format!("docs/{page}.md")))
+        .concat();
     let choices = choices(&schema());
     assert!(choices.contains(&"side_by_side".to_owned()), "{choices:?}");
     for choice in choices {
@@ -151,9 +154,18 @@ fn every_field_of_a_result_is_documented() {
         "workload": { "kind": "uniform" },
         "measure": { "warm_up": 4.0 },
     }));
+    let timed = result_of(json!({
+        "device": { "preset": "z_nand", "blocks_per_plane": 20, "pages_per_block": 8, "spare_factor": 0.25 },
+        "ftl": { "dedup": "cagc", "placement": "references" },
+        "workload": { "kind": "uniform", "read_ratio": 0.2, "trim_ratio": 0.1 },
+        "content": "mail",
+        "timing": {},
+        "measure": { "warm_up": 2.0 },
+    }));
+    assert!(!timed["timing"].is_null() && !timed["layers"][0]["dedup"].is_null());
     assert!(!stacked["layers"][1]["arrivals"].is_null() && !stacked["layers"][0]["trims"].is_null());
     let page = read("docs/results.md");
-    for result in [worn_out, divided, stacked] {
+    for result in [worn_out, divided, stacked, timed] {
         let mut names = BTreeSet::new();
         fields(&result, &["scenario", "incoming", "outgoing"], &mut names);
         for name in names {
@@ -174,6 +186,7 @@ fn every_name_has_a_row_in_its_page() {
     listed("workloads", WORKLOADS.iter().map(|entry| entry.name).collect());
     listed("victims", VICTIMS.iter().map(|entry| entry.name).collect());
     listed("placements", PLACEMENTS.iter().map(|entry| entry.name).collect());
+    listed("dedup", DEDUPS.iter().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
 }
 
@@ -215,6 +228,21 @@ fn every_structure_and_its_settings_are_documented() {
             serde_json::to_value(settings).unwrap().as_object().unwrap().keys().filter(|key| *key != "kind")
         {
             assert!(structures.contains(&format!("| {key} |")), "docs/scenario.md: {key} of {}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_setting_of_deduplication_is_documented() {
+    let page = read("docs/dedup.md");
+    for entry in DEDUPS {
+        let config: DedupConfig = serde_json::from_value(json!(entry.name)).unwrap();
+        let mut keys = BTreeSet::new();
+        fields(&serde_json::to_value(config).unwrap(), &[], &mut keys);
+        for key in keys.iter().filter(|key| !["kind", "index"].contains(&key.as_str())) {
+            let is_listed =
+                page.contains(&format!("| `{key}` |")) || page.contains(&format!("| `index.{key}` |"));
+            assert!(is_listed, "docs/dedup.md: `{key}` of {}", entry.name);
         }
     }
 }

@@ -3,13 +3,14 @@
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use wearwell_core::config::Entry;
+use wearwell_core::dedup::DEDUPS;
 use wearwell_core::nand::{PRESETS, Preset};
 use wearwell_core::placement::PLACEMENTS;
 use wearwell_core::trace::{FORMATS, Format};
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Victim policies, placements, workloads, trace formats and device presets, as JSON.
+/// Victim policies, placements, workloads, trace formats, ways to deduplicate and device presets, as JSON.
 #[pyfunction]
 pub fn listing() -> String {
     let workloads = WORKLOADS.iter().map(|workload| {
@@ -25,6 +26,7 @@ pub fn listing() -> String {
         "placements": PLACEMENTS.iter().map(entry).collect::<Value>(),
         "workloads": workloads.collect::<Value>(),
         "formats": FORMATS.iter().copied().map(format).collect::<Value>(),
+        "dedups": DEDUPS.iter().map(entry).collect::<Value>(),
         "presets": PRESETS.iter().map(preset).collect::<Value>(),
     });
     listing.to_string()

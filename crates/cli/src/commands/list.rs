@@ -6,6 +6,7 @@ use crate::report::grid;
 use clap::ValueEnum;
 use serde::Serialize;
 use wearwell_core::config::Entry;
+use wearwell_core::dedup::DEDUPS;
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
 use wearwell_core::stack::{LOG_LAYOUTS, STRUCTURES};
@@ -13,8 +14,8 @@ use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Lists policies, placements, workloads, trace formats, device presets, structures of layers and layouts of log
-/// metadata
+/// Lists policies, placements, workloads, trace formats, device presets, structures of layers, layouts of log metadata
+/// and ways to deduplicate
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
@@ -42,6 +43,8 @@ enum Kind {
     Structures,
     /// Layouts of log metadata: `log[0].metadata`
     LogLayouts,
+    /// How pages that hold the same are stored once: `ftl.dedup`
+    Dedups,
     /// All of them
     All,
 }
@@ -75,6 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Kind::Presets,
             Kind::Structures,
             Kind::LogLayouts,
+            Kind::Dedups,
         ],
         one => vec![one],
     };
@@ -106,6 +110,7 @@ fn listed(kind: Kind) -> Vec<Listed> {
     match kind {
         Kind::Victims => entries("victim", VICTIMS.iter().collect()),
         Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
+        Kind::Dedups => entries("dedup", DEDUPS.iter().collect()),
         Kind::Structures => entries("structure", STRUCTURES.iter().collect()),
         Kind::Workloads => WORKLOADS
             .iter()
