@@ -60,8 +60,7 @@ fn responses(kinds: &BTreeMap<String, RequestTimes>) -> String {
         let mut row = vec![kind.clone(), count(times.requests), duration(times.mean_ns)];
         row.extend(times.percentiles.iter().map(|percentile| duration(percentile.response_ns as f64)));
         row.push(duration(times.max_ns as f64));
-        let mut shares =
-            vec!["  due to cleaning, from there on".to_owned(), String::new(), cleaning_of_mean(times)];
+        let mut shares = vec!["  share of cleaning".to_owned(), String::new(), cleaning_of_mean(times)];
         shares.extend(times.percentiles.iter().map(|percentile| percent(percentile.cleaning_share)));
         shares.push(String::new());
         [row, shares]

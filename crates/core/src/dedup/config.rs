@@ -181,7 +181,7 @@ macro_rules! kind {
 kind! {
     /// No deduplication: every page is stored.
     NoDedup,
-    Entry { name: "none", help: "every page is stored, whatever it holds", source: "" },
+    Entry { name: "none", help: "every page is stored, whatever it holds", source: "the reference case" },
     |_config| Detect::Nothing;
 }
 
