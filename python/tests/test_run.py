@@ -152,3 +152,28 @@ def test_lists():
     assert {"tlc", "qlc"} <= {entry["name"] for entry in ww.list_presets()}
     lists = [ww.list_victims, ww.list_placements, ww.list_workloads, ww.list_formats, ww.list_presets]
     assert all(entry["help"] and entry["source"] for entries in lists for entry in entries())
+
+
+def test_timed_runs_have_response_times_and_a_timeline():
+    scenario = {
+        "device": {"preset": "z_nand", "capacity": "8 MiB", "over_provisioning": 0.3},
+        "ftl": {"dedup": "cagc", "placement": "references"},
+        "workload": {"kind": "uniform", "read_ratio": 0.25},
+        "content": "mail",
+        "timing": ww.Timing(queue_depth=4).to_dict(),
+        "measure": {"warm_up": 2.0, "drive_writes": 1.0},
+    }
+    result = ww.run(scenario)
+    times = result.response_times
+    assert set(times.index) == {"read", "write"}
+    parts = [name for name in result.timing.requests.write.parts_ns if "of_which" not in name]
+    assert times[parts].sum(axis=1).to_numpy() == pytest.approx(times.mean_ns.to_numpy())
+    assert result.timeline.requests.sum() == times.requests.sum()
+    assert result.to_polars("timeline").height == len(result.timeline)
+    row = result.summary()
+    assert row["write_p99_us"] >= row["write_p50_us"] > 0
+    assert row["ftl_merged_pages"] == result.layer("ftl").dedup.merged_pages > 0
+    counted = ww.run({key: value for key, value in scenario.items() if key != "timing"})
+    assert counted.nand == result.nand
+    with pytest.raises(ValueError, match="not timed"):
+        counted.timeline  # noqa: B018 - asking is the test

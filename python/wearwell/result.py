@@ -95,11 +95,67 @@ class Result:
 
         return pd.DataFrame(self._layer_rows()).set_index("name")
 
+    @property
+    def response_times(self) -> pd.DataFrame:
+        """Response times of a timed run: one row a kind of request, indexed by kind.
+
+        Columns: ``requests``, ``pages``, ``mean_ns``, ``max_ns``, for each percentile ``p99_ns`` and
+        ``p99_cleaning_share`` and so on, and the mean of each part of the response time, such as ``die_wait_ns``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._response_rows()).set_index("kind")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """The course of a timed run's measurement: one row for each of its equal parts that time reached.
+
+        Columns: ``time_ns`` (its beginning, from that of the measurement), ``requests``, ``response_mean_ns``,
+        ``response_max_ns``, ``cleaning_share`` (of the dies' time; it marks the periods of cleaning) and ``victims``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._timeline_rows())
+
+    def _timing(self) -> Record:
+        timing = self._data.get("timing")
+        if timing is None:
+            raise ValueError("the run was not timed; give the scenario `timing`")
+        return timing  # type: ignore[no-any-return]
+
+    def _response_rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for kind, times in self._timing().requests.items():
+            row = {"kind": kind} | {name: times[name] for name in ("requests", "pages", "mean_ns", "max_ns")}
+            for at in times.percentiles:
+                row[f"p{at.percent:g}_ns"] = at.response_ns
+                row[f"p{at.percent:g}_cleaning_share"] = at.cleaning_share
+            rows.append(row | times.parts_ns)
+        return rows
+
+    def _timeline_rows(self) -> list[dict[str, Any]]:
+        timing = self._timing()
+        line, dies = timing.timeline, len(timing.dies)
+        reached = -(-timing.elapsed_ns // line.bin_ns)
+        return [
+            {
+                "time_ns": at * line.bin_ns,
+                "requests": part.requests,
+                "response_mean_ns": part.response_sum_ns / part.requests if part.requests else None,
+                "response_max_ns": part.response_max_ns,
+                "cleaning_share": part.cleaning_busy_ns / (dies * line.bin_ns),
+                "victims": part.victims,
+            }
+            for at, part in enumerate(line.bins[:reached])
+        ]
+
     def to_polars(self, table: str = "windows") -> pl.DataFrame:
-        """Give ``"windows"`` or ``"layers"`` as a Polars frame."""
+        """Give ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
         import polars as pl
 
         rows = {"windows": self._data.windows, "layers": self._layer_rows()}
+        if self._data.get("timing") is not None:
+            rows |= {"response_times": self._response_rows(), "timeline": self._timeline_rows()}
         if table not in rows:
             raise ValueError(f"there is no table {table!r}; there are {', '.join(rows)}")
         return pl.DataFrame(rows[table])
@@ -149,6 +205,15 @@ class Result:
             for cause, amounts in layer.outgoing.items():
                 if "write" in amounts:
                     row[f"{layer.name}_{cause}_writes"] = amounts["write"]
+            if dedup := layer.get("dedup"):
+                row |= {
+                    f"{layer.name}_dedup_hits": dedup.hits,
+                    f"{layer.name}_merged_pages": dedup.merged_pages,
+                    f"{layer.name}_promoted_pages": dedup.promoted_pages,
+                    f"{layer.name}_hashed_pages": dedup.host_hashed_pages + dedup.cleaning_hashed_pages,
+                    f"{layer.name}_sharing_ratio": dedup.sharing_ratio,
+                    f"{layer.name}_index_bytes": dedup.index_bytes,
+                }
         for tenant in data.get("tenants", []):
             for figure in (
                 "host_pages",
@@ -158,6 +223,8 @@ class Result:
                 "write_amplification_caused",
             ):
                 row[f"{tenant.name}_{figure}"] = tenant[figure]
+        if data.get("timing") is not None:
+            row |= self._timing_figures()
         return row | {
             "erases_mean": data.wear.erases_mean,
             "erases_deviation": data.wear.erases_deviation,
@@ -171,6 +238,23 @@ class Result:
             "final_draw": data.final_draw,
             "warnings": "; ".join(data.warnings),
         }
+
+    def _timing_figures(self) -> dict[str, Any]:
+        timing = self._timing()
+        busy = sum(sum(die.values()) for die in timing.dies)
+        row: dict[str, Any] = {
+            "elapsed_s": timing.elapsed_ns / 1e9,
+            "requests_per_s": timing.requests_per_s,
+            "mb_per_s": timing.bytes_per_s / 1e6,
+            "die_utilisation": busy / max(len(timing.dies) * timing.elapsed_ns, 1.0),
+        }
+        for kind, times in timing.requests.items():
+            row[f"{kind}_mean_us"] = times.mean_ns / 1e3
+            for at in times.percentiles:
+                row[f"{kind}_p{at.percent:g}_us"] = at.response_ns / 1e3
+                row[f"{kind}_p{at.percent:g}_cleaning_share"] = at.cleaning_share
+            row[f"{kind}_max_us"] = times.max_ns / 1e3
+        return row
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
