@@ -2,7 +2,7 @@
 
 use super::channel::{NEVER, Turn, key, time_of};
 use super::die::Phase;
-use super::flash::{CleaningInterval, Finished, Flash, Open};
+use super::flash::{CleaningInterval, Finished, Flash, Open, Programmed};
 use super::node::{Class, Kind, NONE};
 use super::parameters::{Contention, Priority};
 use super::parts::Parts;
@@ -278,7 +278,8 @@ impl Flash {
             && node.class == Class::Host
             && let Some(programmed) = &mut self.programmed
         {
-            programmed.push((end_ns, node.units));
+            let share = (self.nodes.before(id) + parts).cleaning_share();
+            programmed.push(Programmed { end_ns, pages: node.units, share });
         }
         self.complete(id, end_ns, parts);
     }

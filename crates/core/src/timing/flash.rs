@@ -55,7 +55,7 @@ use super::erased::{Erased, Wait};
 use super::journal::Step;
 use super::node::{Class, Kind, Nodes};
 use super::parameters::FlashTiming;
-use super::parts::Parts;
+use super::parts::{Parts, Share};
 use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
 use crate::config::ConfigError;
@@ -76,13 +76,23 @@ pub struct Finished {
 
 /// An interval in which a die did cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CleaningInterval {
+pub(super) struct CleaningInterval {
     /// From.
     pub begin_ns: u64,
     /// To.
     pub end_ns: u64,
     /// Whether this marks, with no length, that the erase of a victim ended.
     pub erased_victim: bool,
+}
+
+/// A program of the host that ended; in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Programmed {
+    pub end_ns: u64,
+    /// Pages of the host.
+    pub pages: u32,
+    /// What cleaning caused of the time since the start of its request.
+    pub share: Share,
 }
 
 /// A request not yet ended.
@@ -135,8 +145,8 @@ pub struct Flash {
     pub(super) spent: Spent,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
-    /// End and units of each program of the host, if wanted.
-    pub(super) programmed: Option<Vec<(u64, u32)>>,
+    /// Programs of the host that ended, if wanted.
+    pub(super) programmed: Option<Vec<Programmed>>,
     /// Cleaning of dies, if wanted.
     pub(super) cleaned: Option<Vec<CleaningInterval>>,
 }
@@ -174,14 +184,14 @@ impl Flash {
         })
     }
 
-    /// The same device, noting when host programs end ([`Flash::take_programmed`]).
-    pub fn noting_programs(mut self) -> Self {
+    /// The same device, noting when host programs end.
+    pub(super) fn noting_programs(mut self) -> Self {
         self.programmed = Some(Vec::new());
         self
     }
 
-    /// The same device, noting when dies do cleaning ([`Flash::take_cleaned`]).
-    pub fn noting_cleaning(mut self) -> Self {
+    /// The same device, noting when dies do cleaning.
+    pub(super) fn noting_cleaning(mut self) -> Self {
         self.cleaned = Some(Vec::new());
         self
     }
@@ -384,15 +394,5 @@ impl Flash {
     /// Requests that ended and were not taken yet.
     pub fn finished(&self) -> &[Finished] {
         &self.finished
-    }
-
-    /// Moves end and units of each host program to the end of `programmed`.
-    pub fn take_programmed(&mut self, programmed: &mut Vec<(u64, u32)>) {
-        programmed.extend(self.programmed.iter_mut().flat_map(|ends| ends.drain(..)));
-    }
-
-    /// Moves the intervals in which dies did cleaning to the end of `cleaned`.
-    pub fn take_cleaned(&mut self, cleaned: &mut Vec<CleaningInterval>) {
-        cleaned.extend(self.cleaned.iter_mut().flat_map(|intervals| intervals.drain(..)));
     }
 }

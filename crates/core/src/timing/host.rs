@@ -1,10 +1,11 @@
 //! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
 
 use super::busy::BusyTime;
-use super::flash::{CleaningInterval, Finished, Flash};
+use super::ends::Ends;
+use super::flash::{CleaningInterval, Finished, Flash, Programmed};
 use super::journal::{Journal, Step};
 use super::node::NONE;
-use super::parts::Parts;
+use super::parts::{Parts, Share};
 use super::statistics::{Statistics, TimingReport};
 use super::writes::Writes;
 use crate::config::ConfigError;
@@ -69,6 +70,9 @@ impl HostTiming {
     }
 }
 
+/// So many places are taken before ended requests are forgotten, if the queue is deeper.
+const MOST_PLACES: u32 = 1 << 12;
+
 /// A request in the device.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -86,6 +90,8 @@ struct Pending {
     is_done: bool,
     /// Whether the host has its answer already.
     is_answered: bool,
+    /// Whether it came after the measurement began.
+    is_measured: bool,
 }
 
 /// The request about to be served.
@@ -117,22 +123,23 @@ pub struct Clock {
     next: Option<Dispatch>,
     pending: Vec<Pending>,
     free: Vec<u32>,
-    /// Requests that the flash has done or is known to end, by time.
+    /// Reads that the flash has done or is known to end, by time, that wait for their turn on the link.
     done: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Ends of requests that still have a place in the queue.
-    places: BinaryHeap<Reverse<u64>>,
+    /// Ends of requests that still have a place in the queue, and what cleaning caused of their responses.
+    places: Ends<Share>,
+    /// Requests that have a place, those that ended since it was last full included.
     in_queue: u32,
+    /// What cleaning caused of the wait that the last request to wait waited for.
+    waited_share: Share,
     link_in_ns: u64,
     link_out_ns: u64,
     buffered: u64,
-    /// Ends and pages of programs whose pages are in the buffer.
-    leaving: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Programs whose pages are in the buffer.
+    leaving: BinaryHeap<Reverse<Programmed>>,
     writes: Writes,
     busy_before: (Vec<BusyTime>, Vec<BusyTime>),
     steps: Vec<Step>,
     finished: Vec<Finished>,
-    programmed: Vec<(u64, u32)>,
-    cleaned: Vec<CleaningInterval>,
 }
 
 impl Clock {
@@ -152,8 +159,9 @@ impl Clock {
             pending: Vec::new(),
             free: Vec::new(),
             done: BinaryHeap::new(),
-            places: BinaryHeap::new(),
+            places: Ends::new(),
             in_queue: 0,
+            waited_share: Share::default(),
             link_in_ns: 0,
             link_out_ns: 0,
             buffered: 0,
@@ -162,8 +170,6 @@ impl Clock {
             busy_before,
             steps: Vec::new(),
             finished: Vec::new(),
-            programmed: Vec::new(),
-            cleaned: Vec::new(),
         })
     }
 
@@ -185,11 +191,21 @@ impl Clock {
             Arrivals::Closed => self.now_ns,
         };
         let place_ns = self.wait_for_place(begin_ns);
-        let now_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
         // In a closed loop the host asks when it finds a place.
         let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { place_ns };
-        let parts =
-            Parts { queue_ns: place_ns - arrival_ns, buffer_ns: now_ns - place_ns, ..Parts::default() };
+        let queue_ns = place_ns - arrival_ns;
+        // Where the place was free already, the requests before this one waited for it to be taken.
+        let queue_of_which_cleaning_ns = self.waited_share.of(queue_ns);
+        let now_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
+        let buffer_ns = now_ns - place_ns;
+        let buffer_of_which_cleaning_ns = self.waited_share.of(buffer_ns);
+        let parts = Parts {
+            queue_ns,
+            queue_of_which_cleaning_ns,
+            buffer_ns,
+            buffer_of_which_cleaning_ns,
+            ..Parts::default()
+        };
         self.now_ns = now_ns;
         self.next = Some(Dispatch { arrival_ns, now_ns, parts });
         now_ns
@@ -197,18 +213,24 @@ impl Clock {
 
     /// From when on there is a place in the queue.
     fn wait_for_place(&mut self, mut now_ns: u64) -> u64 {
+        if self.host.link_bytes_per_us.is_some() {
+            self.advance(now_ns);
+        }
+        // Places are counted anew only when all seem to be taken, and now and then.
+        if self.in_queue < self.host.queue_depth.min(MOST_PLACES) {
+            return now_ns;
+        }
         self.advance(now_ns);
         loop {
-            while self.places.peek().is_some_and(|Reverse(end_ns)| *end_ns <= now_ns) {
-                self.places.pop();
-                self.in_queue -= 1;
-            }
+            let in_queue = &mut self.in_queue;
+            self.places.take_until(now_ns, |_| *in_queue -= 1);
             if self.in_queue < self.host.queue_depth {
                 return now_ns;
             }
-            let known_ns = self.places.peek().map(|Reverse(end_ns)| *end_ns);
-            match known_ns {
-                Some(end_ns) if self.nothing_ends_before(end_ns) => now_ns = end_ns,
+            match self.places.first() {
+                Some((end_ns, share)) if self.nothing_ends_before(end_ns) => {
+                    (now_ns, self.waited_share) = (end_ns, share);
+                }
                 _ => self.go_on(),
             }
         }
@@ -223,19 +245,20 @@ impl Clock {
         self.advance(now_ns);
         let room = capacity - u64::from(pages).min(capacity);
         loop {
-            while let Some(&Reverse((end_ns, units))) = self.leaving.peek()
+            while let Some(&Reverse(Programmed { end_ns, pages, .. })) = self.leaving.peek()
                 && end_ns <= now_ns
             {
                 self.leaving.pop();
-                self.buffered -= u64::from(units);
+                self.buffered -= u64::from(pages);
             }
             if self.buffered <= room {
                 return now_ns;
             }
-            let next_ns = self.leaving.peek().map(|Reverse((end_ns, _))| *end_ns);
-            match next_ns {
-                Some(end_ns) if self.flash.next_event_ns().is_none_or(|event_ns| end_ns <= event_ns) => {
-                    now_ns = end_ns;
+            match self.leaving.peek() {
+                Some(Reverse(next))
+                    if self.flash.next_event_ns().is_none_or(|event_ns| next.end_ns <= event_ns) =>
+                {
+                    (now_ns, self.waited_share) = (next.end_ns, next.share);
                 }
                 _ => self.go_on(),
             }
@@ -270,10 +293,29 @@ impl Clock {
     }
 
     /// Takes what the flash has to tell.
+    #[inline]
     fn collect(&mut self) {
-        self.flash.take_finished(&mut self.finished);
-        let mut finished = std::mem::take(&mut self.finished);
-        for Finished { tag, done_ns, parts } in finished.drain(..).filter(|finished| finished.tag != NONE) {
+        if !self.flash.finished.is_empty() {
+            self.collect_finished();
+        }
+        if let Some(programmed) = &mut self.flash.programmed {
+            self.leaving.extend(programmed.drain(..).map(Reverse));
+        }
+        let cleaned = self.flash.cleaned.iter_mut().flat_map(|cleaned| cleaned.drain(..));
+        for CleaningInterval { begin_ns, end_ns, erased_victim } in cleaned {
+            match erased_victim {
+                true => self.statistics.timeline.victim(end_ns),
+                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
+            }
+        }
+    }
+
+    /// Answers the requests that the flash has done or is known to end, but for reads that need the link: nobody else
+    /// has to be answered in order of time.
+    fn collect_finished(&mut self) {
+        // Not copied, as they are large.
+        let mut finished = std::mem::replace(&mut self.flash.finished, std::mem::take(&mut self.finished));
+        for &Finished { tag, done_ns, ref parts } in finished.iter().filter(|finished| finished.tag != NONE) {
             let pending = &mut self.pending[tag as usize];
             pending.done_ns = done_ns;
             if pending.op == Op::Write {
@@ -281,21 +323,20 @@ impl Clock {
             }
             if pending.is_answered {
                 self.free.push(tag);
-            } else {
-                pending.parts = pending.parts + parts;
-                self.done.push(Reverse((done_ns, tag)));
+                continue;
+            }
+            pending.parts = pending.parts + *parts;
+            match pending.op {
+                Op::Read if self.host.link_bytes_per_us.is_some() => self.done.push(Reverse((done_ns, tag))),
+                Op::Flush => {
+                    pending.is_done = true;
+                    self.answer_flush(tag);
+                }
+                _ => self.answer(tag),
             }
         }
+        finished.clear();
         self.finished = finished;
-        self.flash.take_programmed(&mut self.programmed);
-        self.leaving.extend(self.programmed.drain(..).map(Reverse));
-        self.flash.take_cleaned(&mut self.cleaned);
-        for CleaningInterval { begin_ns, end_ns, erased_victim } in self.cleaned.drain(..) {
-            match erased_victim {
-                true => self.statistics.timeline.victim(end_ns),
-                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
-            }
-        }
         self.release_flushes();
     }
 
@@ -310,28 +351,17 @@ impl Clock {
         }
     }
 
-    /// Answers, in order, the requests that the flash has done by `now_ns`.
+    /// Answers, in order, the reads that the flash has done by `now_ns`.
     fn settle_until(&mut self, now_ns: u64) {
         while let Some(&Reverse((done_ns, tag))) = self.done.peek()
             && done_ns <= now_ns
         {
             self.done.pop();
             let pending = &mut self.pending[tag as usize];
-            match pending.op {
-                Op::Read => {
-                    let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pending.pages);
-                    if self.host.link_bytes_per_us.is_some() {
-                        self.link_out_ns = end_ns;
-                    }
-                    pending.parts.link_ns += end_ns - done_ns;
-                    self.answer(tag);
-                }
-                Op::Flush => {
-                    pending.is_done = true;
-                    self.answer_flush(tag);
-                }
-                _ => self.answer(tag),
-            }
+            let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pending.pages);
+            self.link_out_ns = end_ns;
+            pending.parts.link_ns += end_ns - done_ns;
+            self.answer(tag);
         }
     }
 
@@ -345,9 +375,12 @@ impl Clock {
 
     /// The host has its answer, at a time that is settled.
     fn answer(&mut self, tag: u32) {
-        let Pending { op, pages, arrival_ns, parts, is_answered, .. } = self.pending[tag as usize];
-        self.statistics.record(op, pages, arrival_ns, &parts);
-        self.places.push(Reverse(arrival_ns + parts.total_ns()));
+        let Pending { op, pages, arrival_ns, ref parts, is_answered, is_measured, .. } =
+            self.pending[tag as usize];
+        if is_measured {
+            self.statistics.record(op, pages, arrival_ns, parts);
+        }
+        self.places.push(arrival_ns + parts.total_ns(), parts.cleaning_share());
         if !is_answered {
             self.free.push(tag);
         }
@@ -365,9 +398,18 @@ impl Clock {
         }
         let number = if op == Op::Write { self.writes.begin() } else { 0 };
         let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
-        let (done_ns, writes_ended_ns, is_done) = (0, None, false);
-        let pending =
-            Pending { op, pages, arrival_ns, parts, done_ns, number, writes_ended_ns, is_done, is_answered };
+        let pending = Pending {
+            op,
+            pages,
+            arrival_ns,
+            parts,
+            done_ns: 0,
+            number,
+            writes_ended_ns: None,
+            is_done: false,
+            is_answered,
+            is_measured: true,
+        };
         let tag = self.free.pop().unwrap_or(self.pending.len() as u32);
         match self.pending.get_mut(tag as usize) {
             Some(place) => *place = pending,
@@ -432,6 +474,7 @@ impl Clock {
     /// Begins to measure: only requests that arrive from now on count.
     pub fn reset(&mut self) {
         self.statistics.reset(self.now_ns);
+        self.pending.iter_mut().for_each(|pending| pending.is_measured = false);
         self.busy_before = (self.flash.die_busy(self.now_ns), self.flash.channel_busy());
     }
 

@@ -96,7 +96,12 @@ impl Journal {
 
     /// Moves all steps to the end of `steps`.
     pub fn take(&self, steps: &mut Vec<Step>) {
-        steps.append(&mut self.lock());
+        let mut all = self.lock();
+        if steps.is_empty() {
+            std::mem::swap(steps, &mut all);
+        } else {
+            steps.append(&mut all);
+        }
     }
 
     /// Forgets all steps.

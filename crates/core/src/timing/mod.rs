@@ -4,6 +4,7 @@ mod backlog;
 mod busy;
 mod channel;
 mod die;
+mod ends;
 mod erased;
 mod events;
 pub mod flash;
@@ -21,7 +22,7 @@ mod timeline;
 mod writes;
 
 pub use busy::BusyTime;
-pub use flash::{CleaningInterval, Finished, Flash};
+pub use flash::{Finished, Flash};
 pub use host::{Arrivals, Cleaning, Clock, HostTiming};
 pub use journal::{Journal, Step};
 pub use layout::{Layout, Place};

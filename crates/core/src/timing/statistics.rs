@@ -140,7 +140,8 @@ impl Times {
                 .map(|class| {
                     weigh(histogram.median_equivalent(class.value_iterated_to()), class.count_at_value())
                 })
-                .sum()
+                // The sum of no floats is -0.0.
+                .fold(0.0, |sum, weight| sum + weight)
         };
         let responses_ns = above(&self.responses, |value_ns, count| value_ns as f64 * count as f64);
         let cleaning_ns = above(&self.cleaning, |_, count_ns| count_ns as f64);

@@ -53,7 +53,8 @@ impl Timeline {
 
     fn bin(&mut self, time_ns: u64) -> &mut Bin {
         let since_ns = time_ns.saturating_sub(self.start_ns);
-        while since_ns / self.bin_ns >= Self::BINS as u64 {
+        // Their width is a power of two.
+        while since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
             for pair in 0..Self::BINS / 2 {
                 let second = self.bins[2 * pair + 1];
                 self.bins[pair] = self.bins[2 * pair];
@@ -62,7 +63,7 @@ impl Timeline {
             self.bins[Self::BINS / 2..].fill(Bin::default());
             self.bin_ns *= 2;
         }
-        &mut self.bins[(since_ns / self.bin_ns) as usize]
+        &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
     }
 
     /// A request ended.
