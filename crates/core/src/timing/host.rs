@@ -473,6 +473,7 @@ impl Clock {
 
     /// Begins to measure: only requests that arrive from now on count.
     pub fn reset(&mut self) {
+        self.advance(self.now_ns);
         self.statistics.reset(self.now_ns);
         self.pending.iter_mut().for_each(|pending| pending.is_measured = false);
         self.busy_before = (self.flash.die_busy(self.now_ns), self.flash.channel_busy());
