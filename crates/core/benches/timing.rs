@@ -11,7 +11,7 @@
 use cpu_time::ThreadTime;
 use rand::Rng;
 use wearwell_core::counters::Cause;
-use wearwell_core::seed::{Random, Seed, below};
+use wearwell_core::seed::{Random, Seed};
 use wearwell_core::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
     Priority, Step, Suspend,
@@ -24,6 +24,7 @@ const CHUNKS: usize = 40;
 const BLOCKS: u64 = 1 << 14;
 const READS: f64 = 0.7;
 const LOAD: f64 = 0.65;
+const GAPS: u64 = 1 << 12;
 
 const FLASH: FlashTiming = FlashTiming {
     layout: Layout {
@@ -52,21 +53,26 @@ const FLASH: FlashTiming = FlashTiming {
 struct Source {
     random: Random,
     now_ns: u64,
-    mean_gap_ns: f64,
+    /// Times between arrivals, equally likely: exponential, but for the steps.
+    gaps_ns: Vec<u64>,
 }
 
 impl Source {
     fn new() -> Self {
         let service_ns = READS * FLASH.read_ns as f64 + (1.0 - READS) * FLASH.program_ns as f64;
         let all = f64::from(FLASH.layout.all_dies());
-        Source { random: Seed(1).random(), now_ns: 0, mean_gap_ns: service_ns / all / LOAD }
+        let mean_ns = service_ns / all / LOAD;
+        let gap_ns = |at: u64| (-mean_ns * libm::log((at as f64 + 0.5) / GAPS as f64)).round() as u64;
+        Source { random: Seed(1).random(), now_ns: 0, gaps_ns: (0..GAPS).map(gap_ns).collect() }
     }
 
     fn next(&mut self) -> (u64, Op, Step) {
-        self.now_ns += (-self.mean_gap_ns * libm::log(1.0 - self.random.random::<f64>())) as u64;
-        let block = BlockId(below(&mut self.random, BLOCKS) as u32);
+        // One number for all, as drawing is not what is measured.
+        let number = self.random.random::<u64>();
+        self.now_ns += self.gaps_ns[(number % GAPS) as usize];
+        let block = BlockId((number / GAPS % BLOCKS) as u32);
         let (page, cause) = (3, Cause::Host);
-        if self.random.random::<f64>() < READS {
+        if (number >> 32) as f64 / f64::from(u32::MAX) < READS {
             (self.now_ns, Op::Read, Step::Read { block, page, cause })
         } else {
             (self.now_ns, Op::Write, Step::Program { block, page, pages: 1, cause })

@@ -81,13 +81,12 @@ struct Times {
     /// Response times weighed with the nanoseconds of them that cleaning caused.
     cleaning: Histogram<u64>,
     pages: u64,
-    sum_ns: u128,
     max_ns: u64,
+    sum_ns: u128,
     parts: [u128; PARTS],
-    /// What is to be added to `parts`: narrow sums are quick.
-    narrow: [u64; PARTS],
-    /// What the response times of these come to.
-    narrow_ns: u64,
+    /// What is to be added to the sums: narrow ones are quick.
+    narrow_sum_ns: u64,
+    narrow_parts: [u64; PARTS],
 }
 
 impl Times {
@@ -97,17 +96,18 @@ impl Times {
             responses: histogram(),
             cleaning: histogram(),
             pages: 0,
-            sum_ns: 0,
             max_ns: 0,
+            sum_ns: 0,
             parts: [0; PARTS],
-            narrow: [0; PARTS],
-            narrow_ns: 0,
+            narrow_sum_ns: 0,
+            narrow_parts: [0; PARTS],
         }
     }
 
-    /// The sums of all parts.
-    fn parts(&self) -> [u128; PARTS] {
-        std::array::from_fn(|at| self.parts[at] + u128::from(self.narrow[at]))
+    /// The sums of response times and of all parts.
+    fn sums(&self) -> (u128, [u128; PARTS]) {
+        let parts = std::array::from_fn(|at| self.parts[at] + u128::from(self.narrow_parts[at]));
+        (self.sum_ns + u128::from(self.narrow_sum_ns), parts)
     }
 
     fn record(&mut self, pages: u32, parts: &Parts) {
@@ -118,16 +118,16 @@ impl Times {
             self.cleaning.record_n(response_ns, cleaning_ns).expect("histograms grow");
         }
         self.pages += u64::from(pages);
-        self.sum_ns += u128::from(response_ns);
         self.max_ns = self.max_ns.max(response_ns);
-        match self.narrow_ns.checked_add(response_ns) {
-            Some(narrow_ns) => self.narrow_ns = narrow_ns,
+        match self.narrow_sum_ns.checked_add(response_ns) {
+            Some(sum_ns) => self.narrow_sum_ns = sum_ns,
             None => {
-                self.parts = self.parts();
-                (self.narrow, self.narrow_ns) = ([0; PARTS], response_ns);
+                (self.sum_ns, self.parts) = self.sums();
+                (self.narrow_sum_ns, self.narrow_parts) = (response_ns, [0; PARTS]);
             }
         }
-        for (sum, part) in self.narrow.iter_mut().zip(parts.values()) {
+        // No part is longer than the whole.
+        for (sum, part) in self.narrow_parts.iter_mut().zip(parts.values()) {
             *sum += part;
         }
     }
@@ -135,14 +135,15 @@ impl Times {
     fn report(&self) -> RequestTimes {
         let requests = self.responses.len();
         let mean = |sum: u128| sum as f64 / requests as f64;
+        let (sum_ns, parts) = self.sums();
         let names = Parts::NAMES.iter().map(|name| (*name).to_owned());
         RequestTimes {
             requests,
             pages: self.pages,
-            mean_ns: mean(self.sum_ns),
+            mean_ns: mean(sum_ns),
             max_ns: self.max_ns,
             percentiles: PERCENTILES.iter().map(|&percent| self.percentile(percent)).collect(),
-            parts_ns: names.zip(self.parts().map(mean)).collect(),
+            parts_ns: names.zip(parts.map(mean)).collect(),
             histogram: (self.responses.iter_recorded())
                 .map(|class| (class.value_iterated_to(), class.count_at_value()))
                 .collect(),
