@@ -272,6 +272,12 @@ impl Clock {
         if let Some(programmed) = &mut self.flash.programmed {
             self.leaving.extend(programmed.drain(..).map(Reverse));
         }
+        if self.flash.cleaned.as_ref().is_some_and(|cleaned| !cleaned.is_empty()) {
+            self.collect_cleaned();
+        }
+    }
+
+    fn collect_cleaned(&mut self) {
         let cleaned = self.flash.cleaned.iter_mut().flat_map(|cleaned| cleaned.drain(..));
         for CleaningInterval { begin_ns, end_ns, erased_victim } in cleaned {
             match erased_victim {

@@ -62,6 +62,7 @@ pub const PARTS: usize = 16;
 
 impl Parts {
     /// The response time.
+    #[inline]
     pub fn total_ns(&self) -> u64 {
         self.queue_ns
             + self.buffer_ns
@@ -78,6 +79,7 @@ impl Parts {
     }
 
     /// What cleaning caused of it.
+    #[inline]
     pub fn cleaning_total_ns(&self) -> u64 {
         self.queue_of_which_cleaning_ns
             + self.buffer_of_which_cleaning_ns
@@ -87,6 +89,7 @@ impl Parts {
     }
 
     /// The share of it that cleaning caused.
+    #[inline]
     pub(super) fn cleaning_share(&self) -> Share {
         match self.cleaning_total_ns() {
             0 => Share(0),
@@ -95,6 +98,7 @@ impl Parts {
     }
 
     /// All fields, in order.
+    #[inline]
     pub fn values(&self) -> [u64; PARTS] {
         [
             self.queue_ns,

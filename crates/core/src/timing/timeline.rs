@@ -51,6 +51,7 @@ impl Timeline {
         Timeline { start_ns, bin_ns: Self::FIRST_NS, bins: vec![Bin::default(); Self::BINS] }
     }
 
+    #[inline]
     fn bin(&mut self, time_ns: u64) -> &mut Bin {
         let since_ns = time_ns.saturating_sub(self.start_ns);
         // Their width is a power of two.
@@ -67,6 +68,7 @@ impl Timeline {
     }
 
     /// A request ended.
+    #[inline]
     pub fn request(&mut self, end_ns: u64, response_ns: u64) {
         let (requests, response_sum_ns, response_max_ns) = (1, response_ns, response_ns);
         self.bin(end_ns).add(&Bin { requests, response_sum_ns, response_max_ns, ..Bin::default() });
