@@ -3,7 +3,8 @@
 //!     cargo bench --bench timing -- [SUBSTRING]
 //!
 //! 70 % reads of 50 us and 30 % programs of 600 us, 4 KiB, at 65 % of what the dies could do; addresses, arrival times and
-//! the taking of results are included, histograms only where named. Prints the best and the median of 40 chunks of
+//! the taking of results are included, histograms only where named. Of a request one random number decides all, its gap to
+//! the one before out of a table, because drawing logarithms costs more than a device without channels. Prints the best and the median of 40 chunks of
 //! 256 Ki requests in CPU time of the thread, and millions of page operations a second from the median.
 //!
 //! Goals: 8 M operations a second with exact first-come-first-served channels, 20 M where only dies are waited for.

@@ -263,7 +263,7 @@ fn one_cleaning_makes_ten_requests_wait_for_a_place() {
     for _ in 0..10 {
         // The wait is as long as the response of the request before, which waited for all before that.
         let share = (cleaning_ns << 16) / response_ns;
-        cleaning_ns = response_ns * share >> 16;
+        cleaning_ns = (response_ns * share) >> 16;
         sums_ns = (sums_ns.0 + response_ns, sums_ns.1 + cleaning_ns);
         response_ns += read_ns;
         assert!(10 * cleaning_ns > 7 * response_ns);
@@ -291,7 +291,7 @@ fn a_buffer_kept_full_by_cleaning_makes_writes_wait() {
     let writes = &rig.end().requests["write"];
     let share = (3_470_000u64 << 16) / 3_880_000;
     assert_eq!(writes.parts_ns["buffer_ns"] * 2.0, 3_880_000.0);
-    assert_eq!(writes.parts_ns["buffer_of_which_cleaning_ns"] * 2.0, (3_880_000 * share >> 16) as f64);
+    assert_eq!(writes.parts_ns["buffer_of_which_cleaning_ns"] * 2.0, ((3_880_000 * share) >> 16) as f64);
 }
 
 #[test]
