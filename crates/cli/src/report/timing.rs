@@ -72,6 +72,8 @@ fn responses(kinds: &BTreeMap<String, RequestTimes>) -> String {
 fn cleaning_of_mean(times: &RequestTimes) -> String {
     let part = |name: &str| times.parts_ns.get(name).copied().unwrap_or(0.0);
     let cleaning = part("cleaning_ns")
+        + part("queue_of_which_cleaning_ns")
+        + part("buffer_of_which_cleaning_ns")
         + part("die_wait_of_which_cleaning_ns")
         + part("channel_wait_of_which_cleaning_ns");
     if times.mean_ns > 0.0 { percent(cleaning / times.mean_ns) } else { "–".into() }
@@ -81,7 +83,9 @@ fn cleaning_of_mean(times: &RequestTimes) -> String {
 fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let parts = [
         ("queue", "queue_ns"),
+        ("  behind cleaning", "queue_of_which_cleaning_ns"),
         ("buffer", "buffer_ns"),
+        ("  behind cleaning", "buffer_of_which_cleaning_ns"),
         ("link", "link_ns"),
         ("flush", "flush_ns"),
         ("hash queue", "hash_wait_ns"),

@@ -17,6 +17,12 @@ impl Backlog {
         self.sum_ns += end_ns - begin_ns;
     }
 
+    /// Whether there is none that was not found to be past.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+
     /// Nanoseconds of the intervals after `now_ns`, which never goes back.
     #[inline]
     pub fn ahead(&mut self, now_ns: u64) -> u64 {

@@ -48,7 +48,8 @@ impl Channel {
     #[inline]
     pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {
         let begin_ns = self.free_ns.max(ready_ns);
-        let behind_ns = if begin_ns > ready_ns { self.cleaning.ahead(ready_ns) } else { 0 };
+        let behind_ns =
+            if !self.cleaning.is_empty() && begin_ns > ready_ns { self.cleaning.ahead(ready_ns) } else { 0 };
         self.free_ns = begin_ns + channel_ns;
         self.busy_ns[class as usize] += channel_ns;
         if class == Class::Cleaning {

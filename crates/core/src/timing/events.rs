@@ -2,12 +2,13 @@
 
 use super::channel::{NEVER, Turn, key, time_of};
 use super::die::Phase;
-use super::flash::{CleaningInterval, Finished, Flash, Open};
+use super::flash::{CleaningInterval, Finished, Flash, Open, Programmed};
 use super::node::{Class, Kind, NONE};
 use super::parameters::{Contention, Priority};
 use super::parts::Parts;
 use crate::units::BlockId;
 use std::cmp::Reverse;
+use std::hint::select_unpredictable;
 
 impl Flash {
     fn set_key(&mut self, die: u32, new: u128) {
@@ -19,12 +20,13 @@ impl Flash {
             (*next, *next_die) = (new, die);
         } else if *next_die == die {
             let first = (channel * per_channel) as usize;
-            (*next, *next_die) = (new, die);
-            for (other, &key) in self.keys[first..first + per_channel as usize].iter().enumerate() {
-                if key < *next {
-                    (*next, *next_die) = (key, (first + other) as u32);
-                }
+            let (mut least, mut least_die) = (new, die);
+            for (other, &key) in (first as u32..).zip(&self.keys[first..first + per_channel as usize]) {
+                let is_less = key < least;
+                least = select_unpredictable(is_less, key, least);
+                least_die = select_unpredictable(is_less, other, least_die);
             }
+            (*next, *next_die) = (least, least_die);
         }
     }
 
@@ -58,7 +60,7 @@ impl Flash {
         let die = &mut self.dies[number as usize];
         let backlog = &mut self.backlogs[number as usize];
         let taken_ns = die.free_ns.max(now_ns);
-        let behind_ns = if taken_ns > now_ns { backlog.ahead(now_ns) } else { 0 };
+        let behind_ns = if !backlog.is_empty() && taken_ns > now_ns { backlog.ahead(now_ns) } else { 0 };
         die.free_ns = taken_ns + service_ns;
         die.spend(class, taken_ns, die.free_ns);
         if class == Class::Cleaning {
@@ -278,9 +280,16 @@ impl Flash {
             && node.class == Class::Host
             && let Some(programmed) = &mut self.programmed
         {
-            programmed.push((end_ns, node.units));
+            let share = (self.nodes.before(id) + parts).cleaning_share();
+            programmed.push(Programmed { end_ns, pages: node.units, share });
         }
-        self.complete(id, end_ns, parts);
+        if self.nodes[id].is_all {
+            self.finished.push(Finished { tag: self.nodes[id].request, done_ns: end_ns, parts });
+            self.last_end_ns = self.last_end_ns.max(end_ns);
+            self.nodes.remove(id);
+        } else {
+            self.complete(id, end_ns, parts);
+        }
     }
 
     /// A node ends at `end_ns`, which may be in the future: tells its request and who waits for it.

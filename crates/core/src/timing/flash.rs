@@ -55,13 +55,14 @@ use super::erased::{Erased, Wait};
 use super::journal::Step;
 use super::node::{Class, Kind, Nodes};
 use super::parameters::FlashTiming;
-use super::parts::Parts;
+use super::parts::{Parts, Share};
 use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
 /// A request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +77,23 @@ pub struct Finished {
 
 /// An interval in which a die did cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CleaningInterval {
+pub(super) struct CleaningInterval {
     /// From.
     pub begin_ns: u64,
     /// To.
     pub end_ns: u64,
     /// Whether this marks, with no length, that the erase of a victim ended.
     pub erased_victim: bool,
+}
+
+/// A program of the host that ended; in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Programmed {
+    pub end_ns: u64,
+    /// Pages of the host.
+    pub pages: u32,
+    /// What cleaning caused of the time since the start of its request.
+    pub share: Share,
 }
 
 /// A request not yet ended.
@@ -135,8 +146,8 @@ pub struct Flash {
     pub(super) spent: Spent,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
-    /// End and units of each program of the host, if wanted.
-    pub(super) programmed: Option<Vec<(u64, u32)>>,
+    /// Programs of the host that ended, if wanted.
+    pub(super) programmed: Option<Vec<Programmed>>,
     /// Cleaning of dies, if wanted.
     pub(super) cleaned: Option<Vec<CleaningInterval>>,
 }
@@ -174,14 +185,14 @@ impl Flash {
         })
     }
 
-    /// The same device, noting when host programs end ([`Flash::take_programmed`]).
-    pub fn noting_programs(mut self) -> Self {
+    /// The same device, noting when host programs end.
+    pub(super) fn noting_programs(mut self) -> Self {
         self.programmed = Some(Vec::new());
         self
     }
 
-    /// The same device, noting when dies do cleaning ([`Flash::take_cleaned`]).
-    pub fn noting_cleaning(mut self) -> Self {
+    /// The same device, noting when dies do cleaning.
+    pub(super) fn noting_cleaning(mut self) -> Self {
         self.cleaned = Some(Vec::new());
         self
     }
@@ -192,14 +203,15 @@ impl Flash {
     }
 
     /// Submits a request at `now_ns`, not before any earlier one. Its cleaning begins at once, the rest at `start_ns`, not
-    /// before `now_ns`. It will be found under `tag` in [`Flash::take_finished`], even if it makes the flash do nothing.
+    /// before `now_ns`. It will be found under `tag` in [`Flash::take_finished`], even if it makes the flash do nothing, at the
+    /// latest after [`Flash::advance`] to a time when it has ended.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
-        self.advance(now_ns);
         if let [step] = steps
             && self.submit_single(tag, now_ns, start_ns, *step)
         {
             return;
         }
+        self.advance(now_ns);
         let request = self.open(tag, start_ns);
         let order = Order { request, now_ns, start_ns, foreground };
         let mut desk = Desk { nodes: &mut self.nodes, erased: &mut self.erased, timing: &self.timing, order };
@@ -230,22 +242,24 @@ impl Flash {
     /// Submits a request that is one operation for the host, as most are, without planning; `false`: it is not.
     #[inline]
     fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, step: Step) -> bool {
-        let (kind, block, page, units) = match step {
-            Step::Read { block, page, cause: Cause::Host } => (Kind::Read, block, page, 1),
-            Step::Program { block, page, pages, cause: Cause::Host } => (Kind::Program, block, page, pages),
+        let (kind, block, page, units, cause) = match step {
+            Step::Read { block, page, cause } => (Kind::Read, block, page, 1, cause),
+            Step::Program { block, page, pages, cause } => (Kind::Program, block, page, pages, cause),
             _ => return false,
         };
         let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
-        if !is_one || (kind == Kind::Program && self.erased.wait(block, start_ns) != Wait::Nothing) {
+        // What can be foreseen is asked first: whether a request reads or programs cannot.
+        if cause != Cause::Host
+            || !is_one
+            || (self.erased.wait(block, start_ns) != Wait::Nothing && kind == Kind::Program)
+        {
             return false;
         }
         let die = self.placer.die(block, flash_page);
+        self.advance_for(die, now_ns);
         let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
-        let array_ns = match kind {
-            Kind::Read => self.timing.read_ns,
-            _ if is_full => self.timing.program_ns,
-            _ => 0,
-        };
+        let program_ns = if is_full { self.timing.program_ns } else { 0 };
+        let array_ns = select_unpredictable(kind == Kind::Read, self.timing.read_ns, program_ns);
         if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
             let (taken_ns, behind_ns) = self.fold(die, Class::Host, now_ns, channel_ns + array_ns);
             let done_ns = taken_ns + channel_ns + array_ns;
@@ -261,10 +275,9 @@ impl Flash {
             self.finished.push(Finished { tag, done_ns, parts });
             return true;
         }
-        let request = self.open(tag, start_ns);
         let id = self.nodes.create(kind, Class::Host, start_ns);
         let node = &mut self.nodes[id];
-        (node.request, node.die, node.units) = (request, die, units);
+        (node.request, node.is_all, node.die, node.units) = (tag, true, die, units);
         (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
         if start_ns <= now_ns {
             self.arrive(id, now_ns);
@@ -306,20 +319,39 @@ impl Flash {
     /// Works off all events before `until_ns`, and what ends or arrives at that very moment.
     #[inline]
     pub fn advance(&mut self, until_ns: u64) {
-        let limit = key(until_ns, Turn::Choice, 0);
-        while self.waiting > 0 || !self.arrivals.is_empty() {
-            if !self.step_before(limit) {
-                return;
-            }
-        }
-        if self.is_folded {
+        if !self.advance_together(until_ns) || self.is_folded {
             return;
         }
         // Nobody waits for anybody: channels have nothing to do with each other.
         for channel in 0..self.next.len() {
-            while self.next[channel] < limit {
-                self.event(channel);
+            self.advance_channel(channel, until_ns);
+        }
+    }
+
+    /// Does the same as far as an operation of `die` that arrives then is concerned; the rest is for later.
+    #[inline]
+    fn advance_for(&mut self, die: u32, until_ns: u64) {
+        if self.advance_together(until_ns) && !self.is_folded {
+            self.advance_channel(self.dies[die as usize].channel as usize, until_ns);
+        }
+    }
+
+    /// Works off events in the order of all channels, while there is anybody who waits; `false`: there is to the end.
+    #[inline]
+    fn advance_together(&mut self, until_ns: u64) -> bool {
+        while self.waiting > 0 || !self.arrivals.is_empty() {
+            if !self.step_before(key(until_ns, Turn::Choice, 0)) {
+                return false;
             }
+        }
+        true
+    }
+
+    #[inline]
+    fn advance_channel(&mut self, channel: usize, until_ns: u64) {
+        let limit = key(until_ns, Turn::Choice, 0);
+        while self.next[channel] < limit {
+            self.event(channel);
         }
     }
 
@@ -384,15 +416,5 @@ impl Flash {
     /// Requests that ended and were not taken yet.
     pub fn finished(&self) -> &[Finished] {
         &self.finished
-    }
-
-    /// Moves end and units of each host program to the end of `programmed`.
-    pub fn take_programmed(&mut self, programmed: &mut Vec<(u64, u32)>) {
-        programmed.extend(self.programmed.iter_mut().flat_map(|ends| ends.drain(..)));
-    }
-
-    /// Moves the intervals in which dies did cleaning to the end of `cleaned`.
-    pub fn take_cleaned(&mut self, cleaned: &mut Vec<CleaningInterval>) {
-        cleaned.extend(self.cleaned.iter_mut().flat_map(|intervals| intervals.drain(..)));
     }
 }

@@ -74,6 +74,7 @@ impl Journal {
         self.0.paused.store(!recording, Ordering::Relaxed);
     }
 
+    #[inline]
     fn is_paused(&self) -> bool {
         self.0.paused.load(Ordering::Relaxed)
     }
@@ -95,8 +96,14 @@ impl Journal {
     }
 
     /// Moves all steps to the end of `steps`.
+    #[inline]
     pub fn take(&self, steps: &mut Vec<Step>) {
-        steps.append(&mut self.lock());
+        let mut all = self.lock();
+        if steps.is_empty() {
+            std::mem::swap(steps, &mut all);
+        } else {
+            steps.append(&mut all);
+        }
     }
 
     /// Forgets all steps.
@@ -104,6 +111,7 @@ impl Journal {
         self.lock().clear();
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, Vec<Step>> {
         self.0.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,9 @@
 mod backlog;
 mod busy;
 mod channel;
+mod clock;
 mod die;
+mod ends;
 mod erased;
 mod events;
 pub mod flash;
@@ -21,8 +23,9 @@ mod timeline;
 mod writes;
 
 pub use busy::BusyTime;
-pub use flash::{CleaningInterval, Finished, Flash};
-pub use host::{Arrivals, Cleaning, Clock, HostTiming};
+pub use clock::Clock;
+pub use flash::{Finished, Flash};
+pub use host::{Arrivals, Cleaning, HostTiming};
 pub use journal::{Journal, Step};
 pub use layout::{Layout, Place};
 pub use parameters::{Contention, FlashTiming, HashEngine, Priority, Suspend};

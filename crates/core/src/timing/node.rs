@@ -50,6 +50,8 @@ pub(super) struct Node {
     pub plane: u32,
     /// The request that it is a part of; none for cleaning, which no request waits for as such.
     pub request: u32,
+    /// Whether it is all of its request, and `request` is the request's tag.
+    pub is_all: bool,
     /// Its number among all nodes: who goes first among equals.
     pub number: u64,
     /// Time on the channel.
@@ -93,6 +95,7 @@ const EMPTY: Node = Node {
     die: NONE,
     plane: 0,
     request: NONE,
+    is_all: false,
     number: 0,
     channel_ns: 0,
     array_ns: 0,

@@ -10,8 +10,15 @@ use serde::{Deserialize, Serialize};
 pub struct Parts {
     /// Before the device took the request: for a place in its queue.
     pub queue_ns: u64,
+    /// Of which cleaning filled the queue: the wait, in the proportion of the response of the request that gave its place
+    /// up that cleaning caused, its own wait for a place included; proportions and times are rounded down, proportions to
+    /// 1/65536.
+    pub queue_of_which_cleaning_ns: u64,
     /// Before the device took the request: for room in the write buffer.
     pub buffer_ns: u64,
+    /// Of which cleaning kept the buffer full: the wait, in the proportion of the time of the program that made room, from
+    /// the start of its request, that cleaning caused, rounded likewise.
+    pub buffer_of_which_cleaning_ns: u64,
     /// On the link between host and device, waits for it included.
     pub link_ns: u64,
     /// Of a flush: for earlier writes to reach the flash.
@@ -39,11 +46,23 @@ pub struct Parts {
     pub suspend_ns: u64,
 }
 
+/// A share of a time, in 1/65536.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Share(u32);
+
+impl Share {
+    /// So much of `time_ns`, rounded down.
+    pub fn of(self, time_ns: u64) -> u64 {
+        ((u128::from(time_ns) * u128::from(self.0)) >> 16) as u64
+    }
+}
+
 /// Number of fields of [`Parts`].
-pub const PARTS: usize = 14;
+pub const PARTS: usize = 16;
 
 impl Parts {
     /// The response time.
+    #[inline]
     pub fn total_ns(&self) -> u64 {
         self.queue_ns
             + self.buffer_ns
@@ -59,16 +78,33 @@ impl Parts {
             + self.suspend_ns
     }
 
-    /// What cleaning caused of it. Waiting for a place in the queue is not included, although cleaning may have filled it.
+    /// What cleaning caused of it.
+    #[inline]
     pub fn cleaning_total_ns(&self) -> u64 {
-        self.cleaning_ns + self.die_wait_of_which_cleaning_ns + self.channel_wait_of_which_cleaning_ns
+        self.queue_of_which_cleaning_ns
+            + self.buffer_of_which_cleaning_ns
+            + self.cleaning_ns
+            + self.die_wait_of_which_cleaning_ns
+            + self.channel_wait_of_which_cleaning_ns
+    }
+
+    /// The share of it that cleaning caused.
+    #[inline]
+    pub(super) fn cleaning_share(&self) -> Share {
+        match self.cleaning_total_ns() {
+            0 => Share(0),
+            cleaning_ns => Share(((u128::from(cleaning_ns) << 16) / u128::from(self.total_ns())) as u32),
+        }
     }
 
     /// All fields, in order.
+    #[inline]
     pub fn values(&self) -> [u64; PARTS] {
         [
             self.queue_ns,
+            self.queue_of_which_cleaning_ns,
             self.buffer_ns,
+            self.buffer_of_which_cleaning_ns,
             self.link_ns,
             self.flush_ns,
             self.hash_wait_ns,
@@ -87,7 +123,9 @@ impl Parts {
     /// The fields' names, in the order of [`Parts::values`].
     pub const NAMES: [&'static str; PARTS] = [
         "queue_ns",
+        "queue_of_which_cleaning_ns",
         "buffer_ns",
+        "buffer_of_which_cleaning_ns",
         "link_ns",
         "flush_ns",
         "hash_wait_ns",
@@ -110,7 +148,9 @@ impl std::ops::Add for Parts {
     fn add(self, other: Parts) -> Parts {
         Parts {
             queue_ns: self.queue_ns + other.queue_ns,
+            queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns + other.queue_of_which_cleaning_ns,
             buffer_ns: self.buffer_ns + other.buffer_ns,
+            buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns + other.buffer_of_which_cleaning_ns,
             link_ns: self.link_ns + other.link_ns,
             flush_ns: self.flush_ns + other.flush_ns,
             hash_wait_ns: self.hash_wait_ns + other.hash_wait_ns,

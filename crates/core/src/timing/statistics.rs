@@ -81,9 +81,12 @@ struct Times {
     /// Response times weighed with the nanoseconds of them that cleaning caused.
     cleaning: Histogram<u64>,
     pages: u64,
-    sum_ns: u128,
     max_ns: u64,
+    sum_ns: u128,
     parts: [u128; PARTS],
+    /// What is to be added to the sums: narrow ones are quick.
+    narrow_sum_ns: u64,
+    narrow_parts: [u64; PARTS],
 }
 
 impl Times {
@@ -93,12 +96,21 @@ impl Times {
             responses: histogram(),
             cleaning: histogram(),
             pages: 0,
-            sum_ns: 0,
             max_ns: 0,
+            sum_ns: 0,
             parts: [0; PARTS],
+            narrow_sum_ns: 0,
+            narrow_parts: [0; PARTS],
         }
     }
 
+    /// The sums of response times and of all parts.
+    fn sums(&self) -> (u128, [u128; PARTS]) {
+        let parts = std::array::from_fn(|at| self.parts[at] + u128::from(self.narrow_parts[at]));
+        (self.sum_ns + u128::from(self.narrow_sum_ns), parts)
+    }
+
+    #[inline]
     fn record(&mut self, pages: u32, parts: &Parts) {
         let response_ns = parts.total_ns();
         self.responses.record(response_ns).expect("histograms grow");
@@ -107,24 +119,32 @@ impl Times {
             self.cleaning.record_n(response_ns, cleaning_ns).expect("histograms grow");
         }
         self.pages += u64::from(pages);
-        self.sum_ns += u128::from(response_ns);
         self.max_ns = self.max_ns.max(response_ns);
-        for (sum, part) in self.parts.iter_mut().zip(parts.values()) {
-            *sum += u128::from(part);
+        match self.narrow_sum_ns.checked_add(response_ns) {
+            Some(sum_ns) => self.narrow_sum_ns = sum_ns,
+            None => {
+                (self.sum_ns, self.parts) = self.sums();
+                (self.narrow_sum_ns, self.narrow_parts) = (response_ns, [0; PARTS]);
+            }
+        }
+        // No part is longer than the whole.
+        for (sum, part) in self.narrow_parts.iter_mut().zip(parts.values()) {
+            *sum += part;
         }
     }
 
     fn report(&self) -> RequestTimes {
         let requests = self.responses.len();
         let mean = |sum: u128| sum as f64 / requests as f64;
+        let (sum_ns, parts) = self.sums();
         let names = Parts::NAMES.iter().map(|name| (*name).to_owned());
         RequestTimes {
             requests,
             pages: self.pages,
-            mean_ns: mean(self.sum_ns),
+            mean_ns: mean(sum_ns),
             max_ns: self.max_ns,
             percentiles: PERCENTILES.iter().map(|&percent| self.percentile(percent)).collect(),
-            parts_ns: names.zip(self.parts.iter().map(|&sum| mean(sum))).collect(),
+            parts_ns: names.zip(parts.map(mean)).collect(),
             histogram: (self.responses.iter_recorded())
                 .map(|class| (class.value_iterated_to(), class.count_at_value()))
                 .collect(),
@@ -140,7 +160,8 @@ impl Times {
                 .map(|class| {
                     weigh(histogram.median_equivalent(class.value_iterated_to()), class.count_at_value())
                 })
-                .sum()
+                // The sum of no floats is -0.0.
+                .fold(0.0, |sum, weight| sum + weight)
         };
         let responses_ns = above(&self.responses, |value_ns, count| value_ns as f64 * count as f64);
         let cleaning_ns = above(&self.cleaning, |_, count_ns| count_ns as f64);
@@ -176,6 +197,7 @@ impl Statistics {
     }
 
     /// A request for `pages` pages that arrived at `arrival_ns` took `parts`.
+    #[inline]
     pub fn record(&mut self, op: Op, pages: u32, arrival_ns: u64, parts: &Parts) {
         if arrival_ns < self.timeline.start_ns {
             return;

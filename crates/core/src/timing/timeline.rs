@@ -51,9 +51,11 @@ impl Timeline {
         Timeline { start_ns, bin_ns: Self::FIRST_NS, bins: vec![Bin::default(); Self::BINS] }
     }
 
+    #[inline]
     fn bin(&mut self, time_ns: u64) -> &mut Bin {
         let since_ns = time_ns.saturating_sub(self.start_ns);
-        while since_ns / self.bin_ns >= Self::BINS as u64 {
+        // Their width is a power of two.
+        while since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
             for pair in 0..Self::BINS / 2 {
                 let second = self.bins[2 * pair + 1];
                 self.bins[pair] = self.bins[2 * pair];
@@ -62,10 +64,11 @@ impl Timeline {
             self.bins[Self::BINS / 2..].fill(Bin::default());
             self.bin_ns *= 2;
         }
-        &mut self.bins[(since_ns / self.bin_ns) as usize]
+        &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
     }
 
     /// A request ended.
+    #[inline]
     pub fn request(&mut self, end_ns: u64, response_ns: u64) {
         let (requests, response_sum_ns, response_max_ns) = (1, response_ns, response_ns);
         self.bin(end_ns).add(&Bin { requests, response_sum_ns, response_max_ns, ..Bin::default() });

@@ -80,6 +80,7 @@ impl Drive {
             evict: false,
             prefetch: None,
             deferred_low: None,
+            idle_high: None,
             count_moves: true,
             seed: Seed(self.seed),
         };

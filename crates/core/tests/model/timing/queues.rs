@@ -239,6 +239,83 @@ fn writes_wait_for_cleaning_in_the_foreground_only() {
     }
 }
 
+/// A write that cleans first, and ten reads that come at the same time: the sums over the reads of their waits for a place,
+/// and of what cleaning caused of these.
+fn reads_behind_cleaning(kind: Cleaning) -> (f64, f64, TimingReport) {
+    let layout = Layout { channels: 3, ..ONE_DIE.layout };
+    let host = HostTiming { cleaning: kind, queue_depth: 1, ..HOST };
+    let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
+    let mut steps = cleaning(1);
+    steps.push(program(2, 0, 1));
+    rig.request(Op::Write, 1, 0, &steps);
+    for _ in 0..10 {
+        rig.request(Op::Read, 1, 0, &[read(2)]);
+    }
+    let report = rig.end();
+    let sum = |name: &str| report.requests["read"].parts_ns[name] * 10.0;
+    (sum("queue_ns"), sum("queue_of_which_cleaning_ns"), report)
+}
+
+#[test]
+fn one_cleaning_makes_ten_requests_wait_for_a_place() {
+    let (write_ns, waited_ns, read_ns) = (3_880_000u64, 3_470_000u64, 60_000u64);
+    let (mut response_ns, mut cleaning_ns, mut sums_ns) = (write_ns, waited_ns, (0, 0));
+    for _ in 0..10 {
+        // The wait is as long as the response of the request before, which waited for all before that.
+        let share = (cleaning_ns << 16) / response_ns;
+        cleaning_ns = (response_ns * share) >> 16;
+        sums_ns = (sums_ns.0 + response_ns, sums_ns.1 + cleaning_ns);
+        response_ns += read_ns;
+        assert!(10 * cleaning_ns > 7 * response_ns);
+    }
+    let (queue_ns, of_which_ns, report) = reads_behind_cleaning(Cleaning::Foreground);
+    assert_eq!((queue_ns, of_which_ns), (sums_ns.0 as f64, sums_ns.1 as f64));
+    let reads = &report.requests["read"];
+    assert!(reads.percentiles.iter().all(|percentile| percentile.cleaning_share > 0.7), "{reads:?}");
+    // In the background nobody waits for it, and shares of nothing are no negative zeros.
+    let (queue_ns, of_which_ns, report) = reads_behind_cleaning(Cleaning::Background);
+    assert!(queue_ns > 0.0 && of_which_ns == 0.0);
+    let percentiles = &report.requests["read"].percentiles;
+    assert!(percentiles.iter().all(|percentile| percentile.cleaning_share.to_bits() == 0));
+}
+
+#[test]
+fn a_buffer_kept_full_by_cleaning_makes_writes_wait() {
+    let host = HostTiming { write_buffer_pages: 1, cleaning: Cleaning::Foreground, ..HOST };
+    let layout = Layout { channels: 3, ..ONE_DIE.layout };
+    let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
+    let mut steps = cleaning(1);
+    steps.push(program(2, 0, 1));
+    rig.request(Op::Write, 1, 0, &steps);
+    assert_eq!(rig.request(Op::Write, 1, 0, &[program(2, 1, 1)]), 3_880_000);
+    let writes = &rig.end().requests["write"];
+    let share = (3_470_000u64 << 16) / 3_880_000;
+    assert_eq!(writes.parts_ns["buffer_ns"] * 2.0, 3_880_000.0);
+    assert_eq!(writes.parts_ns["buffer_of_which_cleaning_ns"] * 2.0, ((3_880_000 * share) >> 16) as f64);
+}
+
+#[test]
+fn host_reads_wait_for_the_last_read_of_the_mapping_table_before_them() {
+    // Each on a die and a channel of its own.
+    let layout = Layout { channels: 5, ..ONE_DIE.layout };
+    let map = |block: u32| Step::Read { block: BlockId(block), page: 0, cause: Cause::Translation };
+    for (steps, response_ns) in [
+        (vec![map(0), read(1)], 120_000),
+        (vec![read(1), map(0)], 60_000),
+        // Reads of the mapping table do not wait for each other, nor do later reads wait for the host's.
+        (vec![map(0), map(2), read(1), read(3)], 120_000),
+        // The last one's die is busy with the one before.
+        (vec![map(0), map(5), read(1)], 180_000),
+        // The last one ends first.
+        (vec![map(0), map(5), map(10), map(2), read(1)], 180_000),
+        (vec![map(0), read(1), map(2), read(3)], 120_000),
+    ] {
+        let mut rig = Rig::new(HOST, FlashTiming { layout, ..ONE_DIE });
+        rig.request(Op::Read, 2, 0, &steps);
+        assert_eq!(rig.end().requests["read"].max_ns, response_ns, "{steps:?}");
+    }
+}
+
 #[test]
 fn idle_time_is_found_and_used() {
     let mut rig = Rig::new(HOST, ONE_DIE);

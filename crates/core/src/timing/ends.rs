@@ -1,0 +1,103 @@
+//! Times in the future, taken in order.
+
+/// What happens at known times, none of them before the last time up to which they were taken.
+///
+/// A radix heap: entries stand in a bucket by the highest bit in which their time differs from that last time, so that
+/// going on to a later time empties the lower buckets and distributes a single one.
+#[derive(Debug)]
+pub(super) struct Ends<T> {
+    last_ns: u64,
+    /// Of bucket 0, all at `last_ns` or before it; of bucket n, those that differ in bit n - 1, counted from 0.
+    buckets: [Vec<(u64, T)>; 65],
+    /// Bit n: bucket n + 1 holds something.
+    occupied: u64,
+    /// Kept for its memory.
+    moving: Vec<(u64, T)>,
+}
+
+impl<T: Copy + Ord> Ends<T> {
+    pub fn new() -> Self {
+        let buckets = std::array::from_fn(|_| Vec::new());
+        Ends { last_ns: 0, buckets, occupied: 0, moving: Vec::new() }
+    }
+
+    /// The bucket for a time.
+    #[inline]
+    fn bucket(&self, time_ns: u64) -> usize {
+        (u64::BITS - (time_ns.max(self.last_ns) ^ self.last_ns).leading_zeros()) as usize
+    }
+
+    #[inline]
+    pub fn push(&mut self, time_ns: u64, what: T) {
+        let bucket = self.bucket(time_ns);
+        self.buckets[bucket].push((time_ns, what));
+        self.occupied |= (1 << bucket) >> 1;
+    }
+
+    /// The first one; among equal times the least.
+    pub fn first(&self) -> Option<(u64, T)> {
+        let bucket = if self.buckets[0].is_empty() { self.occupied.trailing_zeros() as usize + 1 } else { 0 };
+        self.buckets.get(bucket).and_then(|entries| entries.iter().min().copied())
+    }
+
+    /// Takes all up to `now_ns`, in any order.
+    #[inline]
+    pub fn take_until(&mut self, now_ns: u64, mut taken: impl FnMut(T)) {
+        if now_ns < self.last_ns {
+            return;
+        }
+        self.buckets[0].drain(..).for_each(|(_, what)| taken(what));
+        let last = self.bucket(now_ns);
+        self.last_ns = now_ns;
+        let below = self.occupied & u64::MAX.checked_shr(u64::BITS - last as u32).unwrap_or(0);
+        self.occupied ^= below;
+        let mut rest = below;
+        while rest != 0 {
+            let bucket = rest.trailing_zeros() as usize + 1;
+            rest &= rest - 1;
+            if bucket < last {
+                self.buckets[bucket].drain(..).for_each(|(_, what)| taken(what));
+                continue;
+            }
+            let mut moving = std::mem::replace(&mut self.buckets[bucket], std::mem::take(&mut self.moving));
+            for (time_ns, what) in moving.drain(..) {
+                if time_ns <= now_ns { taken(what) } else { self.push(time_ns, what) }
+            }
+            self.moving = moving;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Seed, below};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ends_are_taken_like_from_a_sorted_set() {
+        let (mut random, mut ends, mut sorted) = (Seed(7).random(), Ends::new(), BTreeSet::new());
+        let mut now_ns = 0;
+        for number in 0..20_000u32 {
+            let ahead_ns = below(&mut random, 1 << (number % 40));
+            ends.push(now_ns + ahead_ns, number);
+            sorted.insert((now_ns + ahead_ns, number));
+            now_ns += match number % 3 {
+                0 => below(&mut random, 1 << (number % 36)),
+                1 => ends.first().map_or(0, |(end_ns, _)| end_ns - now_ns),
+                _ => 0,
+            };
+            let mut taken = Vec::new();
+            ends.take_until(now_ns, |what| taken.push(what));
+            let later = sorted.split_off(&(now_ns + 1, 0));
+            let mut expected: Vec<u32> = sorted.iter().map(|&(_, number)| number).collect();
+            sorted = later;
+            taken.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(taken, expected);
+            assert_eq!(ends.first(), sorted.first().copied());
+        }
+        ends.take_until(u64::MAX, |_| {});
+        assert_eq!(ends.first(), None);
+    }
+}
