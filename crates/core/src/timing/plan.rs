@@ -48,6 +48,8 @@ pub(super) struct Planner {
     /// Cleaning reads, one entry a unit, whose pages went nowhere yet.
     cleaning_reads: VecDeque<u32>,
     cleaning_hash: u32,
+    /// Pages that it is of and that no program has taken yet.
+    hashed_pages: u32,
     /// What the next erase of cleaning waits for.
     since_erase: Vec<u32>,
     /// Cleaning that the next program of the host waits for, in the foreground.
@@ -78,7 +80,7 @@ impl Planner {
         self.since_gate.clear();
         self.others.clear();
         (self.read_gate, self.translation, self.hash) = (NONE, NONE, NONE);
-        (self.cleaning_hash, self.cleaning_gate) = (NONE, NONE);
+        (self.cleaning_hash, self.hashed_pages, self.cleaning_gate) = (NONE, 0, NONE);
         for &step in steps {
             match step {
                 Step::Read { block, page, cause } => self.read(desk, block, page, cause),
@@ -188,7 +190,7 @@ impl Planner {
                     node.array_ns = timing.program_ns;
                 }
                 if cause == Cause::Cleaning {
-                    self.fetch(desk, id, next - at);
+                    self.take_moved(desk, id, next - at);
                 }
                 open = is_full.then_some((id, place));
             }
@@ -206,7 +208,7 @@ impl Planner {
         (node.die, node.channel_ns) = (place.die, desk.timing.command_ns);
         self.wait_for_erase(desk, block, id);
         let gates = match cause {
-            Cause::Cleaning => [self.cleaning_hash, NONE, NONE],
+            Cause::Cleaning => [NONE; 3],
             _ => [self.hash, self.read_gate, self.cleaning_gate],
         };
         for gate in gates.into_iter().filter(|&gate| gate != NONE) {
@@ -249,6 +251,17 @@ impl Planner {
         }
     }
 
+    /// Lets the program `id` wait for the pages that it writes: for those that were hashed, and then for those that were
+    /// only read.
+    fn take_moved(&mut self, desk: &mut Desk<'_>, id: u32, units: u32) {
+        let hashed = self.hashed_pages.min(units);
+        if hashed > 0 {
+            self.hashed_pages -= hashed;
+            desk.nodes.wait(self.cleaning_hash, id);
+        }
+        self.fetch(desk, id, units - hashed);
+    }
+
     /// The next `units` pages that cleaning read go to `id`.
     fn fetch(&mut self, desk: &mut Desk<'_>, id: u32, units: u32) {
         let mut last = NONE;
@@ -266,7 +279,8 @@ impl Planner {
 
     /// Programs the page within its die, if all of it was read there by one operation that read nothing else.
     fn copy_back(&mut self, desk: &mut Desk<'_>, block: BlockId, units: u32, place: Place) -> bool {
-        let Some(&read) = self.cleaning_reads.front() else {
+        // A page that was hashed has left its die.
+        let Some(&read) = self.cleaning_reads.front().filter(|_| self.hashed_pages == 0) else {
             return false;
         };
         let count = units as usize;
@@ -322,7 +336,7 @@ impl Planner {
         match cause {
             Cause::Host => {}
             Cause::Cleaning => {
-                self.cleaning_hash = NONE;
+                self.hashed_pages = 0;
                 // Erases of one cleaning do not wait for each other.
                 self.since_erase = before;
             }
@@ -345,6 +359,8 @@ impl Planner {
         }
         if !ops.is_empty() {
             self.cleaning_hash = self.gate(desk, Class::Cleaning, &ops);
+            // What was hashed before and not written was found to be stored elsewhere.
+            self.hashed_pages = pages;
         }
         ops.clear();
         self.ops = ops;

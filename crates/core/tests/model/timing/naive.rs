@@ -82,6 +82,8 @@ struct Plan {
     hash: Option<usize>,
     moved: VecDeque<usize>,
     moved_hashes: BTreeSet<usize>,
+    /// Pages hashed that no program has taken yet.
+    hashed_pages: u32,
     /// Since the last erase.
     cleaning: BTreeSet<usize>,
     all_cleaning: BTreeSet<usize>,
@@ -211,8 +213,13 @@ impl Naive {
         let mut op = plan.op(Kind::Program, cause, die, page_ns, self.timing.program_ns);
         op.after.extend(erases.into_iter().flatten());
         if cause == Cause::Cleaning {
-            op.after.extend(plan.moved.pop_front());
-            op.after.extend(&plan.moved_hashes);
+            // A page that was hashed has been read for that.
+            if plan.hashed_pages > 0 {
+                plan.hashed_pages -= 1;
+                op.after.extend(&plan.moved_hashes);
+            } else {
+                op.after.extend(plan.moved.pop_front());
+            }
         } else {
             op.after.extend(&plan.reads);
             op.after.extend(plan.hash);
@@ -234,7 +241,7 @@ impl Naive {
             ops.insert(self.add(op));
         }
         plan.cleaning.clear();
-        plan.moved_hashes.clear();
+        plan.hashed_pages = 0;
         plan.all_cleaning.extend(&ops);
         ops
     }
@@ -246,6 +253,7 @@ impl Naive {
             return;
         }
         plan.moved_hashes.clear();
+        plan.hashed_pages = pages;
         for _ in 0..pages {
             let mut op = plan.op(Kind::Hash, cause, 0, 0, hash_ns);
             op.after.extend(plan.moved.pop_front());
