@@ -9,7 +9,10 @@ impl Dedup {
     /// Writes records out until less than a page of them is left; all of them if `wholly`. Slots that were kept for them are
     /// given up.
     pub(super) fn write_log(&mut self, wholly: bool) -> Result<(), LayerError> {
-        while self.has_log && self.sharing.lock().log.as_ref().is_some_and(|log| log.is_full() || wholly) {
+        if !self.has_log {
+            return Ok(());
+        }
+        while self.sharing.lock().log.as_ref().is_some_and(|log| log.is_full() || wholly) {
             self.write_checkpoint()?;
             let page = self.sharing.lock().log.as_mut().and_then(|log| log.begin_page());
             let Some(page) = page else { break };
@@ -44,11 +47,8 @@ impl Dedup {
     }
 
     /// Gives up slots whose last record is on flash.
-    pub(super) fn give_up(&mut self) -> Result<(), LayerError> {
-        if self.has_log {
-            self.sharing.lock().give_up(&mut self.dead);
-            self.bury()?;
-        }
-        Ok(())
+    fn give_up(&mut self) -> Result<(), LayerError> {
+        self.sharing.lock().give_up(&mut self.dead);
+        self.bury()
     }
 }

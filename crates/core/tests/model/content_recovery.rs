@@ -51,7 +51,7 @@ impl Flash {
 
     fn step(&mut self) {
         self.operations += 1;
-        if self.operations % self.every == 0 {
+        if self.operations.is_multiple_of(self.every) {
             let left = self.left();
             self.cuts.push(left);
         }
