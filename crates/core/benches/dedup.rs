@@ -1,13 +1,14 @@
-//! What a written page costs where equal pages are stored once: `cargo bench --bench dedup [-- --quick]`.
+//! What a written page costs where equal pages are stored once: `cargo bench --bench dedup [-- --quick] [kind ...]`.
 //!
 //! A drive of 12 million logical pages (1 million with `--quick`) whose index fills with most of them; half of the pages
 //! written hold what another holds. Prints page writes a second (goal: 1.5 million), fingerprints in the index, and the bytes
-//! that the simulation takes for each. CPU time of the thread, the best of the chunks and their median.
+//! that the simulation takes for each. CPU time of the thread, the best of the chunks and their median. `state` is a hash of
+//! all that the layer reports: an optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
 use wearwell_core::config::StoreSize;
 use wearwell_core::dedup::{Dedup, DedupConfig, Sharing};
-use wearwell_core::layer::{Content, Layer, Reports};
+use wearwell_core::layer::{Content, DedupReport, Layer, Reports};
 use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{PlacementConfig, PlacementContext};
@@ -36,6 +37,7 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
         evict: false,
         prefetch: None,
         deferred_low: None,
+        idle_high: None,
         count_moves: false,
         seed: Seed(1),
     };
@@ -72,14 +74,27 @@ fn write(layer: &mut Dedup, random: &mut Random, version: &mut u64, writes: usiz
     }
 }
 
+/// A hash (FNV-1a) of all that the layer reports but the memory that the simulation takes.
+fn state(layer: &Dedup) -> u64 {
+    let mut reports = Reports::default();
+    layer.describe(&mut reports);
+    let own = &reports.layers[0];
+    let dedup = own.dedup.map(|dedup| DedupReport { index_memory_bytes: 0, ..dedup });
+    let text = format!("{:?} {:?} {dedup:?}", own.counters, own.victim_valid_pages);
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let logical_pages = if quick { 1_000_000 } else { 12_000_000 };
     println!(
-        "{:10} {:>12} {:>12} {:>12} {:>12} {:>8} {:>6}",
-        "kind", "best/s", "median/s", "entries", "bytes/entry", "goal/s", "WA"
+        "{:10} {:>12} {:>12} {:>12} {:>12} {:>8} {:>6} {:>16}",
+        "kind", "best/s", "median/s", "entries", "bytes/entry", "goal/s", "WA", "state"
     );
-    for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
+    let kinds = ["inline", "sampled", "pre_hashed", "cagc"];
+    let named: Vec<String> = std::env::args().filter(|argument| kinds.contains(&argument.as_str())).collect();
+    for kind in kinds.into_iter().filter(|kind| named.is_empty() || named.iter().any(|name| name == kind)) {
         let mut layer = build(kind, logical_pages);
         let (mut random, mut version) = (Seed(2).random(), 0);
         write(&mut layer, &mut random, &mut version, logical_pages as usize, true);
@@ -97,13 +112,14 @@ fn main() {
         layer.describe(&mut reports);
         let dedup = reports.layers[0].dedup.expect("a deduplicating layer");
         println!(
-            "{kind:10} {:12.0} {:12.0} {:12} {:12.1} {:>8} {:6.2}",
+            "{kind:10} {:12.0} {:12.0} {:12} {:12.1} {:>8} {:6.2} {:016x}",
             times[times.len() - 1],
             times[times.len() / 2],
             dedup.index_entries,
             dedup.index_memory_bytes as f64 / dedup.index_entries.max(1) as f64,
             "1500000",
             reports.layers[0].counters.write_amplification().unwrap_or(f64::NAN),
+            state(&layer),
         );
     }
 }

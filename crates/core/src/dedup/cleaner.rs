@@ -42,16 +42,20 @@ impl Migration<Content> for Cleaner {
         let detect = tables.detect;
         let threshold = if let Detect::Cleaning { rehash, threshold, promotion } = detect {
             let looker = Looker { promotes: promotion == Promotion::Now, threshold, victim: sorted };
-            pages.iter().for_each(|page| tables.prefetch_slot(page.0));
+            for again in [false, true] {
+                let live = pages.iter().zip(data).filter(|(page, _)| page.0 < tables.slots());
+                live.for_each(|(page, &content)| tables.prefetch_live(page.0, content, again));
+            }
             for at in 0..pages.len() {
                 let (slot, content) = (pages[at].0, data[at]);
-                if !tables.is_settled(slot) || !rehash && tables.index.content(slot) != Content::UNKNOWN {
+                if !tables.is_settled(slot) || !rehash && tables.content(slot) != Content::UNKNOWN {
                     continue;
                 }
                 hashed[at] = true;
                 tables.report.cleaning_hashed_pages += 1;
                 verdicts[at] = looker.look(&mut tables, slot, content);
             }
+            make_room(&mut tables, verdicts);
             threshold
         } else {
             u32::MAX
@@ -69,9 +73,40 @@ impl Migration<Content> for Cleaner {
         }
     }
 
+    /// What was merged must be on flash before the victim is erased.
+    fn last_page(&mut self) -> Option<(Lpn, Content)> {
+        let mut tables = self.sharing.lock();
+        let page = tables.log.as_mut().filter(|log| log.urgent)?.begin_page()?;
+        Some((Lpn(tables.first_of_log() + page), Content::UNKNOWN))
+    }
+
+    fn last_page_written(&mut self) {
+        let mut tables = self.sharing.lock();
+        tables.report.map_log_pages += 1;
+        if let Some(log) = &mut tables.log {
+            log.cleaning_pages += 1;
+            log.end_page();
+        }
+    }
+
     fn reached(&mut self, at: usize) {
         if let (Some(journal), true) = (&self.journal, self.hashed[at]) {
             journal.push(Step::Hash { pages: 1, cause: Cause::Cleaning, percent: 100 });
+        }
+    }
+}
+
+/// A victim must not make more pages than it has: where none is dropped, the page of the log takes the place of a promotion.
+fn make_room(tables: &mut Tables, verdicts: &mut [Verdict]) {
+    if tables.log.is_none() || verdicts.contains(&Verdict::Drop) {
+        return;
+    }
+    for verdict in verdicts.iter_mut().rev() {
+        if let Verdict::Replace { owner, .. } = *verdict {
+            tables.set_cold(owner.0, false);
+            tables.report.promoted_pages -= 1;
+            *verdict = Verdict::Drop;
+            return;
         }
     }
 }
@@ -92,21 +127,24 @@ impl Looker<'_> {
             return moved;
         }
         // A lookup would find the page itself: a slot in the index is there by its own content.
-        if tables.index.content(slot) != Content::UNKNOWN {
-            tables.index.touch(slot);
+        if tables.content(slot) != Content::UNKNOWN {
+            tables.touch(slot);
             return moved;
         }
-        let Some(found) = tables.index.find(content) else {
-            tables.index.insert(slot, content);
+        let Some(found) = tables.find(content) else {
+            tables.learn(slot, content);
             return moved;
         };
-        let equal = tables.index.content(found) == content;
+        let equal = tables.content(found) == content;
         tables.report.collisions += u64::from(!equal);
         if tables.verify {
             tables.to_verify.push(Lpn(found));
             if !equal {
                 return moved;
             }
+        }
+        if !tables.may_merge(slot) {
+            return moved;
         }
         tables.merge(slot, found);
         // One in this very victim is on its way, and goes where it belongs.

@@ -1,6 +1,7 @@
 //! How equal pages are found: the table of kinds and their settings.
 
 use super::index::ENTRY_BYTES;
+use super::maplog::RECORD_BYTES;
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,6 +130,8 @@ pub trait DedupKind {
     fn index(&self) -> &IndexSettings;
     /// Time to hash a page, microseconds.
     fn hash_us(&self) -> f64;
+    /// Records in a page of the map's log, if it is written.
+    fn map_log_page_records(&self) -> Option<u32>;
 }
 
 /// Time to hash a page of 4 KiB in the drive's own hash engine, microseconds: the CAGC paper's figure as remembered, its
@@ -150,12 +153,24 @@ macro_rules! kind {
             /// Time to hash a page, microseconds; 0 or more.
             #[schemars(range(min = 0.0))]
             pub hash_us: f64,
+            /// Whether changes of the map that no spare area tells of are written to a log, so that a power cut loses nothing
+            /// that was flushed.
+            pub map_log: bool,
+            /// Records in a page of that log, at least 1; by default as many of 12 bytes as a page of 4 KiB takes.
+            #[schemars(range(min = 1))]
+            pub map_log_page_records: u32,
             $($(#[$of_field])* pub $field: $Type,)*
         }
 
         impl Default for $Name {
             fn default() -> Self {
-                $Name { index: IndexSettings::default(), hash_us: HASH_US, $($field: $default,)* }
+                $Name {
+                    index: IndexSettings::default(),
+                    hash_us: HASH_US,
+                    map_log: false,
+                    map_log_page_records: 4096 / RECORD_BYTES,
+                    $($field: $default,)*
+                }
             }
         }
 
@@ -173,6 +188,10 @@ macro_rules! kind {
 
             fn hash_us(&self) -> f64 {
                 self.hash_us
+            }
+
+            fn map_log_page_records(&self) -> Option<u32> {
+                self.map_log.then_some(self.map_log_page_records)
             }
         }
     };
@@ -262,8 +281,12 @@ macro_rules! dedup_table {
         }
 
         impl DedupConfig {
-            fn kind(&self) -> (Detect, &IndexSettings, f64) {
-                match self { $(Self::$Variant(kind) => (kind.detect(), kind.index(), kind.hash_us()),)* }
+            fn kind(&self) -> (Detect, &IndexSettings, f64, Option<u32>) {
+                match self {
+                    $(Self::$Variant(kind) => {
+                        (kind.detect(), kind.index(), kind.hash_us(), kind.map_log_page_records())
+                    })*
+                }
             }
         }
     };
@@ -319,10 +342,18 @@ impl DedupConfig {
         (self.kind().2 * 1e3).round() as u64
     }
 
+    /// Records in a page of the map's log, if it is written.
+    pub fn map_log_page_records(&self) -> Option<u32> {
+        self.kind().3
+    }
+
     /// Refuses settings that mean nothing.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let (detect, index, hash_us) = self.kind();
+        let (detect, index, hash_us, log) = self.kind();
         index.check()?;
+        if log == Some(0) {
+            return Err(ConfigError::new("map_log_page_records", "is 0; it must be at least 1"));
+        }
         if !(hash_us.is_finite() && hash_us >= 0.0) {
             return Err(ConfigError::new("hash_us", format!("is {hash_us}; it must be 0 or more")));
         }
@@ -358,6 +389,7 @@ mod tests {
             (json!({"kind": "inline", "index": {"fingerprint_bits": 65}}), "index.fingerprint_bits"),
             (json!({"kind": "inline", "index": {"paged": {"cached_pages": 0}}}), "index.paged.cached_pages"),
             (json!({"kind": "inline", "hash_us": -1.0}), "hash_us"),
+            (json!({"kind": "inline", "map_log": true, "map_log_page_records": 0}), "map_log_page_records"),
             (json!({"kind": "pre_hashed", "pre_hash_bits": 33}), "pre_hash_bits"),
             (json!({"kind": "cagc", "threshold": 0}), "threshold"),
         ] {

@@ -1,12 +1,12 @@
 //! The fingerprint index: which slot holds content with this fingerprint?
 
+use super::buckets::Buckets;
 use super::config::IndexSettings;
 use super::lru::Lru;
 use super::pages::PageCache;
+use super::slots::Slots;
 use crate::layer::Content;
-use crate::table::{filled, prefetch};
 use foldhash::fast::FixedState;
-use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::{HashMap, hash_map};
 
 /// RAM of an entry on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and CA-SSD
@@ -34,14 +34,13 @@ struct WeakHashes {
     counts: HashMap<u32, u32, FixedState>,
 }
 
-/// Fingerprint to slot. Each fingerprint and each slot is in it once at most.
+/// Fingerprint to slot. Each fingerprint and each slot is in it once at most. What the slots hold is in [`Slots`], beside what
+/// else is needed of a slot that was found.
 ///
-/// Cost: 8 bytes a slot for its content's name and about 5 to 10 bytes an entry, 8 more a slot where it is bounded.
+/// Cost: 8 bytes for each entry that it may have, 8 more a slot where it is bounded.
 pub(super) struct Index {
-    /// The content of each slot that is in the index; unknown for the others.
-    names: Vec<u64>,
     /// Slots by fingerprint.
-    table: HashTable<u32>,
+    table: Buckets,
     /// Bits of a mixed name that the fingerprint leaves out.
     left_out: u32,
     /// Entries at most.
@@ -59,8 +58,7 @@ impl Index {
         let limit = settings.entries.unwrap_or(slots).min(slots);
         let counts = || HashMap::with_capacity_and_hasher(limit as usize, FixedState::with_seed(0));
         Index {
-            names: filled(slots as usize, Content::UNKNOWN.0),
-            table: HashTable::with_capacity(limit as usize),
+            table: Buckets::new(limit as usize),
             left_out: 64 - settings.fingerprint_bits,
             limit: limit as usize,
             recent: (limit < slots).then(|| Lru::new(slots)),
@@ -74,8 +72,8 @@ impl Index {
     }
 
     #[inline(always)]
-    fn fingerprint(&self, name: u64) -> u64 {
-        mix(name) >> self.left_out
+    fn fingerprint(&self, content: Content) -> u64 {
+        mix(content.0) >> self.left_out
     }
 
     /// Where the table has it. Fingerprints of few bits are spread again.
@@ -84,27 +82,32 @@ impl Index {
         mix(fingerprint)
     }
 
-    /// What the slot holds, as far as the index knows.
-    #[inline]
-    pub fn content(&self, slot: u32) -> Content {
-        Content(self.names[slot as usize])
+    #[inline(always)]
+    fn hash_of(&self, content: Content) -> u64 {
+        Self::hash(self.fingerprint(content))
     }
 
-    /// Brings what the index keeps of the slot into the cache. A hint: no effect on any result.
+    /// Brings what a lookup of `content` reads of the index into the cache. A hint: no effect on any result.
     #[inline(always)]
-    pub fn prefetch(&self, slot: u32) {
-        prefetch(self.names.as_ptr().wrapping_add(slot as usize));
+    pub fn prefetch(&self, content: Content) {
+        self.table.prefetch(self.hash_of(content));
+    }
+
+    /// The slot that a lookup of `content` will look at, as far as one line of the index tells.
+    #[inline(always)]
+    pub fn guess(&self, content: Content) -> Option<u32> {
+        self.table.guess(self.hash_of(content))
     }
 
     /// The slot with the fingerprint of `content`.
-    pub fn find(&mut self, content: Content) -> Option<u32> {
-        let fingerprint = self.fingerprint(content.0);
+    pub fn find(&mut self, slots: &Slots, content: Content) -> Option<u32> {
+        let fingerprint = self.fingerprint(content);
         let hash = Self::hash(fingerprint);
         if let Some(cache) = &mut self.cache {
             cache.touch(hash, false);
         }
-        let equal = |&slot: &u32| mix(self.names[slot as usize]) >> self.left_out == fingerprint;
-        let found = self.table.find(hash, equal).copied();
+        let left_out = self.left_out;
+        let found = self.table.find(hash, |slot| mix(slots.content(slot).0) >> left_out == fingerprint);
         if let (Some(recent), Some(slot)) = (&mut self.recent, found) {
             recent.touch(slot);
         }
@@ -112,9 +115,10 @@ impl Index {
     }
 
     /// The slot, which is in the index, is looked up by its own content.
-    pub fn touch(&mut self, slot: u32) {
+    pub fn touch(&mut self, slots: &Slots, slot: u32) {
+        let hash = self.hash_of(slots.content(slot));
         if let Some(cache) = &mut self.cache {
-            cache.touch(Self::hash(mix(self.names[slot as usize]) >> self.left_out), false);
+            cache.touch(hash, false);
         }
         if let Some(recent) = &mut self.recent {
             recent.touch(slot);
@@ -129,27 +133,23 @@ impl Index {
 
     /// The slot, which is not in the index, holds `content` now. Unknown content, and content whose fingerprint is there
     /// already, is left out; if the index is full, the entry not used for longest leaves it.
-    pub fn insert(&mut self, slot: u32, content: Content) {
+    pub fn insert(&mut self, slots: &mut Slots, slot: u32, content: Content) {
         if content == Content::UNKNOWN {
             return;
         }
-        let (fingerprint, left_out) = (self.fingerprint(content.0), self.left_out);
+        let (fingerprint, left_out) = (self.fingerprint(content), self.left_out);
         let hash = Self::hash(fingerprint);
         let full = self.table.len() == self.limit;
         if let Some(oldest) = self.recent.as_ref().and_then(Lru::oldest).filter(|_| full) {
-            self.remove(oldest);
+            self.remove(slots, oldest);
             self.evictions += 1;
         }
-        let names = &mut self.names;
-        let of = |names: &[u64], slot: u32| mix(names[slot as usize]) >> left_out;
-        let entry = self.table.entry(
-            hash,
-            |&slot| of(names, slot) == fingerprint,
-            |&slot| Self::hash(of(names, slot)),
-        );
-        let Entry::Vacant(vacant) = entry else { return };
-        vacant.insert(slot);
-        names[slot as usize] = content.0;
+        let equal = |slot: u32| mix(slots.content(slot).0) >> left_out == fingerprint;
+        if self.table.find(hash, equal).is_some() {
+            return;
+        }
+        self.table.insert(hash, slot);
+        slots.set_content(slot, content);
         if let Some(recent) = &mut self.recent {
             recent.insert(slot);
         }
@@ -162,15 +162,14 @@ impl Index {
     }
 
     /// The slot is no longer in the index, if it was.
-    pub fn remove(&mut self, slot: u32) {
-        let content = self.content(slot);
+    pub fn remove(&mut self, slots: &mut Slots, slot: u32) {
+        let content = slots.content(slot);
         if content == Content::UNKNOWN {
             return;
         }
-        let hash = Self::hash(self.fingerprint(content.0));
-        let entry = self.table.find_entry(hash, |&other| other == slot);
-        entry.expect("a slot with a name is in the table").remove();
-        self.names[slot as usize] = Content::UNKNOWN.0;
+        let hash = self.hash_of(content);
+        self.table.remove(hash, slot);
+        slots.set_content(slot, Content::UNKNOWN);
         if let Some(recent) = &mut self.recent {
             recent.remove(slot);
         }
@@ -197,18 +196,17 @@ impl Index {
         let weak = self.weak.as_ref().map_or(0, |weak| weak.counts.allocation_size());
         let recent = self.recent.as_ref().map_or(0, Lru::memory_bytes);
         let cache = self.cache.as_ref().map_or(0, PageCache::memory_bytes);
-        8 * self.names.len() + self.table.allocation_size() + weak + recent + cache
+        self.table.memory_bytes() + weak + recent + cache
     }
 
-    /// Recounts; `is_live` says which slots hold anything.
-    pub fn check(&self, is_live: impl Fn(u32) -> bool) -> Result<(), String> {
-        let named = (0..self.names.len() as u32).filter(|&slot| self.content(slot) != Content::UNKNOWN);
+    /// Recounts.
+    pub fn check(&self, slots: &Slots) -> Result<(), String> {
         let mut count = 0;
-        for slot in named {
+        for slot in (0..slots.len()).filter(|&slot| slots.content(slot) != Content::UNKNOWN) {
             count += 1;
-            let fingerprint = self.fingerprint(self.names[slot as usize]);
-            let equal = |&other: &u32| self.fingerprint(self.names[other as usize]) == fingerprint;
-            if !is_live(slot) || self.table.find(Self::hash(fingerprint), equal) != Some(&slot) {
+            let fingerprint = self.fingerprint(slots.content(slot));
+            let equal = |other: u32| self.fingerprint(slots.content(other)) == fingerprint;
+            if slots.references(slot) == 0 || self.table.find(Self::hash(fingerprint), equal) != Some(slot) {
                 return Err(format!("slot {slot} is in the index, but dead or not to be found there"));
             }
         }

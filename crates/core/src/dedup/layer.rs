@@ -12,9 +12,10 @@ use crate::log::BoxedLayer;
 use crate::timing::{Journal, Step};
 use crate::units::Lpn;
 
-/// Writes looked ahead to bring in the line of the map, and to bring in what its entry points to.
-const FAR: usize = 16;
-const NEAR: usize = 8;
+/// Writes looked ahead to bring in a page's line of the map and that of the index; what they point to; and what that points to.
+const FAR: usize = 48;
+const MIDDLE: usize = 32;
+const NEAR: usize = 16;
 
 /// RAM of an entry of the map from logical pages to slots, bytes.
 const MAP_ENTRY_BYTES: u64 = 4;
@@ -34,8 +35,8 @@ enum Look {
 
 /// See the module.
 pub struct Dedup {
-    sharing: Sharing,
-    lower: BoxedLayer<Content>,
+    pub(super) sharing: Sharing,
+    pub(super) lower: BoxedLayer<Content>,
     journal: Option<Journal>,
     logical_pages: u32,
     /// Slots beyond the logical pages, for groups in hand.
@@ -47,12 +48,14 @@ pub struct Dedup {
     counters: Counters,
     /// What the store below counts as reads and writes of its host and is none.
     own_reads: u64,
-    own_writes: u64,
+    pub(super) own_writes: u64,
+    /// Whether the log of the map is written.
+    pub(super) has_log: bool,
     // The write in hand.
     planned: Vec<Planned>,
     slots: Vec<Lpn>,
     data: Vec<Content>,
-    dead: Vec<Lpn>,
+    pub(super) dead: Vec<Lpn>,
     due: Vec<Access>,
     read: Vec<Content>,
 }
@@ -72,7 +75,8 @@ impl Dedup {
         }
         let tables = sharing.lock();
         let (logical_pages, slots) = (tables.logical_pages(), tables.slots());
-        let is_paged = tables.index.cache.is_some();
+        let has_log = tables.log.is_some();
+        let is_paged = tables.index().cache.is_some();
         let compares_late = tables.verify && matches!(tables.detect, Detect::Cleaning { .. });
         drop(tables);
         Ok(Dedup {
@@ -80,7 +84,8 @@ impl Dedup {
             lower,
             journal,
             logical_pages,
-            spare_slots: slots - logical_pages,
+            spare_slots: if has_log { 0 } else { slots - logical_pages },
+            has_log,
             is_paged,
             compares_late,
             counters: Counters::default(),
@@ -106,7 +111,7 @@ impl Dedup {
         let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };
         let mut tables = self.sharing.lock();
         hash(&self.journal, &mut tables.report);
-        let found = data[at] != Content::UNKNOWN && tables.index.find(data[at]).is_some();
+        let found = data[at] != Content::UNKNOWN && tables.find(data[at]).is_some();
         (at, if found { Look::Hash } else { Look::Not })
     }
 
@@ -125,26 +130,32 @@ impl Dedup {
         }
     }
 
-    /// Looks for a page and decides where its content will be. `ahead` are pages written soon after it, further and nearer;
-    /// `None` if it is one of a group, until whose end old content must stay.
-    fn plan(
-        &mut self,
-        page: Lpn,
-        content: Content,
-        look: Look,
-        ahead: Option<(Option<&Lpn>, Option<&Lpn>)>,
-    ) -> Result<(), LayerError> {
+    /// Brings what the writes soon after the `at`-th will touch into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    fn look_ahead(&self, tables: &Tables, pages: &[Lpn], data: &[Content], at: usize) {
+        if let Some(&page) = pages.get(at + FAR) {
+            tables.prefetch_page(page, data[at + FAR]);
+        }
+        if let Some(&page) = pages.get(at + MIDDLE) {
+            let slots = [tables.prefetch_slots(page, data[at + MIDDLE]), tables.prefetch_free(MIDDLE)];
+            slots.into_iter().flatten().for_each(|slot| self.lower.foresee(Lpn(slot), false));
+        }
+        if let Some(slot) = pages.get(at + NEAR).and_then(|&page| tables.prefetch_former(page)) {
+            self.lower.foresee(Lpn(slot), true);
+        }
+    }
+
+    /// Looks for a page and decides where its content will be; `may_replace` is false if it is one of a group, until whose end
+    /// old content must stay.
+    fn plan(&mut self, page: Lpn, content: Content, look: Look, may_replace: bool) -> Result<(), LayerError> {
         let Dedup { sharing, lower, journal, slots, read, .. } = self;
         let mut tables = sharing.lock();
         let tables = &mut *tables;
-        if let Some((far, near)) = ahead {
-            tables.prefetch(far, near);
-        }
         let mut is_known = look != Look::Not && content != Content::UNKNOWN;
         let looks_up = pay(journal, tables, content, look);
-        let mut found = if is_known && looks_up { tables.index.find(content) } else { None };
+        let mut found = if is_known && looks_up { tables.find(content) } else { None };
         if let Some(slot) = found {
-            let mut equal = tables.index.content(slot) == content;
+            let mut equal = tables.content(slot) == content;
             // A page of the group in hand is still in RAM.
             if tables.verify && !slots.contains(&Lpn(slot)) {
                 read.clear();
@@ -162,11 +173,11 @@ impl Dedup {
         }
         let planned = match found {
             Some(slot) => tables.plan_sharing(page, slot),
-            None => tables.plan_storing(page, ahead.is_some()),
+            None => tables.plan_storing(page, may_replace),
         };
         if found.is_none() {
             if is_known {
-                tables.index.insert(planned.slot, content);
+                tables.learn(planned.slot, content);
             }
             slots.push(Lpn(planned.slot));
             self.data.push(content);
@@ -184,7 +195,7 @@ impl Dedup {
         let mut tables = sharing.lock();
         let first = tables.slots();
         due.clear();
-        if let Some(cache) = &mut tables.index.cache {
+        if let Some(cache) = tables.cache() {
             cache.take_due(due);
         }
         // Writing may clean, and cleaning asks for the tables.
@@ -206,7 +217,7 @@ impl Dedup {
     }
 
     /// Reads the pages that cleaning has compared; in the middle of cleaning it could not.
-    fn read_compared(&mut self) -> Result<(), LayerError> {
+    pub(super) fn read_compared(&mut self) -> Result<(), LayerError> {
         if !self.compares_late {
             return Ok(());
         }
@@ -247,11 +258,11 @@ impl Dedup {
         self.slots.clear();
         self.data.clear();
         self.bury()?;
-        stored
+        stored.and_then(|()| self.write_log(false))
     }
 
     /// Trims the slots that nobody refers to any more.
-    fn bury(&mut self) -> Result<(), LayerError> {
+    pub(super) fn bury(&mut self) -> Result<(), LayerError> {
         if !self.dead.is_empty() {
             self.lower.trim(&self.dead)?;
             self.sharing.lock().release(&self.dead);
@@ -261,13 +272,13 @@ impl Dedup {
     }
 
     fn report(&self, tables: &Tables) -> DedupReport {
-        let entries = tables.index.len() as u64;
-        let paged = tables.index.cache.as_ref().map(|cache| cache.resident_bytes());
+        let entries = tables.index().len() as u64;
+        let paged = tables.index().cache.as_ref().map(|cache| cache.resident_bytes());
         DedupReport {
             index_entries: entries,
             index_bytes: paged.unwrap_or(ENTRY_BYTES * entries),
-            index_memory_bytes: tables.index.memory_bytes() as u64,
-            index_evictions: tables.index.evictions,
+            index_memory_bytes: tables.index_memory_bytes() as u64,
+            index_evictions: tables.index().evictions,
             live_by_references: tables.live_by_references(),
             ..tables.report
         }
@@ -298,7 +309,7 @@ fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: L
         Look::Weak { percent } => {
             push(journal, percent);
             tables.report.pre_hashed_pages += 1;
-            let may_hold = tables.index.may_hold(content);
+            let may_hold = tables.index().may_hold(content);
             if may_hold {
                 hash(journal, &mut tables.report);
             } else {
@@ -320,8 +331,8 @@ impl Layer<Content> for Dedup {
         check_range(pages, self.logical_pages)?;
         let (first, look, others) = self.looks(data);
         for (at, (&page, &content)) in pages.iter().zip(data).enumerate() {
-            let ahead = (pages.get(at + FAR), pages.get(at + NEAR));
-            let planned = self.plan(page, content, if at == first { look } else { others }, Some(ahead));
+            self.look_ahead(&self.sharing.lock(), pages, data, at);
+            let planned = self.plan(page, content, if at == first { look } else { others }, true);
             self.store(planned, hint, false)?;
         }
         Ok(())
@@ -336,7 +347,7 @@ impl Layer<Content> for Dedup {
         }
         let (first, look, others) = self.looks(data);
         let planned = pages.iter().zip(data).enumerate().try_for_each(|(at, (&page, &content))| {
-            self.plan(page, content, if at == first { look } else { others }, None)
+            self.plan(page, content, if at == first { look } else { others }, false)
         });
         self.store(planned, hint, true)
     }
@@ -371,10 +382,17 @@ impl Layer<Content> for Dedup {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
         // What the index in flash needs waits for the next write: how trims are cut into calls must not matter.
+        if self.has_log {
+            for &page in pages {
+                self.sharing.lock().trim(page, &mut self.dead);
+                self.bury()?;
+                self.write_log(false)?;
+            }
+            return Ok(());
+        }
         let mut tables = self.sharing.lock();
         for &page in pages {
-            tables.report.map_log_records += u64::from(tables.slot_of(page).is_some());
-            tables.unlink(page, &mut self.dead);
+            tables.trim(page, &mut self.dead);
         }
         drop(tables);
         self.bury()
@@ -382,6 +400,7 @@ impl Layer<Content> for Dedup {
 
     fn flush(&mut self) -> Result<(), LayerError> {
         self.counters.add_incoming(Operation::Flush, 1);
+        self.write_log(true)?;
         self.lower.flush()
     }
 
@@ -404,9 +423,11 @@ impl Layer<Content> for Dedup {
         own.counters.replace_incoming(&self.counters);
         own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, self.own_writes);
         own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Read, self.own_reads);
+        let in_cleaning = tables.log.as_ref().map_or(0, |log| log.cleaning_pages);
+        own.counters.reassign(Cause::Cleaning, Cause::Dedup, Operation::Write, in_cleaning);
         own.logical_pages = self.logical_pages;
         own.mapped_pages = tables.mapped_pages();
-        own.memory_bytes += (tables.memory_bytes() + tables.index.memory_bytes()) as u64;
+        own.memory_bytes += tables.memory_bytes() as u64;
         own.map_bytes = own.map_bytes.map(|below| below + MAP_ENTRY_BYTES * u64::from(self.logical_pages));
         own.dedup = Some(self.report(&tables));
     }
@@ -419,14 +440,15 @@ impl Layer<Content> for Dedup {
         let tables = self.sharing.lock();
         tables.check()?;
         let live: u64 = tables.live_by_references().iter().sum();
-        let index_pages = tables.index.cache.as_ref().map_or(0, |cache| cache.stored_pages());
+        let index_pages = tables.index().cache.as_ref().map_or(0, |cache| cache.stored_pages());
+        let kept = tables.log.as_ref().map_or(0, |log| log.stored_pages() + log.dead.len() as u64);
         drop(tables);
         let mut reports = Reports::default();
         self.lower.describe(&mut reports);
         let stored = u64::from(reports.layers[0].mapped_pages);
-        if stored != live + index_pages {
+        if stored != live + index_pages + kept {
             return Err(format!(
-                "{stored} pages are stored for {live} slots in use and {index_pages} of the index"
+                "{stored} pages are stored for {live} slots in use, {index_pages} of the index and {kept} of or for the log"
             ));
         }
         self.lower.check()

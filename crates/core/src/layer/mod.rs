@@ -447,6 +447,13 @@ pub trait Layer<P: Payload>: Send {
         let _ = begins;
     }
 
+    /// `page` will soon be written or trimmed: a chance to bring what the layer keeps of it into the cache, first without
+    /// `near`, and, when that has arrived, again with it.
+    #[inline]
+    fn foresee(&self, page: Lpn, near: bool) {
+        let _ = (page, near);
+    }
+
     /// Idle time: cleans a little, one victim of this layer or of one below, if that was asked for and there is anything to
     /// gain; whether it did and may be asked again.
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {

@@ -98,6 +98,10 @@ pub struct DedupReport {
     pub index_writes: u64,
     /// Records of changes to the map that no spare area tells of.
     pub map_log_records: u64,
+    /// Pages of these records written, if they are.
+    pub map_log_pages: u64,
+    /// Pages of the map's checkpoint written.
+    pub map_checkpoint_pages: u64,
     /// Stored contents by their references: 1, 2, 3, more.
     pub live_by_references: [u64; 4],
     /// Contents that nobody refers to any more, by the most references that they ever had: 1, 2, 3, more.

@@ -38,6 +38,14 @@ pub trait Migration<P: Payload>: Send {
     /// Appends a verdict for each of `pages`, all live pages of a victim in the order in which they lie there.
     fn judge(&mut self, pages: &[Lpn], data: &[P], verdicts: &mut Vec<Verdict>);
 
+    /// A page to be written before the victim is erased, asked for when all else is done with it; only if it dropped one.
+    fn last_page(&mut self) -> Option<(Lpn, P)> {
+        None
+    }
+
+    /// That page is written.
+    fn last_page_written(&mut self) {}
+
     /// The engine is about to do what was said of the `at`-th page; called for each of them, in order.
     fn reached(&mut self, at: usize) {
         let _ = at;
@@ -108,6 +116,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 }
             }
         }
+        if let Some((page, data)) = judge.migration.last_page() {
+            self.append_instead(page, &data, 1)?;
+            judge.migration.last_page_written();
+        }
         Ok(())
     }
 
@@ -119,7 +131,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.placement.trimmed(page);
     }
 
-    /// Writes `owner` anew, where the placement wants it now; its former place dies as if it had been overwritten.
+    /// Writes `owner` anew, or for the first time, where the placement wants it now; its former place, if any, dies as if it had been overwritten.
     fn append_instead(&mut self, owner: Lpn, data: &M::Payload, references: u32) -> Result<(), LayerError> {
         self.tell_deaths(&[owner]);
         let (stream, frontier) = self.program_cleaned(owner, data, None, references)?;

@@ -361,6 +361,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
     }
 
+    #[inline]
+    fn foresee(&self, page: Lpn, near: bool) {
+        if self.prefetch {
+            self.directory.foresee(page, near, &self.blocks);
+        }
+    }
+
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {
         Ok(LogStore::clean_ahead(self)? || self.below.medium.clean_ahead()?)
     }

@@ -38,8 +38,12 @@ pub struct DedupResult {
     pub index_reads: u64,
     /// Pages of the index written to flash.
     pub index_writes: u64,
-    /// Records of changes to the map that no spare area tells of; they are not written.
+    /// Records of changes to the map that no spare area tells of; written only with `map_log`.
     pub map_log_records: u64,
+    /// Pages of these records written.
+    pub map_log_pages: u64,
+    /// Pages of the map's checkpoint written.
+    pub map_checkpoint_pages: u64,
     /// Logical pages that hold data over the stored pages that they share, at the end; 1 where nothing is shared.
     pub sharing_ratio: Option<f64>,
     /// Stored contents at the end, by their references: 1, 2, 3, more.
@@ -74,6 +78,8 @@ impl DedupResult {
             index_reads: after.index_reads - before.index_reads,
             index_writes: after.index_writes - before.index_writes,
             map_log_records: after.map_log_records - before.map_log_records,
+            map_log_pages: after.map_log_pages - before.map_log_pages,
+            map_checkpoint_pages: after.map_checkpoint_pages - before.map_checkpoint_pages,
             sharing_ratio: (stored > 0).then(|| f64::from(mapped_pages) / stored as f64),
             live_by_references: after.live_by_references,
             died_by_references,

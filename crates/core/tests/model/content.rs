@@ -185,7 +185,8 @@ impl Rig {
         let stored = own.counters.outgoing(Cause::Host, Operation::Write);
         assert_eq!(own.counters.incoming(Operation::Write), dedup.hits + dedup.misses);
         assert_eq!(stored, dedup.misses);
-        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), dedup.index_writes);
+        let own_writes = dedup.index_writes + dedup.map_log_pages + dedup.map_checkpoint_pages;
+        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), own_writes);
         let own_reads = dedup.index_reads + dedup.verify_reads;
         assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Read), own_reads);
         let nand = reports(&self.layer).nand.unwrap();
@@ -248,6 +249,7 @@ prop_compose! {
     fn drives()(
         mut dedup in kinds(),
         index in indexes(),
+        log in prop::option::of(1..30u32),
         victim in prop::sample::select(&[
             "greedy", "d_choices", "random", "fifo", "cost_benefit", "cost_age_time", "windowed_greedy", "random_plus_plus",
         ][..]),
@@ -260,6 +262,10 @@ prop_compose! {
         seed in any::<u64>(),
     ) -> Drive {
         dedup["index"] = index;
+        if let (Some(records), false) = (log, atomic) {
+            dedup["map_log"] = json!(true);
+            dedup["map_log_page_records"] = json!(records);
+        }
         let atomic_pages = if atomic { pages_per_block.min(5) } else { 0 };
         let marks = (low, low + more);
         Drive { dedup, victim, placement, logical_pages, atomic_pages, pages_per_block, room, marks, seed }

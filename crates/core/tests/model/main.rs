@@ -4,6 +4,7 @@ mod agreement;
 mod atomic;
 mod closed_forms;
 mod content;
+mod content_recovery;
 mod coordination;
 mod direct;
 mod edges;

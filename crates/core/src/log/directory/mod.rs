@@ -69,6 +69,13 @@ pub trait Directory: Send {
     /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
+    /// `page` will soon be placed or removed: brings its entry into the cache, or, if it is `near`, what the entry points to. A
+    /// hint: no effect on any result.
+    #[inline]
+    fn foresee(&self, page: Lpn, near: bool, blocks: &Blocks) {
+        let _ = (page, near, blocks);
+    }
+
     /// Brings what [`Directory::gather`] reads of `block` into the cache. A hint: no effect on any result.
     fn prefetch_block(&self, block: BlockId);
 

@@ -139,6 +139,15 @@ impl Directory for PageTable {
         }
     }
 
+    #[inline]
+    fn foresee(&self, page: Lpn, near: bool, blocks: &Blocks) {
+        if near {
+            self.prefetch_place(page, blocks);
+        } else {
+            self.prefetch_entry(page);
+        }
+    }
+
     fn remove(&mut self, page: Lpn) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.slots[page.index()], Slot::NONE);
         (old != Slot::NONE).then(|| {

@@ -1,0 +1,179 @@
+//! Numbers by hash: an open hash table whose lines are known before they are needed.
+//!
+//! A table of gigabytes costs a cache miss a lookup, unless it is asked for ahead. Here all that a lookup reads is one line of
+//! 64 bytes, which [`Buckets::prefetch`] brings in; a tag of 16 bits says which of its entries are worth a closer look.
+
+use crate::table::{filled, prefetch};
+
+/// Entries in a bucket: with tags and the counter, what a line takes.
+const WAYS: usize = 10;
+/// Entries a bucket on average, at most; one in twelve buckets is full then.
+const LOAD: usize = 8;
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Bucket {
+    numbers: [u32; WAYS],
+    tags: [u16; WAYS],
+    /// Entries that found this bucket full on the way from their own to where they are: while there are any, who looks must
+    /// look further. This is what lets an entry be taken out without leaving a mark.
+    passed: u32,
+}
+
+const EMPTY: Bucket = Bucket { numbers: [NONE; WAYS], tags: [0; WAYS], passed: 0 };
+
+/// A set of numbers, each under a hash of 64 evenly spread bits.
+///
+/// Cost: 8 bytes for each entry that it is made for.
+pub(super) struct Buckets {
+    buckets: Vec<Bucket>,
+    len: usize,
+}
+
+impl Buckets {
+    /// Room for `limit` numbers, none of which is there.
+    pub fn new(limit: usize) -> Self {
+        Buckets { buckets: filled(limit / LOAD + 1, EMPTY), len: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.buckets[..])
+    }
+
+    /// The bucket of a hash: by its upper bits, as a tag is of the lower.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
+    }
+
+    #[inline(always)]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.buckets.len() { 0 } else { at + 1 }
+    }
+
+    /// Brings what a lookup reads into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(self.buckets.as_ptr().wrapping_add(self.home(hash)));
+    }
+
+    /// Which entries of the bucket have the tag, a bit each.
+    #[inline(always)]
+    fn matches(bucket: &Bucket, hash: u64) -> u32 {
+        let mut mask = 0;
+        for (way, (&tag, &number)) in bucket.tags.iter().zip(&bucket.numbers).enumerate() {
+            mask |= u32::from(tag == hash as u16 && number != NONE) << way;
+        }
+        mask
+    }
+
+    /// A number that may be there under the hash, as far as its own bucket tells.
+    #[inline(always)]
+    pub fn guess(&self, hash: u64) -> Option<u32> {
+        let bucket = &self.buckets[self.home(hash)];
+        let mask = Self::matches(bucket, hash);
+        (mask != 0).then(|| bucket.numbers[mask.trailing_zeros() as usize])
+    }
+
+    #[inline]
+    fn place(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
+        let mut at = self.home(hash);
+        for _ in 0..self.buckets.len() {
+            let bucket = &self.buckets[at];
+            let mut mask = Self::matches(bucket, hash);
+            while mask != 0 {
+                let way = mask.trailing_zeros() as usize;
+                if equal(bucket.numbers[way]) {
+                    return Some((at, way));
+                }
+                mask &= mask - 1;
+            }
+            if bucket.passed == 0 {
+                break;
+            }
+            at = self.after(at);
+        }
+        None
+    }
+
+    /// A number under the hash that is `equal` to what is looked for.
+    #[inline]
+    pub fn find(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<u32> {
+        self.place(hash, equal).map(|(at, way)| self.buckets[at].numbers[way])
+    }
+
+    /// Puts in a number, which is not there; there must be room.
+    pub fn insert(&mut self, hash: u64, number: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let bucket = &mut self.buckets[at];
+            if let Some(way) = bucket.numbers.iter().position(|number| *number == NONE) {
+                bucket.numbers[way] = number;
+                bucket.tags[way] = hash as u16;
+                self.len += 1;
+                return;
+            }
+            bucket.passed += 1;
+            at = self.after(at);
+        }
+    }
+
+    /// Takes out a number, which is there under the hash.
+    pub fn remove(&mut self, hash: u64, number: u32) {
+        let place = self.place(hash, |other| other == number);
+        let (end, way) = place.expect("it is there");
+        self.buckets[end].numbers[way] = NONE;
+        self.len -= 1;
+        let mut at = self.home(hash);
+        while at != end {
+            self.buckets[at].passed -= 1;
+            at = self.after(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Seed, below};
+    use std::collections::BTreeMap;
+
+    /// Few different hashes, so that most numbers are not in their own bucket.
+    #[test]
+    fn it_holds_what_was_put_in_and_not_taken_out() {
+        for (limit, hashes) in [(1, 1), (7, 2), (60, 3), (100, 40), (500, 1 << 40)] {
+            let (mut table, mut model) = (Buckets::new(limit), BTreeMap::new());
+            let mut random = Seed(limit as u64).random();
+            let spread = |hash: u64| hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for _ in 0..20_000 {
+                let number = below(&mut random, 2 * limit as u64) as u32;
+                if let Some(hash) = model.remove(&number) {
+                    table.remove(hash, number);
+                } else if model.len() < limit {
+                    let hash = spread(below(&mut random, hashes));
+                    model.insert(number, hash);
+                    table.insert(hash, number);
+                }
+                let (number, hash) =
+                    (below(&mut random, 2 * limit as u64) as u32, spread(below(&mut random, hashes)));
+                let hash = model.get(&number).copied().unwrap_or(hash);
+                let expected = model.contains_key(&number).then_some(number);
+                assert_eq!(table.find(hash, |other| other == number), expected);
+                assert_eq!(table.len(), model.len());
+            }
+            model.iter().for_each(|(&number, &hash)| table.remove(hash, number));
+            assert!(table.buckets.iter().all(|bucket| bucket.passed == 0 && bucket.numbers == [NONE; WAYS]));
+        }
+    }
+
+    #[test]
+    fn a_bucket_is_a_line() {
+        assert_eq!(size_of::<Bucket>(), 64);
+    }
+}

@@ -1,0 +1,54 @@
+//! The layer's side of the map's log: its pages are written between the writes of the host.
+
+use super::layer::Dedup;
+use super::maplog::MapLog;
+use crate::layer::{Content, LayerError};
+use crate::units::Lpn;
+
+impl Dedup {
+    /// Writes records out until less than a page of them is left; all of them if `wholly`. Slots that were kept for them are
+    /// given up.
+    pub(super) fn write_log(&mut self, wholly: bool) -> Result<(), LayerError> {
+        if !self.has_log {
+            return Ok(());
+        }
+        while self.sharing.lock().log.as_ref().is_some_and(|log| log.is_full() || wholly) {
+            self.write_checkpoint()?;
+            let page = self.sharing.lock().log.as_mut().and_then(|log| log.begin_page());
+            let Some(page) = page else { break };
+            self.write_own(page)?;
+            let mut tables = self.sharing.lock();
+            tables.report.map_log_pages += 1;
+            tables.log.iter_mut().for_each(MapLog::end_page);
+        }
+        self.write_checkpoint()?;
+        self.give_up()
+    }
+
+    /// Writes the pages of the checkpoint that are due.
+    fn write_checkpoint(&mut self) -> Result<(), LayerError> {
+        loop {
+            let begun = self.sharing.lock().begin_checkpoint();
+            let Some(page) = begun else { return Ok(()) };
+            self.write_own(page)?;
+            let mut tables = self.sharing.lock();
+            tables.report.map_checkpoint_pages += 1;
+            tables.log.iter_mut().for_each(MapLog::end_checkpoint);
+        }
+    }
+
+    /// Writes a page of the log or of the checkpoint.
+    fn write_own(&mut self, page: u32) -> Result<(), LayerError> {
+        let page = Lpn(self.sharing.lock().first_of_log() + page);
+        self.lower.write(&[page], &[Content::UNKNOWN], 0)?;
+        self.own_writes += 1;
+        // Writing may have cleaned, and cleaning compared.
+        self.read_compared()
+    }
+
+    /// Gives up slots whose last record is on flash.
+    fn give_up(&mut self) -> Result<(), LayerError> {
+        self.sharing.lock().give_up(&mut self.dead);
+        self.bury()
+    }
+}

@@ -1,0 +1,248 @@
+//! The log of the map: what no spare area tells of, on flash before anything that depends on it is given up.
+
+use crate::units::Lpn;
+
+/// Bytes of a record: logical page, slot, and a number relative to one that its page begins with, 4 bytes each.
+pub(super) const RECORD_BYTES: u32 = 12;
+/// Slots that a page of the checkpoint names for each record that a page of the log takes: they need no page and no number.
+const SLOTS_A_RECORD: u32 = RECORD_BYTES / 4;
+/// Stands for no slot.
+const NONE: u32 = u32::MAX;
+
+/// What the spare area of a slot's page says besides the slot and the store's sequence number. Cleaning copies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The logical page that the slot's page was written for.
+    pub page: Lpn,
+    /// The number of that change among all changes of the map, from 1 on.
+    pub number: u64,
+}
+
+/// Before the first change.
+pub(super) const NO_NOTE: Note = Note { page: Lpn(0), number: 0 };
+
+/// A change of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Of the pages' changes the one with the highest number holds.
+    pub note: Note,
+    /// The slot that the page points to since; `None`: it was trimmed.
+    pub slot: Option<u32>,
+}
+
+/// A page of the checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CheckpointPage {
+    /// The first logical page that it is about.
+    first: u32,
+    /// Changes of the map before it was written.
+    number: u64,
+    slots: Vec<u32>,
+}
+
+/// What the pages of the log and of its checkpoint hold on flash. The simulation keeps it here, because a page's content is
+/// but a name to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapImage {
+    log: Vec<Option<Vec<Record>>>,
+    checkpoint: Vec<Option<CheckpointPage>>,
+}
+
+impl MapImage {
+    /// All that it says, in no particular order.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let of_page = |page: &CheckpointPage| {
+            let number = page.number;
+            let each = move |(page, slot): (u32, u32)| Record {
+                note: Note { page: Lpn(page), number },
+                slot: Some(slot).filter(|slot| *slot != NONE),
+            };
+            (page.first..).zip(page.slots.clone()).map(each).collect::<Vec<_>>()
+        };
+        let log = self.log.iter().flatten().flatten().copied();
+        log.chain(self.checkpoint.iter().flatten().flat_map(of_page))
+    }
+
+    fn stored_pages(&self) -> u64 {
+        (self.log.iter().flatten().count() + self.checkpoint.iter().flatten().count()) as u64
+    }
+}
+
+/// A page of the log on its way to flash.
+struct Sealed {
+    at: usize,
+    records: Vec<Record>,
+}
+
+/// The log: two halves of a ring of pages, and a checkpoint of the whole map.
+///
+/// With each page of the log one page of the checkpoint is written anew, in turn. Once all were, what the half before held is
+/// in the checkpoint, and that half is the next to be written. A page of the log is written once, full or not.
+pub(super) struct MapLog {
+    page_records: usize,
+    /// Pages of half the ring.
+    half: u32,
+    checkpoint_pages: u32,
+    slots_a_page: u32,
+    /// Changes of the map so far.
+    number: u64,
+    /// Of what each slot holds.
+    notes: Vec<Note>,
+    /// The slot whose page is being written, and for whom.
+    in_hand: Option<(u32, Lpn)>,
+    /// Records in RAM, which a power cut loses.
+    records: Vec<Record>,
+    /// The last began last and ends first.
+    sealed: Vec<Sealed>,
+    /// The page of the checkpoint being written.
+    composed: Option<CheckpointPage>,
+    /// Whether records must be on flash before the victim in hand is erased.
+    pub urgent: bool,
+    is_second: bool,
+    /// Pages of the log, and of the checkpoint, begun in this half.
+    written: u32,
+    checkpointed: u32,
+    image: MapImage,
+    /// Slots that a page left by a record still in RAM.
+    pub left: Vec<u32>,
+    /// Those of them that nobody refers to.
+    pub dead: Vec<Lpn>,
+    /// Pages of the log that were written in cleaning.
+    pub cleaning_pages: u64,
+}
+
+impl MapLog {
+    /// An empty log of pages of so many records.
+    pub fn new(page_records: u32, logical_pages: u32, slots: u32) -> Self {
+        let slots_a_page = page_records.saturating_mul(SLOTS_A_RECORD);
+        let checkpoint_pages = logical_pages.div_ceil(slots_a_page);
+        let half = checkpoint_pages.max(2);
+        MapLog {
+            page_records: page_records as usize,
+            half,
+            checkpoint_pages,
+            slots_a_page,
+            number: 0,
+            notes: vec![NO_NOTE; slots as usize],
+            in_hand: None,
+            records: Vec::new(),
+            sealed: Vec::new(),
+            composed: None,
+            urgent: false,
+            is_second: false,
+            written: 0,
+            checkpointed: 0,
+            image: MapImage {
+                log: vec![None; 2 * half as usize],
+                checkpoint: vec![None; checkpoint_pages as usize],
+            },
+            left: Vec::new(),
+            dead: Vec::new(),
+            cleaning_pages: 0,
+        }
+    }
+
+    /// Pages that it needs below: the checkpoint and, behind it, the ring.
+    pub fn pages(&self) -> u32 {
+        self.checkpoint_pages + 2 * self.half
+    }
+
+    pub fn stored_pages(&self) -> u64 {
+        self.image.stored_pages()
+    }
+
+    pub fn image(&self) -> &MapImage {
+        &self.image
+    }
+
+    /// Nobody knows of the change but by this record.
+    pub fn push(&mut self, page: Lpn, slot: Option<u32>) {
+        self.number += 1;
+        self.records.push(Record { note: Note { page, number: self.number }, slot });
+    }
+
+    /// The slot's page will be written for `page`.
+    pub fn begin_store(&mut self, slot: u32, page: Lpn) {
+        self.in_hand = Some((slot, page));
+    }
+
+    /// It was written, or not.
+    pub fn end_store(&mut self, is_stored: bool) {
+        if let (Some((slot, page)), true) = (self.in_hand.take(), is_stored) {
+            self.number += 1;
+            self.notes[slot as usize] = Note { page, number: self.number };
+        }
+    }
+
+    /// What goes into the spare area of the slot's page: one that the host writes, or one that is moved.
+    pub fn note(&self, slot: u32, is_new: bool) -> Note {
+        match self.in_hand {
+            Some((in_hand, page)) if is_new && in_hand == slot => Note { page, number: self.number + 1 },
+            _ => self.notes[slot as usize],
+        }
+    }
+
+    /// Records that still fit without a page of the checkpoint being written.
+    pub fn room(&self) -> usize {
+        if self.written == self.half { 0 } else { self.page_records - self.records.len() }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.records.len() >= self.page_records
+    }
+
+    /// Whether all that was ever changed is on flash.
+    pub fn is_settled(&self) -> bool {
+        self.records.is_empty() && self.sealed.is_empty()
+    }
+
+    /// Begins to write what is in RAM; the page, counted from the first, that it goes to. `None` if there is nothing, or no page.
+    pub fn begin_page(&mut self) -> Option<u32> {
+        if self.records.is_empty() || self.written == self.half {
+            return None;
+        }
+        let at = self.written + if self.is_second { self.half } else { 0 };
+        self.written += 1;
+        self.urgent = false;
+        self.sealed.push(Sealed { at: at as usize, records: std::mem::take(&mut self.records) });
+        Some(self.checkpoint_pages + at)
+    }
+
+    /// The page begun last is on flash.
+    pub fn end_page(&mut self) {
+        let Sealed { at, records } = self.sealed.pop().expect("it was begun");
+        self.image.log[at] = Some(records);
+    }
+
+    /// Begins to write the page of the checkpoint that is due, with what `map` says now; its number, or `None` if none is due.
+    /// If the half is full, the other one is next then.
+    pub fn begin_checkpoint(&mut self, map: &[u32]) -> Option<u32> {
+        if self.checkpointed == self.written.min(self.checkpoint_pages) {
+            if self.written == self.half {
+                (self.is_second, self.written, self.checkpointed) = (!self.is_second, 0, 0);
+            }
+            return None;
+        }
+        let page = self.checkpointed;
+        self.checkpointed += 1;
+        let first = page * self.slots_a_page;
+        let end = first.saturating_add(self.slots_a_page).min(map.len() as u32);
+        let slots = map[first as usize..end as usize].to_vec();
+        self.composed = Some(CheckpointPage { first, number: self.number, slots });
+        Some(page)
+    }
+
+    /// That page is on flash.
+    pub fn end_checkpoint(&mut self) {
+        if let Some(page) = self.composed.take() {
+            let at = page.first / self.slots_a_page;
+            self.image.checkpoint[at as usize] = Some(page);
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let records: usize = self.image.log.iter().flatten().map(Vec::capacity).sum();
+        let slots: usize = self.image.checkpoint.iter().flatten().map(|page| page.slots.len()).sum();
+        size_of_val(&self.notes[..]) + size_of::<Record>() * records + 4 * slots
+    }
+}

@@ -1,0 +1,72 @@
+//! The map after a power cut, from what is on flash.
+
+use super::Sharing;
+use super::config::DedupConfig;
+use super::maplog::{MapImage, NO_NOTE, Note, Record};
+use crate::config::ConfigError;
+use crate::layer::Content;
+use crate::units::Lpn;
+
+/// A slot's page found on flash, by its spare area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The slot.
+    pub slot: u32,
+    /// The store's sequence number: of several copies of a slot's page the one with the highest holds.
+    pub sequence: u64,
+    /// For which logical page the slot's page was written, and when.
+    pub note: Note,
+    /// What it holds; the fingerprint in the spare area of a real drive.
+    pub content: Content,
+}
+
+/// The map as a power cut left it.
+pub struct Recovered {
+    /// The tables, with map, references, lists of sharers and index.
+    pub sharing: Sharing,
+    /// Logical pages whose slot is not on flash; of these the map has nothing. 0 unless the log was lost.
+    pub lost_pages: u32,
+}
+
+/// Rebuilds the tables of a layer that shows `logical_pages` from all pages found on flash and from the log of the map.
+///
+/// Of each logical page the change with the highest number holds, whether a spare area tells of it, a record or the
+/// checkpoint. Stored pages come into the index in the order in which the host wrote them. Fails as [`Sharing::new`].
+pub fn recover(
+    config: &DedupConfig,
+    logical_pages: u32,
+    found: impl IntoIterator<Item = Found>,
+    image: &MapImage,
+) -> Result<Recovered, ConfigError> {
+    let sharing = Sharing::new(config, logical_pages, 0)?;
+    let mut tables = sharing.lock();
+    let mut newest: Vec<Option<Found>> = vec![None; tables.slots() as usize];
+    for page in found {
+        let Some(known) = newest.get_mut(page.slot as usize) else { continue };
+        if known.is_none_or(|known| known.sequence < page.sequence) {
+            *known = Some(page);
+        }
+    }
+    let stored = newest.iter().flatten().map(|page| Record { note: page.note, slot: Some(page.slot) });
+    let mut last = vec![Record { note: NO_NOTE, slot: None }; logical_pages as usize];
+    for record in stored.chain(image.records()) {
+        let known = &mut last[record.note.page.index()];
+        if known.note.number < record.note.number {
+            *known = record;
+        }
+    }
+    let mut lost_pages = 0;
+    for (page, Record { note, slot }) in (0..).map(Lpn).zip(last) {
+        let Some(slot) = slot else { continue };
+        // What was written there later is another's.
+        match newest[slot as usize] {
+            Some(there) if there.note.number <= note.number => tables.restore(page, slot),
+            _ => lost_pages += 1,
+        }
+    }
+    let mut live: Vec<Found> = newest.into_iter().flatten().collect();
+    live.sort_unstable_by_key(|page| page.note.number);
+    tables.restore_index(live.into_iter().map(|page| (page.slot, page.content)));
+    drop(tables);
+    Ok(Recovered { sharing, lost_pages })
+}

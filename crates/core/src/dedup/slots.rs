@@ -1,0 +1,128 @@
+//! What is known of each slot, in one place because it is needed together.
+
+use crate::layer::Content;
+use crate::table::{filled, prefetch};
+
+/// The highest reference count that is told apart.
+pub(super) const MANY: u32 = 4;
+/// Bits of a slot's mark that hold the most references it ever had, up to [`MANY`].
+const PEAK: u8 = 7;
+/// A page left the slot by a record of the map's log that is not on flash yet: until then its content must stay.
+const LEFT: u8 = 0x40;
+/// The slot's page was written to the cold region.
+const COLD: u8 = 0x80;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Its content, if it is in the index.
+    content: Content,
+    /// Its references, those promised by a write in hand included.
+    references: u32,
+    mark: u8,
+}
+
+/// All slots.
+///
+/// Cost: 16 bytes a slot.
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    /// How many have 0, 1, 2, 3 and more references.
+    by_references: [u64; MANY as usize + 1],
+}
+
+impl Slots {
+    /// Nothing is stored.
+    pub fn new(slots: u32) -> Self {
+        let empty = Slot { content: Content::UNKNOWN, references: 0, mark: 0 };
+        Slots { slots: filled(slots as usize, empty), by_references: [u64::from(slots), 0, 0, 0, 0] }
+    }
+
+    pub fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Brings the slot's line into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: u32) {
+        prefetch(self.slots.as_ptr().wrapping_add(slot as usize));
+    }
+
+    /// What the slot holds, as far as the index knows.
+    #[inline(always)]
+    pub fn content(&self, slot: u32) -> Content {
+        self.slots[slot as usize].content
+    }
+
+    /// Only for the index.
+    #[inline(always)]
+    pub fn set_content(&mut self, slot: u32, content: Content) {
+        self.slots[slot as usize].content = content;
+    }
+
+    #[inline(always)]
+    pub fn references(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].references
+    }
+
+    #[inline(always)]
+    pub fn set_references(&mut self, slot: u32, references: u32) {
+        let before = std::mem::replace(&mut self.slots[slot as usize].references, references);
+        self.by_references[before.min(MANY) as usize] -= 1;
+        self.by_references[references.min(MANY) as usize] += 1;
+    }
+
+    pub fn is_cold(&self, slot: u32) -> bool {
+        self.slots[slot as usize].mark & COLD != 0
+    }
+
+    pub fn set_cold(&mut self, slot: u32, cold: bool) {
+        let mark = &mut self.slots[slot as usize].mark;
+        *mark = *mark & !COLD | if cold { COLD } else { 0 };
+    }
+
+    pub fn is_left(&self, slot: u32) -> bool {
+        self.slots[slot as usize].mark & LEFT != 0
+    }
+
+    pub fn set_left(&mut self, slot: u32, left: bool) {
+        let mark = &mut self.slots[slot as usize].mark;
+        *mark = *mark & !LEFT | if left { LEFT } else { 0 };
+    }
+
+    /// The slot may have more references than ever before.
+    pub fn note_peak(&mut self, slot: u32) {
+        let Slot { references, mark, .. } = &mut self.slots[slot as usize];
+        *mark = *mark & !PEAK | (*mark & PEAK).max((*references).min(MANY) as u8);
+    }
+
+    /// The most references that its content ever had, 1 to [`MANY`].
+    pub fn peak(&self, slot: u32) -> usize {
+        usize::from((self.slots[slot as usize].mark & PEAK).max(1))
+    }
+
+    /// The slot holds something else, or nothing, of which nothing is known yet.
+    pub fn forget_marks(&mut self, slot: u32) {
+        self.slots[slot as usize].mark = 0;
+    }
+
+    /// Stored contents by their references: 1, 2, 3, more.
+    pub fn live_by_references(&self) -> [u64; MANY as usize] {
+        let [_, live @ ..] = self.by_references;
+        live
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.slots[..])
+    }
+
+    /// Recounts.
+    pub fn check(&self) -> Result<(), String> {
+        let mut found = [0; MANY as usize + 1];
+        self.slots.iter().for_each(|slot| found[slot.references.min(MANY) as usize] += 1);
+        if found != self.by_references {
+            return Err(format!("slots by references: {found:?} found, {:?} counted", self.by_references));
+        }
+        Ok(())
+    }
+}
