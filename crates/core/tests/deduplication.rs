@@ -14,7 +14,7 @@ fn run_kind(dedup: &str, ftl: &str) -> RunResult {
     run_text(&format!("{DRIVE}[ftl]\ndedup = {dedup}\n{ftl}{LOAD}{MEASURE}"))
 }
 
-fn dedup(result: &RunResult) -> &DedupResult {
+fn dedup_of(result: &RunResult) -> &DedupResult {
     result.layers.last().unwrap().dedup.as_ref().expect("it deduplicates")
 }
 
@@ -26,7 +26,7 @@ fn every_kind_adds_up_and_saves_erases() {
         for ftl in ["", "placement = \"references\"\n", "victim = \"cost_benefit\"\nfree_blocks_high = 12\n"]
         {
             let result = run_kind(&format!("\"{kind}\""), ftl);
-            let found = dedup(&result);
+            let found = dedup_of(&result);
             let layer = &result.layers[0];
             assert_eq!(layer.incoming["write"], result.course.measured_host_pages, "{kind} {ftl}");
             assert_eq!(layer.incoming["write"], found.hits + found.misses, "{kind} {ftl}");
@@ -64,6 +64,23 @@ fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
 }
 
 #[test]
+fn equal_pages_are_found_in_idle_time_too() {
+    for dedup in ["\"cagc\"", "{ kind = \"cagc\", map_log = true, index = { verify = true } }"] {
+        let text = |ftl: &str| {
+            format!(
+                "{}[ftl]\ndedup = {dedup}\n{ftl}{LOAD}{MEASURE}[timing]\nrequests = {{ requests_per_second = 5.0 }}\n",
+                DRIVE.replace("spare_factor = 0.1", "spare_factor = 0.3")
+            )
+        };
+        let [used, unused] = ["free_blocks_idle = 12\n", ""].map(|ftl| run_text(&text(ftl)));
+        let waited =
+            |result: &RunResult| result.timing.as_ref().unwrap().requests["write"].parts_ns["cleaning_ns"];
+        assert!(dedup_of(&used).merged_pages > 0);
+        assert!(waited(&used) < waited(&unused) / 4.0, "{} {}", waited(&used), waited(&unused));
+    }
+}
+
+#[test]
 fn without_duplicates_nothing_is_saved() {
     let text = |ftl: &str| {
         format!("{DRIVE}[ftl]\n{ftl}[workload]\nkind = \"uniform\"\n[content]\ndedup_ratio = 0.0\n{MEASURE}")
@@ -86,7 +103,7 @@ fn it_works_below_a_log_and_for_several_tenants() {
         "{DRIVE}[ftl]\ndedup = \"cagc\"\nplacement = \"references\"\n[[log]]\nsegment_size = \"128 KiB\"\n\
          spare_factor = 0.2\nmetadata = \"f2fs\"\n{LOAD}{MEASURE}"
     );
-    assert!(dedup(&run_text(&stacked)).merged_pages > 0);
+    assert!(dedup_of(&run_text(&stacked)).merged_pages > 0);
     let tenants = format!(
         "{DRIVE}[ftl]\ndedup = \"inline\"\n[[tenant]]\nname = \"a\"\nshare = 0.5\n\
          workload = {{ kind = \"uniform\", trim_ratio = 0.05 }}\ncontent = \"mail\"\n\
@@ -94,7 +111,7 @@ fn it_works_below_a_log_and_for_several_tenants() {
          content = {{ dedup_ratio = 0.2 }}\n{MEASURE}"
     );
     let result = run_text(&tenants);
-    assert!(dedup(&result).hits > 0);
+    assert!(dedup_of(&result).hits > 0);
     assert_eq!(result.tenants.len(), 2);
 }
 
@@ -108,7 +125,7 @@ fn a_trace_with_digests_needs_no_content() {
         )
     };
     let (own, repeated) = (run_text(&text("")), run_text(&text("repeat_contents = true\n")));
-    assert!(dedup(&repeated).hits > dedup(&own).hits, "what was written before is there already");
+    assert!(dedup_of(&repeated).hits > dedup_of(&own).hits, "what was written before is there already");
     let plain = root().join("traces/samples/msr.csv").display().to_string();
     let error = try_run(&scenario(&text("").replace(&sample, &plain))).unwrap_err().to_string();
     assert!(error.contains("fiu"), "{error}");

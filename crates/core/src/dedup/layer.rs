@@ -414,6 +414,16 @@ impl Layer<Content> for Dedup {
         self.lower.cleaning_above(begins);
     }
 
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        let cleaned = self.lower.clean_ahead()?;
+        if cleaned {
+            self.settle()?;
+            self.read_compared()?;
+            self.write_log(false)?;
+        }
+        Ok(cleaned)
+    }
+
     /// One report for this layer and the store, which are one to whoever stands above or below.
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();

@@ -315,7 +315,7 @@ fn tenants_are_built_with_what_a_run_wants() {
     let time = Some(Clock { speed_up: 1.0, arrivals: Some(arrivals) });
     let run = |wants: &Wants| {
         let stack = crate::stack::build::<()>(&mut scenario.clone()).unwrap();
-        let mut tenants = crate::stack::tenants::build_wanting(&scenario, &stack, None, wants).unwrap();
+        let mut tenants = crate::stack::tenants::build(&scenario, &stack, None, wants).unwrap();
         let batches = tenants.iter_mut().map(|tenant| {
             let mut batch = PageBatch::default();
             tenant.source.fill(&mut batch, 10).unwrap();
