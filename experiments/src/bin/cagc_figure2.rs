@@ -12,7 +12,7 @@ use wearwell_experiments::cagc::{
 };
 use wearwell_experiments::chart::{Chart, Series};
 use wearwell_experiments::log_on_log::number;
-use wearwell_experiments::stacks::{Runs, erases, run_stacks};
+use wearwell_experiments::stacks::{Column, Runs, erases, run_stacks};
 use wearwell_experiments::statements::Statements;
 use wearwell_experiments::table::Table;
 
@@ -87,11 +87,13 @@ const CONDITIONS: [Condition; 20] = [
 ];
 
 /// Response times that are compared.
-const TIMES: [(&str, fn(&RunResult) -> f64); 3] =
-    [("all", all_us), ("writes", write_us), ("p99", write_p99_us)];
+const TIMES: [Column; 3] = [("all", all_us), ("writes", write_us), ("p99", write_p99_us)];
+
+/// Conditions that are judged together.
+type Group = (&'static str, fn(&Condition) -> bool);
 
 fn main() -> Result<(), Failure> {
-    let args = Args::from_env("cagc_figure2", 3)?;
+    let args = Args::from_env("cagc_figure2", 5)?;
     let mut stacks = Vec::new();
     for condition in &CONDITIONS {
         for (trace, _) in TRACES {
@@ -171,7 +173,7 @@ fn publish(args: &Args, runs: &[Runs]) -> Result<(), Failure> {
 
 fn check(runs: &[Runs]) -> Statements {
     let mut statements = Statements::default();
-    let groups: [(&str, fn(&Condition) -> bool); 4] = [
+    let groups: [Group; 4] = [
         ("nothing to clean", |condition| condition.used == NOTHING && condition.flash == Flash::Preset),
         ("nothing to clean; serial", |condition| {
             condition.used == NOTHING && condition.flash == Flash::Serial

@@ -35,7 +35,7 @@ fn live(result: &RunResult, place: usize) -> f64 {
 }
 
 fn main() -> Result<(), Failure> {
-    let args = Args::from_env("cagc_figure6", 3)?;
+    let args = Args::from_env("cagc_figure6", 5)?;
     let mut stacks: Vec<Stack> = Vec::new();
     for (name, used) in DRIVES {
         for (trace, _) in TRACES {

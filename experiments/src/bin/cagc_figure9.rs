@@ -57,7 +57,7 @@ const USED: [(&str, f64); 5] =
     [("60 % used", 0.6), ("70 % used", 0.7), ("80 % used", 0.8), ("90 % used", 0.9), ("full", 1.0)];
 
 fn main() -> Result<(), Failure> {
-    let args = Args::from_env("cagc_figure9", 3)?;
+    let args = Args::from_env("cagc_figure9", 5)?;
     let mut stacks = Vec::new();
     for Reading { name, change } in &READINGS {
         for (trace, _) in TRACES {

@@ -50,7 +50,7 @@ const SETTINGS: [Scheme; 8] = [
 ];
 
 fn main() -> Result<(), Failure> {
-    let args = Args::from_env("cagc_sensitivity", 3)?;
+    let args = Args::from_env("cagc_sensitivity", 5)?;
     let policies = run_stacks(&args, policies(args.length))?;
     let settings = run_stacks(&args, settings(args.length))?;
     publish_policies(&args, &policies)?;
