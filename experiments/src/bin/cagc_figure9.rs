@@ -14,8 +14,9 @@ use wearwell_experiments::cagc::{
 use wearwell_experiments::chart::{Chart, Series};
 use wearwell_experiments::interval::Interval;
 use wearwell_experiments::log_on_log::number;
-use wearwell_experiments::stacks::{Column, Runs, copied_below, erases, run_stacks, table, total};
+use wearwell_experiments::stacks::{Column, Runs, copied_below, erases, find, run_stacks, table, total};
 use wearwell_experiments::statements::{Statements, rises};
+use wearwell_experiments::table::Table;
 
 const DOUBLE: Scheme = Scheme::new("none double", "kind = \"none\"", "\"double\"");
 
@@ -67,7 +68,42 @@ fn main() -> Result<(), Failure> {
     }
     let runs = run_stacks(&args, stacks)?;
     publish(&args, &runs)?;
-    check(&runs).publish(&args, "cagc_figure9")
+    let mut statements = check(&runs);
+    twins(&args, &runs, &mut statements)?;
+    statements.publish(&args, "cagc_figure9")
+}
+
+/// Beside each drive with CAGC one without, of which so much less is in use as CAGC shares pages at the end: what the room
+/// alone is worth that merging makes.
+fn twins(args: &Args, runs: &[Runs], statements: &mut Statements) -> Result<(), Failure> {
+    let ours = |used, trace| Pair::find(runs, &[used], trace, "cagc", "none");
+    let mut stacks = Vec::new();
+    for (name, used) in USED {
+        for (trace, _) in TRACES {
+            let used = used / ours(name, trace).ours.mean(sharing);
+            stacks.push(Drive { used, timing: None, ..Drive::new(trace, &NONE) }.stack(&[name], args.length));
+        }
+    }
+    let twins = run_stacks(args, stacks)?;
+    let head =
+        ["reading", "trace", "none", "cagc", "twin", "twin_ci", "percent_of_the_saving", "sharing_ratio"];
+    let mut table = Table::new(&head);
+    let mut less = Vec::new();
+    for (name, _) in USED {
+        for (trace, _) in TRACES {
+            let (pair, twin) = (ours(name, trace), find(&twins, &[name, trace]));
+            let [none, cagc] = [pair.base, pair.ours].map(|runs| runs.mean(erases));
+            let room = twin.of(erases);
+            let share = 100.0 * (none - room.mean) / (none - cagc);
+            let values = [none, cagc, room.mean, room.half_width, share, pair.ours.mean(sharing)];
+            let keys = [name, trace].map(str::to_owned).into_iter();
+            table.push(keys.chain(values.map(|value| number(value, 3))).collect());
+            less.push((format!("{name}: {trace}"), twin.exceeds(pair.ours, erases)));
+        }
+    }
+    statements
+        .check("ours: CAGC erases less than a drive without it that has the room which merging makes", less);
+    table.publish(&args.out.join("cagc_figure9_twins.csv"), &args.command)
 }
 
 fn publish(args: &Args, runs: &[Runs]) -> Result<(), Failure> {
