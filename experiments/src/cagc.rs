@@ -17,7 +17,7 @@ pub const WATERMARK: f64 = 0.2;
 /// Microseconds to hash a page, unless said otherwise: as the engine has it, from memory of the paper's Table I.
 pub const HASH_US: f64 = 14.0;
 
-/// Flash of the drive unless said otherwise, and its blocks of 256 KiB.
+/// Flash of the drive unless said otherwise; a MiB is four blocks.
 const FLASH_MIB: u32 = 128;
 
 /// How equal pages are found, and where pages go.
