@@ -1,6 +1,7 @@
 //! What the experiments share: replicas in parallel, confidence intervals, tables, charts and arguments.
 
 pub mod args;
+pub mod cagc;
 pub mod chart;
 pub mod figures;
 pub mod heat_map;

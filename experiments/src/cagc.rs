@@ -1,0 +1,262 @@
+//! What the experiments on deduplication in flash share: the drive of the CAGC paper under its three traces, and what is
+//! kept of a run.
+
+use crate::stacks::{Runs, Stack, find, ftl, per_host};
+use crate::table::Table;
+use wearwell_core::stack::{DedupResult, RunResult};
+
+/// The traces as scenarios call them, and the share of the erases that CAGC saves by the paper.
+pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];
+
+/// Over-provisioning in the paper's Table I, spare over user space.
+pub const OVER_PROVISIONING: f64 = 0.07;
+
+/// The watermark of the paper's Table I: erased blocks below which cleaning starts, as a share of all.
+pub const WATERMARK: f64 = 0.2;
+
+/// Microseconds to hash a page, unless said otherwise: as the engine has it, from memory of the paper's Table I.
+pub const HASH_US: f64 = 14.0;
+
+/// Flash of the drive unless said otherwise; a MiB is four blocks.
+const FLASH_MIB: u32 = 128;
+
+/// How equal pages are found, and where pages go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheme {
+    /// For tables.
+    pub name: &'static str,
+    /// Kind and settings, but for the time of a hash, as fields of a TOML table.
+    pub dedup: &'static str,
+    /// Placement in TOML.
+    pub placement: &'static str,
+}
+
+/// Every page stored, hosts' and moved pages in one open block: the paper's Baseline.
+pub const NONE: Scheme = Scheme::new("none", "kind = \"none\"", "\"single\"");
+/// Every page looked up as it is written: the paper's Inline-Dedupe.
+pub const INLINE: Scheme = Scheme::new("inline", "kind = \"inline\"", "\"single\"");
+/// The paper's scheme: equal pages are merged by cleaning, and shared ones have a region of their own.
+pub const CAGC: Scheme = Scheme::new("cagc", "kind = \"cagc\"", "\"references\"");
+
+impl Scheme {
+    /// From what its fields hold.
+    pub const fn new(name: &'static str, dedup: &'static str, placement: &'static str) -> Self {
+        Scheme { name, dedup, placement }
+    }
+}
+
+/// A drive and what is written to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    /// Whose mix of requests.
+    pub trace: &'static str,
+    /// What is written, in TOML; that of the trace unless given.
+    pub content: Option<String>,
+    /// Finding equal pages.
+    pub scheme: Scheme,
+    /// Microseconds to hash a page.
+    pub hash_us: f64,
+    /// Victim policy in TOML.
+    pub victim: String,
+    /// Share of the user space that is in use: the drive shows so much less.
+    pub used: f64,
+    /// Erased blocks at which cleaning starts, as a share of all.
+    pub watermark: f64,
+    /// MiB of flash.
+    pub flash_mib: u32,
+    /// Further lines of `[device]`.
+    pub device: &'static str,
+    /// Tables for what stands on the FTL.
+    pub above: &'static str,
+    /// Lines of `[timing]`; a run without only counts.
+    pub timing: Option<String>,
+    /// Drive writes to warm up and to measure.
+    pub drive_writes: [f64; 2],
+    /// What the drive is filled with before, in TOML.
+    pub fill: &'static str,
+}
+
+/// Requests one after the other.
+pub const CLOSED: &str = "queue_depth = 1";
+
+impl Drive {
+    /// The paper's drive, all of it in use, filled from its beginning to its end; greedy, one request at a time.
+    pub fn new(trace: &'static str, scheme: &Scheme) -> Self {
+        Drive {
+            trace,
+            content: None,
+            scheme: scheme.clone(),
+            hash_us: HASH_US,
+            victim: "\"greedy\"".to_owned(),
+            used: 1.0,
+            watermark: 0.0,
+            flash_mib: FLASH_MIB,
+            device: "",
+            above: "",
+            timing: Some(CLOSED.to_owned()),
+            drive_writes: [3.0, 3.0],
+            fill: "sequential",
+        }
+    }
+
+    /// The stack under these keys, the trace and the scheme behind them, run `length` times as long.
+    pub fn stack(&self, keys: &[&str], length: f64) -> Stack {
+        let keys = keys.iter().copied().chain([self.trace, self.scheme.name]).map(str::to_owned);
+        Stack { keys: keys.collect(), toml: self.toml(length) }
+    }
+
+    fn toml(&self, length: f64) -> String {
+        let content = self.content.clone().unwrap_or_else(|| format!("{:?}", self.trace));
+        let [warm_up, measured] = self.drive_writes.map(|drive_writes| length * drive_writes);
+        // Four blocks are what the most streams of any scheme here need, and are as many for all, to be fair.
+        let free_blocks = ((self.watermark * f64::from(4 * self.flash_mib)).round() as u32).max(4);
+        format!(
+            r#"
+            content = {content}
+            [device]
+            preset = "z_nand"
+            raw_capacity = "{flash_mib} MiB"
+            over_provisioning = {over_provisioning:?}
+            {device}
+            [ftl]
+            dedup = {{ {dedup}, hash_us = {hash_us:?} }}
+            placement = {placement}
+            victim = {victim}
+            free_blocks_low = {free_blocks}
+            {above}
+            [workload]
+            kind = "fiu"
+            trace = "{trace}"
+            {timing}
+            [precondition]
+            fill = "{fill}"
+            [measure]
+            warm_up = {warm_up:?}
+            drive_writes = {measured:?}
+            window = 0.5
+            "#,
+            flash_mib = self.flash_mib,
+            over_provisioning = (1.0 + OVER_PROVISIONING) / self.used - 1.0,
+            device = self.device,
+            dedup = self.scheme.dedup,
+            hash_us = self.hash_us,
+            placement = self.scheme.placement,
+            victim = self.victim,
+            above = self.above,
+            trace = self.trace,
+            timing = self.timing.as_ref().map_or(String::new(), |lines| format!("[timing]\n{lines}")),
+            fill = self.fill,
+        )
+    }
+}
+
+/// Mean response time of one kind of request, microseconds; not a number in a run that only counts.
+pub fn mean_us(result: &RunResult, kind: &str) -> f64 {
+    let times = result.timing.as_ref().and_then(|timing| timing.requests.get(kind));
+    times.map_or(f64::NAN, |times| times.mean_ns / 1e3)
+}
+
+/// Mean response time of writes, microseconds.
+pub fn write_us(result: &RunResult) -> f64 {
+    mean_us(result, "write")
+}
+
+/// Mean response time of all requests, microseconds.
+pub fn all_us(result: &RunResult) -> f64 {
+    let Some(timing) = &result.timing else { return f64::NAN };
+    let (sum, count) = timing.requests.values().fold((0.0, 0), |(sum, count), times| {
+        (sum + times.mean_ns * times.requests as f64, count + times.requests)
+    });
+    sum / count as f64 / 1e3
+}
+
+/// 99th percentile of the response times of writes, microseconds.
+pub fn write_p99_us(result: &RunResult) -> f64 {
+    let times = result.timing.as_ref().and_then(|timing| timing.requests.get("write"));
+    let p99 = times.and_then(|times| times.percentiles.iter().find(|point| point.percent == 99.0));
+    p99.map_or(f64::NAN, |point| point.response_ns as f64 / 1e3)
+}
+
+/// What deduplication did; `None` where there is none.
+pub fn dedup(result: &RunResult) -> Option<&DedupResult> {
+    ftl(result).dedup.as_ref()
+}
+
+/// Pages hashed on the way of the host or of cleaning, per page of the host.
+pub fn hashed(result: &RunResult) -> f64 {
+    per_host(result, dedup(result).map_or(0, |dedup| dedup.host_hashed_pages + dedup.cleaning_hashed_pages))
+}
+
+/// Pages not stored, found when written or when cleaned, per page of the host.
+pub fn saved(result: &RunResult) -> f64 {
+    per_host(result, dedup(result).map_or(0, |dedup| dedup.hits + dedup.merged_pages))
+}
+
+/// Logical pages that hold data over stored ones.
+pub fn sharing(result: &RunResult) -> f64 {
+    dedup(result).and_then(|dedup| dedup.sharing_ratio).unwrap_or(1.0)
+}
+
+/// Most erases of a block over the mean, since the drive was new; not a number where nothing was erased.
+pub fn unevenness(result: &RunResult) -> f64 {
+    f64::from(result.wear.erases_max) / result.wear.erases_mean
+}
+
+/// The runs of a scheme under a trace, and those of another that they are measured by.
+pub struct Pair<'a> {
+    /// Ours.
+    pub ours: &'a Runs,
+    /// What is compared with.
+    pub base: &'a Runs,
+}
+
+impl<'a> Pair<'a> {
+    /// Those with these keys and `trace`, under `scheme` and `base`.
+    pub fn find(runs: &'a [Runs], keys: &[&str], trace: &str, scheme: &str, base: &str) -> Self {
+        let of = |scheme| {
+            let keys: Vec<&str> = keys.iter().copied().chain([trace, scheme]).collect();
+            find(runs, &keys)
+        };
+        Pair { ours: of(scheme), base: of(base) }
+    }
+
+    /// What is saved of `field`, percent; not a number where there is nothing to save.
+    pub fn saved_percent(&self, field: fn(&RunResult) -> f64) -> f64 {
+        100.0 * (1.0 - self.ours.mean(field) / self.base.mean(field))
+    }
+
+    /// Whether ours is smaller by more than the interval of the difference.
+    pub fn is_less(&self, field: fn(&RunResult) -> f64) -> bool {
+        self.base.exceeds(self.ours, field)
+    }
+}
+
+/// A table with a column of savings for each trace.
+pub fn by_trace(keys: &[&'static str]) -> Table {
+    let traces = TRACES.iter().map(|(trace, _)| *trace);
+    Table::new(&keys.iter().copied().chain(traces).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use crate::stacks::{erases, run_stacks};
+    use std::path::PathBuf;
+
+    #[test]
+    fn merging_saves_erases_and_the_mean_of_all_requests_lies_between_reads_and_writes() {
+        let args = Args { runs: 2, length: 0.1, out: PathBuf::new(), command: String::new() };
+        let stacks = [NONE, CAGC].map(|scheme| {
+            let drive = Drive { flash_mib: 32, ..Drive::new("mail", &scheme) };
+            drive.stack(&["full"], args.length)
+        });
+        let runs = run_stacks(&args, stacks.into()).unwrap();
+        let pair = Pair::find(&runs, &["full"], "mail", "cagc", "none");
+        assert!(pair.saved_percent(erases) > 0.0 && pair.ours.mean(sharing) > 1.0);
+        let result = &pair.ours.results[0];
+        let (all, read, write) = (all_us(result), mean_us(result, "read"), write_us(result));
+        assert!(read.min(write) <= all && all <= read.max(write), "{read} {all} {write}");
+        assert_eq!(pair.base.mean(saved), 0.0);
+    }
+}
