@@ -3,7 +3,8 @@
 
 use crate::stacks::{Runs, Stack, find, ftl, per_host};
 use crate::table::Table;
-use wearwell_core::stack::{DedupResult, RunResult};
+use wearwell_core::layer::DedupReport;
+use wearwell_core::stack::RunResult;
 
 /// The traces as scenarios call them, and the share of the erases that CAGC saves by the paper.
 pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];
@@ -178,7 +179,7 @@ pub fn write_p99_us(result: &RunResult) -> f64 {
 }
 
 /// What deduplication did; `None` where there is none.
-pub fn dedup(result: &RunResult) -> Option<&DedupResult> {
+pub fn dedup(result: &RunResult) -> Option<&DedupReport> {
     ftl(result).dedup.as_ref()
 }
 

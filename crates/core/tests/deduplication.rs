@@ -3,7 +3,8 @@
 mod common;
 
 use common::{root, run_text, scenario, try_run};
-use wearwell_core::stack::{DedupResult, Performance, RunResult};
+use wearwell_core::layer::DedupReport;
+use wearwell_core::stack::{Performance, RunResult};
 
 const DRIVE: &str =
     "[device]\npreset = \"z_nand\"\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.1\n";
@@ -14,7 +15,7 @@ fn run_kind(dedup: &str, ftl: &str) -> RunResult {
     run_text(&format!("{DRIVE}[ftl]\ndedup = {dedup}\n{ftl}{LOAD}{MEASURE}"))
 }
 
-fn dedup_of(result: &RunResult) -> &DedupResult {
+fn dedup_of(result: &RunResult) -> &DedupReport {
     result.layers.last().unwrap().dedup.as_ref().expect("it deduplicates")
 }
 

@@ -274,7 +274,9 @@ impl Dedup {
     fn report(&self, tables: &Tables) -> DedupReport {
         let entries = tables.index().len() as u64;
         let paged = tables.index().cache.as_ref().map(|cache| cache.resident_bytes());
+        let stored: u64 = tables.live_by_references().iter().sum();
         DedupReport {
+            sharing_ratio: (stored > 0).then(|| f64::from(tables.mapped_pages()) / stored as f64),
             index_entries: entries,
             index_bytes: paged.unwrap_or(ENTRY_BYTES * entries),
             index_memory_bytes: tables.index_memory_bytes() as u64,

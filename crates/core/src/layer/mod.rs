@@ -4,11 +4,13 @@
 //! ([`crate::nand::Nand`]); any `Layer` becomes one through [`crate::log::Segments`]. That is all it takes
 //! to put a log on a log.
 
+mod dedup_report;
 mod report;
 
+pub use dedup_report::DedupReport;
 pub use report::{
-    Arrivals, DedupReport, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport,
-    Reports, Scatter, TrimCounts,
+    Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
+    Scatter, TrimCounts,
 };
 
 use crate::config::ConfigError;

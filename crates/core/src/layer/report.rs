@@ -1,5 +1,6 @@
 //! What layers and flash report of themselves.
 
+use super::dedup_report::DedupReport;
 use crate::counters::Counters;
 
 /// What the layers and the medium of a stack report, from top to bottom.
@@ -59,53 +60,6 @@ pub struct LayerReport {
     pub lsm: Option<LsmReport>,
     /// What only a layer that stores equal pages once has.
     pub dedup: Option<DedupReport>,
-}
-
-/// What a layer that stores equal pages once found, and what looking cost it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DedupReport {
-    /// Pages written whose content was there already: only the map changed.
-    pub hits: u64,
-    /// Pages written that were stored.
-    pub misses: u64,
-    /// Pages hashed as the host wrote them.
-    pub host_hashed_pages: u64,
-    /// Pages hashed as cleaning read them.
-    pub cleaning_hashed_pages: u64,
-    /// Pages given the weak hash that comes before the full one.
-    pub pre_hashed_pages: u64,
-    /// Pages hashed when the drive had nothing else to do, which delays nobody.
-    pub idle_hashed_pages: u64,
-    /// Pages read to be compared with one of the same fingerprint.
-    pub verify_reads: u64,
-    /// Fingerprints found that belonged to other content. Verified, they cost a read; if not, the page is corrupt.
-    pub collisions: u64,
-    /// Pages that cleaning did not move because an equal one was stored.
-    pub merged_pages: u64,
-    /// Pages that cleaning wrote again, in the cold region, because they became shared.
-    pub promoted_pages: u64,
-    /// Fingerprints in the index.
-    pub index_entries: u64,
-    /// RAM that the modelled drive needs for the index, bytes: its cached pages, if it lives in flash.
-    pub index_bytes: u64,
-    /// Bytes that the simulation takes for the index.
-    pub index_memory_bytes: u64,
-    /// Fingerprints that left the index for others.
-    pub index_evictions: u64,
-    /// Pages of the index read from flash.
-    pub index_reads: u64,
-    /// Pages of the index written to flash.
-    pub index_writes: u64,
-    /// Records of changes to the map that no spare area tells of.
-    pub map_log_records: u64,
-    /// Pages of these records written, if they are.
-    pub map_log_pages: u64,
-    /// Pages of the map's checkpoint written.
-    pub map_checkpoint_pages: u64,
-    /// Stored contents by their references: 1, 2, 3, more.
-    pub live_by_references: [u64; 4],
-    /// Contents that nobody refers to any more, by the most references that they ever had: 1, 2, 3, more.
-    pub died_by_references: [u64; 4],
 }
 
 /// What a log-structured merge tree did, and how it stands.

@@ -4,7 +4,6 @@ pub mod advise;
 mod axis;
 mod build;
 mod conserve;
-mod dedup_result;
 mod device;
 mod draft;
 mod driver;
@@ -37,7 +36,6 @@ mod trim_config;
 
 pub use axis::Axis;
 pub use build::{Entrance, Stack, build};
-pub use dedup_result::DedupResult;
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
 pub use log_layouts::{LOG_LAYOUTS, LogLayout};

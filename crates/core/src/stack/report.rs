@@ -2,7 +2,6 @@
 
 use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
-use super::dedup_result::DedupResult;
 use super::driver::Finished;
 use super::result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
@@ -182,7 +181,7 @@ fn layer_result(
         deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
         lsm: lsm(before, after),
-        dedup: dedup(before, after),
+        dedup: after.dedup.map(|dedup| dedup.since(&before.dedup.unwrap_or_default())),
     }
 }
 
@@ -224,11 +223,6 @@ fn lsm(before: &LayerReport, after: &LayerReport) -> Option<LsmResult> {
         trivial_moves: after.trivial_moves - before.trivial_moves,
         squeezes: after.squeezes - before.squeezes,
     })
-}
-
-fn dedup(before: &LayerReport, after: &LayerReport) -> Option<DedupResult> {
-    let report = after.dedup.as_ref()?;
-    Some(DedupResult::between(&before.dedup.unwrap_or_default(), report, after.mapped_pages))
 }
 
 fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {

@@ -1,9 +1,9 @@
 //! What a run gives: everything a person or a program needs to read, trust and repeat it.
 
-use super::dedup_result::DedupResult;
 use super::scenario::Scenario;
 use super::steady::Estimate;
 use crate::counters::{Cause, Counters, Operation};
+use crate::layer::DedupReport;
 use crate::timing::TimingReport;
 use crate::units::OverProvisioning;
 use serde::{Deserialize, Serialize};
@@ -165,7 +165,7 @@ pub struct LayerResult {
     pub lsm: Option<LsmResult>,
     /// What deduplication did; only where there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dedup: Option<DedupResult>,
+    pub dedup: Option<DedupReport>,
 }
 
 /// What a merge tree did, and how it stood at the end.
