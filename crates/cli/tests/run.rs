@@ -55,6 +55,30 @@ fn the_table_tells_what_matters() {
 }
 
 #[test]
+fn a_timed_run_tells_response_times_and_what_was_stored_once() {
+    let timed = ["--set", "device.preset=z_nand", "--set", "timing.queue_depth=4", "--set", "content=mail"];
+    let (_directory, scenario) = small();
+    let cagc = ["--set", "ftl.dedup=cagc", "--set", "ftl.placement=references"];
+    let arguments = |format| [&["run", &scenario, "--format", format], &timed[..], &cagc[..]].concat();
+    let (out, _) = outcome(&arguments("table"), 0);
+    for part in [
+        "timed mode",
+        "Throughput",
+        "p99.99",
+        "share of cleaning",
+        "mean time for",
+        "dies cleaning",
+        "merged by cleaning",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+    let (row, _) = outcome(&arguments("csv"), 0);
+    for column in ["requests_per_s", "write_p99_us", "write_p99_cleaning_share", "ftl_merged_pages"] {
+        assert!(row.lines().next().unwrap().split(',').any(|name| name == column), "no `{column}` in {row}");
+    }
+}
+
+#[test]
 fn csv_has_one_head_and_one_row() {
     let (directory, scenario) = small();
     let (out, _) = outcome(&["run", &scenario, "--format", "csv"], 0);

@@ -3,7 +3,7 @@
 use super::grid;
 use super::table::count;
 use std::collections::BTreeMap;
-use wearwell_core::timing::{BusyTime, RequestTimes, Timeline, TimingReport};
+use wearwell_core::timing::{Bin, BusyTime, RequestTimes, Timeline, TimingReport};
 
 /// Columns of the course; of the timeline's bins, so many are shown as one.
 const COURSE_COLUMNS: usize = 64;
@@ -79,7 +79,7 @@ fn cleaning_of_mean(times: &RequestTimes) -> String {
     if times.mean_ns > 0.0 { percent(cleaning / times.mean_ns) } else { "–".into() }
 }
 
-/// Mean parts of the response time: one row a kind, and the parts that occur as columns.
+/// Mean parts of the response time: a row for each that occurs, a column for each kind of request.
 fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let parts = [
         ("queue", "queue_ns"),
@@ -102,12 +102,10 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let of = |times: &RequestTimes, key: &str| times.parts_ns.get(key).copied().unwrap_or(0.0);
     let occurs = |key: &str| kinds.values().any(|times| of(times, key) > 0.0);
     let parts: Vec<_> = parts.into_iter().filter(|(_, key)| occurs(key)).collect();
-    let mut head = vec!["mean time for"];
-    head.extend(parts.iter().map(|(title, _)| *title));
-    let rows = kinds.iter().map(|(kind, times)| {
-        let mut row = vec![kind.clone()];
-        row.extend(parts.iter().map(|(_, key)| duration(of(times, key))));
-        row
+    let head: Vec<&str> = ["mean time for"].into_iter().chain(kinds.keys().map(String::as_str)).collect();
+    let rows = parts.iter().map(|(title, key)| {
+        let times = kinds.values().map(|times| duration(of(times, key)));
+        [(*title).to_owned()].into_iter().chain(times).collect()
     });
     let right: Vec<usize> = (1..head.len()).collect();
     grid(&head, rows.collect(), &right)
@@ -118,32 +116,24 @@ fn course(timeline: &Timeline, elapsed_ns: u64, dies: usize) -> String {
     let reached = (elapsed_ns.div_ceil(timeline.bin_ns.max(1)) as usize).clamp(1, timeline.bins.len());
     let width = reached.div_ceil(COURSE_COLUMNS);
     let columns: Vec<_> = timeline.bins[..reached].chunks(width).collect();
-    let longest: Vec<f64> = columns
-        .iter()
-        .map(|bins| bins.iter().map(|bin| bin.response_max_ns).max().unwrap_or(0) as f64)
-        .collect();
-    let mean: Vec<f64> = columns
-        .iter()
-        .map(|bins| {
-            let requests: u64 = bins.iter().map(|bin| bin.requests).sum();
-            bins.iter().map(|bin| bin.response_sum_ns as f64).sum::<f64>() / requests.max(1) as f64
-        })
-        .collect();
-    let cleaning: Vec<f64> = columns
-        .iter()
-        .map(|bins| {
-            let time = (bins.len() * dies) as f64 * timeline.bin_ns as f64;
-            100.0 * bins.iter().map(|bin| bin.cleaning_busy_ns as f64).sum::<f64>() / time.max(1.0)
-        })
-        .collect();
+    let each = |value: &dyn Fn(&[Bin]) -> f64| columns.iter().map(|bins| value(bins)).collect::<Vec<f64>>();
+    let longest = each(&|bins| bins.iter().map(|bin| bin.response_max_ns).max().unwrap_or(0) as f64);
+    let mean = each(&|bins| {
+        let requests: u64 = bins.iter().map(|bin| bin.requests).sum();
+        bins.iter().map(|bin| bin.response_sum_ns as f64).sum::<f64>() / requests.max(1) as f64
+    });
+    let cleaning = each(&|bins| {
+        let time = (bins.len() * dies) as f64 * timeline.bin_ns as f64;
+        100.0 * bins.iter().map(|bin| bin.cleaning_busy_ns as f64).sum::<f64>() / time.max(1.0)
+    });
     let highest = |values: &[f64]| values.iter().fold(0.0, |high: f64, &value| high.max(value));
     let row = |name: &str, values: &[f64], top: f64, shown: String| {
         vec![name.to_owned(), bars(values, top), format!("up to {shown}")]
     };
     let (long, usual, clean) = (highest(&longest), highest(&mean), highest(&cleaning));
-    let each = format!("each column {}", duration((width as u64 * timeline.bin_ns) as f64));
+    let scale = format!("each column {}", duration((width as u64 * timeline.bin_ns) as f64));
     grid(
-        &["course", &each, ""],
+        &["course", &scale, ""],
         vec![
             row("longest response", &longest, long, duration(long)),
             row("mean response", &mean, usual, duration(usual)),
