@@ -233,14 +233,16 @@ fn traces_of_other_simulators_run_to_the_end() {
     let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {
         return eprintln!("skipped: WEARWELL_TRACES does not name a directory of traces");
     };
+    let spread = "superblock_blocks = 32\n";
     let runs = [
-        ("mqsim-tpcc-small.trace.zst", "mqsim", "mlc"),
-        ("ssdsim-financial1.ascii.zst", "ssdsim", "slc"),
-        ("ssdsim-dtrs.trace.zst", "ssdsim", "mlc"),
+        ("mqsim-tpcc-small.trace.zst", "mqsim", "mlc", ""),
+        ("mqsim-tpcc-small.trace.zst", "mqsim", "mlc", spread),
+        ("ssdsim-financial1.ascii.zst", "ssdsim", "slc", ""),
+        ("ssdsim-dtrs.trace.zst", "ssdsim", "mlc", spread),
     ];
-    for (file, format, preset) in runs {
+    for (file, format, preset, layout) in runs {
         let result = run_text(&format!(
-            "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n\
+            "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n{layout}\
              [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\nbackwards = \"sort\"\n\
              [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\n",
             folder.join(file).display()
@@ -256,7 +258,7 @@ fn traces_of_other_simulators_run_to_the_end() {
         assert!(reads.max_ns as f64 >= 1e3 * preset.read_us, "{file}: {}", reads.max_ns);
         assert!(report.die_utilisation() < 1.0);
         eprintln!(
-            "{file}: reads {:.0} us, writes {:.0} us on average, {:.0} requests a second",
+            "{file} {layout:?}: reads {:.0} us, writes {:.0} us on average, {:.0} requests a second",
             reads.mean_ns / 1e3,
             writes(&result).mean_ns / 1e3,
             report.requests_per_s
