@@ -53,4 +53,4 @@ pub use source::SourceError;
 pub use structure::{STRUCTURES, StructureConfig};
 pub use summary::{Row, rows, summary};
 pub use sweep::{Point, PointResult, Sweep, SweepError, SweepObserver, SweepOptions};
-pub use timing_config::{ArrivalKind, CleaningKind, ContentionKind, PriorityKind, TimingConfig};
+pub use timing_config::TimingConfig;

@@ -141,8 +141,9 @@ fn timing(
     scenario: &mut Scenario,
     device: &ResolvedDevice,
 ) -> Result<(FlashTiming, HostTiming), ConfigError> {
-    let sources =
-        Sources { trace: tenants::have_trace(scenario), workload: tenants::have_workload(scenario) };
+    let trace = tenants::have_trace(scenario);
+    // A workload of the program's own is in neither place.
+    let sources = Sources { trace, workload: tenants::have_workload(scenario) || !trace };
     let hash_ns = scenario.hash_ns();
     let Scenario { timing, device: given, .. } = scenario;
     let timing = timing.get_or_insert_default();

@@ -23,7 +23,7 @@ pub struct TimingConfig {
     /// Whether requests arrive when they are due, by the trace's timestamps or `requests`, or each as soon as the queue has
     /// room for it. Open for traces and where `requests` is given, else closed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<ArrivalKind>,
+    pub arrivals: Option<Arrivals>,
     /// Open arrivals of synthetic workloads: how many requests a second, and how they are spaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<ArrivalConfig>,
@@ -48,10 +48,10 @@ pub struct TimingConfig {
     /// Whether operations wait for their channel, or only for their die and carry their transfer with them (faster to
     /// simulate, a little off where channels are busy); `channel` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub contention: Option<ContentionKind>,
+    pub contention: Option<Contention>,
     /// Which of the operations that wait for a die is next; `fcfs` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<PriorityKind>,
+    pub priority: Option<Priority>,
     /// Whether a host's read interrupts an erase; false unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_erase: Option<bool>,
@@ -74,7 +74,7 @@ pub struct TimingConfig {
     /// Whether a write waits until the cleaning that it had to do has ended, or cleaning only keeps dies and channels busy;
     /// `foreground` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cleaning: Option<CleaningKind>,
+    pub cleaning: Option<Cleaning>,
     /// Room in the drive's RAM for written pages: a write is done once it is there; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_buffer: Option<ByteSize>,
@@ -86,54 +86,16 @@ pub struct TimingConfig {
     pub hash_engines: Option<u32>,
 }
 
-/// When requests arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ArrivalKind {
-    /// When they are due.
-    Open,
-    /// As soon as the queue has room.
-    Closed,
-}
-
-/// What flash operations wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ContentionKind {
-    /// For their die and their channel.
-    Channel,
-    /// For their die alone.
-    Die,
-}
-
-/// Which operation a die takes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PriorityKind {
-    /// The one that came first.
-    Fcfs,
-    /// The host's reads before all others.
-    ReadFirst,
-}
-
-/// Whether requests wait for cleaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CleaningKind {
-    /// The write that had to clean waits until that is done.
-    Foreground,
-    /// No request waits for cleaning as such, only for dies and channels that it keeps busy.
-    Background,
-}
+/// An hour.
+const LONGEST_US: f64 = 3.6e9;
 
 /// From microseconds, given or by default, to nanoseconds.
 fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Result<u64, ConfigError> {
     let us = given.or(default).ok_or_else(|| missing(key))?;
-    if !(us >= 0.0 && us.is_finite()) {
-        return Err(ConfigError::new(
-            key,
-            format!("is {us}; it must be a number of microseconds, 0 or above"),
-        ));
+    if !(0.0..=LONGEST_US).contains(&us) {
+        let problem =
+            format!("is {us}; it must be a number of microseconds, 0 or above, and at most an hour");
+        return Err(ConfigError::new(key, problem));
     }
     *given = Some(us);
     Ok((us * 1e3).round() as u64)
@@ -184,14 +146,8 @@ impl TimingConfig {
             erase_ns: nanoseconds("erase_us", &mut self.erase_us, preset.map(|preset| preset.erase_us))?,
             command_ns: nanoseconds("command_us", &mut self.command_us, Some(0.0))?,
             unit_transfer_ns: (f64::from(unit_bytes) / channel * 1e3).round() as u64,
-            contention: match self.contention.get_or_insert(ContentionKind::Channel) {
-                ContentionKind::Channel => Contention::Channel,
-                ContentionKind::Die => Contention::Die,
-            },
-            priority: match self.priority.get_or_insert(PriorityKind::Fcfs) {
-                PriorityKind::Fcfs => Priority::Fcfs,
-                PriorityKind::ReadFirst => Priority::ReadFirst,
-            },
+            contention: *self.contention.get_or_insert(Contention::Channel),
+            priority: *self.priority.get_or_insert(Priority::Fcfs),
             suspend: Suspend {
                 erase: *self.suspend_erase.get_or_insert(false),
                 program: *self.suspend_program.get_or_insert(false),
@@ -200,10 +156,17 @@ impl TimingConfig {
             },
             multi_plane: *self.multi_plane.get_or_insert(true),
             copyback: *self.copyback.get_or_insert(false),
-            hash: HashEngine { engines: *self.hash_engines.get_or_insert(1), hash_ns },
+            hash: HashEngine { engines: self.engines()?, hash_ns },
         };
         flash.check()?;
         Ok(flash)
+    }
+
+    fn engines(&mut self) -> Result<u32, ConfigError> {
+        match *self.hash_engines.get_or_insert(1) {
+            0 => Err(ConfigError::new("hash_engines", "is 0; at least one is needed")),
+            engines => Ok(engines),
+        }
     }
 
     /// The host's side; every choice is written back. Errors name the key within the table.
@@ -211,10 +174,7 @@ impl TimingConfig {
         let host = HostTiming {
             queue_depth: *self.queue_depth.get_or_insert(32),
             arrivals: self.arrivals(sources)?,
-            cleaning: match self.cleaning.get_or_insert(CleaningKind::Foreground) {
-                CleaningKind::Foreground => Cleaning::Foreground,
-                CleaningKind::Background => Cleaning::Background,
-            },
+            cleaning: *self.cleaning.get_or_insert(Cleaning::Foreground),
             link_bytes_per_us: match self.host_mb_per_s {
                 Some(given) => Some(rate("host_mb_per_s", Some(given))?),
                 None => None,
@@ -242,8 +202,8 @@ impl TimingConfig {
     /// When requests come, if that can be done with what there is.
     fn arrivals(&mut self, sources: Sources) -> Result<Arrivals, ConfigError> {
         let open = sources.trace || self.requests.is_some();
-        let kind = *self.arrivals.get_or_insert(if open { ArrivalKind::Open } else { ArrivalKind::Closed });
-        if kind == ArrivalKind::Closed {
+        let kind = *self.arrivals.get_or_insert(if open { Arrivals::Open } else { Arrivals::Closed });
+        if kind == Arrivals::Closed {
             let given = [("requests", self.requests.is_some()), ("speed_up", self.speed_up.is_some())];
             return match given.iter().find(|(_, given)| *given) {
                 Some((key, _)) => Err(ConfigError::new(*key, "means nothing with arrivals = \"closed\"")),
@@ -263,7 +223,7 @@ impl TimingConfig {
 
     /// What arrival times are made of; `None` where none are wanted. After [`Self::host`].
     pub(super) fn clock(&self) -> Option<Clock> {
-        let open = self.arrivals == Some(ArrivalKind::Open);
+        let open = self.arrivals == Some(Arrivals::Open);
         open.then(|| Clock { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
     }
 

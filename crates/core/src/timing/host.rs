@@ -1,9 +1,12 @@
 //! The host interface.
 
 use crate::config::ConfigError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// When requests come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At their own times, whatever the device does; beyond the queue's depth they wait outside, in order.
     Open,
@@ -12,7 +15,8 @@ pub enum Arrivals {
 }
 
 /// Who waits for cleaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Cleaning {
     /// The writes of the request that needed it.
     Foreground,

@@ -2,12 +2,15 @@
 
 use super::layout::Layout;
 use crate::config::ConfigError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Longest single time that is accepted: an hour. Sums of such times stay far from the end of a `u64`.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Where operations wait for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Contention {
     /// For dies and for the channels between them and the controller.
     Channel,
@@ -16,7 +19,8 @@ pub enum Contention {
 }
 
 /// Which waiting operation a die does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// The one that came first.
     Fcfs,
