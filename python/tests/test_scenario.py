@@ -27,7 +27,9 @@ def schema_of(cls):
     return schema if cls is ww.Scenario else schema["$defs"][names.get(cls, cls.__name__)]
 
 
-@pytest.mark.parametrize("cls", [ww.Scenario, ww.Device, ww.Log, ww.Tenant, ww.Trace, ww.Timing, ww.Precondition, ww.Measure])
+@pytest.mark.parametrize(
+    "cls", [ww.Scenario, ww.Device, ww.Log, ww.Tenant, ww.Trace, ww.Timing, ww.Precondition, ww.Measure]
+)
 def test_fields_and_defaults_are_those_of_the_schema(cls):
     properties = schema_of(cls)["properties"]
     assert {item.name for item in fields(cls)} == set(properties)

@@ -22,6 +22,7 @@ from ._part import Named, Part, Size
 from ._plain import name_workloads
 from .timing import Timing
 
+
 @dataclass(kw_only=True)
 class Device(Part):
     """The drive: a preset, a size, and whatever differs from the preset.
