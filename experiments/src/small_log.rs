@@ -4,7 +4,7 @@ use crate::Failure;
 use wearwell_core::config::StoreSize;
 use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::layer::{Layer, LayerReport, Reports, no_data};
-use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::Frontiers;
 use wearwell_core::seed::Seed;
@@ -23,15 +23,9 @@ impl SmallLog {
         let seed = Seed(1);
         let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed };
         let config = StoreConfig {
-            logical_pages,
-            reclaim: Reclaim::FreePool { low: 1, high: 1 },
-            copy_order: CopyOrder::Oldest,
             prefetch: Some(false),
-            evict: false,
-            deferred_low: None,
-            idle_high: None,
             count_moves: true,
-            seed,
+            ..StoreConfig::new(logical_pages, Reclaim::FreePool { low: 1, high: 1 }, seed)
         };
         let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), seed);
         let table = PageTable::new(logical_pages, blocks, PAGES_PER_BLOCK);

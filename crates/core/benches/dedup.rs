@@ -9,7 +9,7 @@ use cpu_time::ThreadTime;
 use wearwell_core::config::StoreSize;
 use wearwell_core::dedup::{Dedup, DedupConfig, Sharing};
 use wearwell_core::layer::{Content, DedupReport, Layer, Reports};
-use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{PlacementConfig, PlacementContext};
 use wearwell_core::seed::{Random, Seed, below};
@@ -30,17 +30,7 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
     let placement: PlacementConfig =
         serde_json::from_value(serde_json::json!("references")).expect("a placement");
     let placement = placement.build_boxed(PlacementContext { size: &size, temperature: None });
-    let config = StoreConfig {
-        logical_pages: pages,
-        reclaim: Reclaim::FreePool { low: 3, high: 3 },
-        copy_order: CopyOrder::Oldest,
-        evict: false,
-        prefetch: None,
-        deferred_low: None,
-        idle_high: None,
-        count_moves: false,
-        seed: Seed(1),
-    };
+    let config = StoreConfig::new(pages, Reclaim::FreePool { low: 3, high: 3 }, Seed(1));
     let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(1));
     let table = PageTable::new(pages, blocks, PAGES_PER_BLOCK);
     let victim = victim.build_boxed(&size).expect("a policy that fits");

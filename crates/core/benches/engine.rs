@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use wearwell_core::config::StoreSize;
 use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::layer::{Layer, Reports, no_data};
-use wearwell_core::log::{BlockTable, CopyOrder, Directory, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{BlockTable, Directory, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{Frontiers, Placement};
 use wearwell_core::seed::{Random, Seed, below};
@@ -168,15 +168,8 @@ impl VictimVisitor for Build<'_> {
         let logical_pages = self.logical_pages;
         let nand = Nand::<()>::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), Seed(1));
         let config = StoreConfig {
-            logical_pages,
-            reclaim: Reclaim::InPlace,
-            copy_order: CopyOrder::Oldest,
             prefetch: self.prefetch,
-            evict: false,
-            deferred_low: None,
-            idle_high: None,
-            count_moves: false,
-            seed: Seed(1),
+            ..StoreConfig::new(logical_pages, Reclaim::InPlace, Seed(1))
         };
         let placement = if form == Form::Double { Frontiers::double() } else { Frontiers::single() };
         if form == Form::SingleBlock {

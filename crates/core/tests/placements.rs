@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wearwell_core::config::StoreSize;
 use wearwell_core::counters::Counters;
 use wearwell_core::layer::{Layer, LayerReport, Reports, no_data};
-use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{PLACEMENTS, Placement, PlacementConfig, PlacementContext};
 use wearwell_core::seed::{Random, Seed, below};
@@ -43,17 +43,7 @@ type Store<P> = LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, P>;
 fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
     let victim: VictimConfig = serde_json::from_value(json!(victim)).unwrap();
     let geometry = Geometry::flat(SIZE.blocks, SIZE.pages_per_block, 4096);
-    let config = StoreConfig {
-        logical_pages: SIZE.logical_pages,
-        reclaim: Reclaim::FreePool { low: 2, high: 4 },
-        copy_order: CopyOrder::Oldest,
-        prefetch: None,
-        evict: false,
-        deferred_low: None,
-        idle_high: None,
-        count_moves: false,
-        seed: SIZE.seed,
-    };
+    let config = StoreConfig::new(SIZE.logical_pages, Reclaim::FreePool { low: 2, high: 4 }, SIZE.seed);
     let directory = PageTable::new(SIZE.logical_pages, SIZE.blocks, SIZE.pages_per_block);
     let victim = victim.build_boxed(&SIZE).unwrap();
     LogStore::new(config, Nand::new(geometry, Wear::default(), SIZE.seed), directory, victim, placement)

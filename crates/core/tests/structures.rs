@@ -35,17 +35,11 @@ fn one_layer_is_the_bare_ftl() {
     let text = format!("seed = 7\n{DRIVE}{UNIFORM}{MEASURE}[precondition]\nfill = \"none\"\n");
     let result = run_text(&text);
     let nand = Nand::<()>::new(Geometry::flat(160, 16, 4096), Wear::default(), Seed(7));
-    let config = StoreConfig {
-        logical_pages: result.device.logical_pages,
-        reclaim: Reclaim::FreePool { low: 3, high: 3 },
-        copy_order: Default::default(),
-        prefetch: None,
-        evict: false,
-        deferred_low: None,
-        idle_high: None,
-        count_moves: false,
-        seed: Seed(7).of("ftl"),
-    };
+    let config = StoreConfig::new(
+        result.device.logical_pages,
+        Reclaim::FreePool { low: 3, high: 3 },
+        Seed(7).of("ftl"),
+    );
     let size = StoreSize {
         blocks: 160,
         pages_per_block: 16,

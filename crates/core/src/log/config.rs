@@ -75,3 +75,20 @@ pub struct StoreConfig {
     /// The store's seed.
     pub seed: Seed,
 }
+
+impl StoreConfig {
+    /// A store that does nothing out of the ordinary.
+    pub fn new(logical_pages: u32, reclaim: Reclaim, seed: Seed) -> Self {
+        StoreConfig {
+            logical_pages,
+            reclaim,
+            copy_order: CopyOrder::Oldest,
+            evict: false,
+            prefetch: None,
+            deferred_low: None,
+            idle_high: None,
+            count_moves: false,
+            seed,
+        }
+    }
+}

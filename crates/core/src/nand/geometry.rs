@@ -62,6 +62,15 @@ pub enum GeometryError {
     },
 }
 
+/// Whether superblocks of so many erase blocks, at least 1, can be laid over a drive of so many planes: of some planes of a
+/// die, or of all planes of some dies.
+pub(crate) fn superblocks_fit(superblock_blocks: u32, planes_per_die: u32, all_planes: u32) -> bool {
+    let of_a_die = planes_per_die.is_multiple_of(superblock_blocks);
+    let of_dies =
+        superblock_blocks.is_multiple_of(planes_per_die) && all_planes.is_multiple_of(superblock_blocks);
+    of_a_die || of_dies
+}
+
 impl Geometry {
     /// One die with the given blocks and pages: enough where only counts matter.
     pub fn flat(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
@@ -93,12 +102,9 @@ impl Geometry {
         if let Some((dimension, _)) = dimensions.iter().find(|(_, size)| *size == 0) {
             return Err(GeometryError::Zero { dimension });
         }
-        let (planes, dies) = (self.planes, self.total_planes() / self.planes);
-        let (of_die, of_dies) =
-            (planes.is_multiple_of(self.superblock_blocks), self.superblock_blocks / planes);
-        let whole_dies = self.superblock_blocks.is_multiple_of(planes) && dies.is_multiple_of(of_dies.max(1));
-        if !of_die && !whole_dies {
-            let superblock_blocks = self.superblock_blocks;
+        let (planes, superblock_blocks) = (self.planes, self.superblock_blocks);
+        if !superblocks_fit(superblock_blocks, planes, self.total_planes()) {
+            let dies = self.total_planes() / planes;
             return Err(GeometryError::Superblock { superblock_blocks, planes, dies });
         }
         let pages = dimensions[..6].iter().map(|(_, size)| u128::from(*size)).product::<u128>()

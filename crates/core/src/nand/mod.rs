@@ -9,6 +9,7 @@ use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
+pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
 pub use presets::{PRESETS, Preset};
 pub use spare::{Spare, SpareArea};

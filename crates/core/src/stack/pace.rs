@@ -15,8 +15,8 @@ pub(super) struct Pace {
     journal: Journal,
     /// Whether requests arrive when they are due.
     open: bool,
-    /// The next request of each of several tenants, and when it is due.
-    waiting: Vec<Option<(PageBatch, u64)>>,
+    /// The next request of each of several tenants, and when it is due; empty if it is yet to be asked for.
+    waiting: Vec<(PageBatch, u64)>,
 }
 
 impl Pace {
@@ -46,20 +46,17 @@ impl Pace {
             source.fill(batch, 1)?;
             return Ok((at, source.arrival_ns().unwrap_or(0)));
         }
-        self.waiting.resize_with(tenants.len(), || None);
-        for (place, tenant) in self.waiting.iter_mut().zip(tenants) {
-            while place.is_none() {
-                let mut request = PageBatch::default();
-                tenant.source.fill(&mut request, 1)?;
-                // Nothing comes at the end of a pass.
-                let due_ns = tenant.source.arrival_ns().unwrap_or(0);
-                *place = (!request.is_empty()).then_some((request, due_ns));
+        self.waiting.resize_with(tenants.len(), Default::default);
+        for ((request, due_ns), tenant) in self.waiting.iter_mut().zip(tenants) {
+            // Nothing comes at the end of a pass.
+            while request.is_empty() {
+                tenant.source.fill(request, 1)?;
+                *due_ns = tenant.source.arrival_ns().unwrap_or(0);
             }
         }
-        let due =
-            |(at, place): (usize, &Option<(PageBatch, u64)>)| place.as_ref().map(|(_, due_ns)| (*due_ns, at));
-        let (due_ns, at) = self.waiting.iter().enumerate().filter_map(due).min().expect("a run has a tenant");
-        *batch = self.waiting[at].take().expect("found there").0;
+        let due = self.waiting.iter().enumerate().map(|(at, (_, due_ns))| (*due_ns, at));
+        let (due_ns, at) = due.min().expect("a run has a tenant");
+        std::mem::swap(batch, &mut self.waiting[at].0);
         Ok((at, due_ns))
     }
 

@@ -4,7 +4,7 @@ use super::build::Stack;
 use super::parts::MakeWorkload;
 use super::run::RunError;
 use super::scenario::{Scenario, TenantConfig, TraceConfig};
-use super::source::{Dressed, Source, Timed, TraceReplay, Wants};
+use super::source::{Dressed, Scheduled, Source, TraceReplay, Wants};
 use crate::config::ConfigError;
 use crate::layer::Payload;
 use crate::seed::Seed;
@@ -147,7 +147,7 @@ fn build_source(
             let requests_per_second = arrivals.requests_per_second * rate;
             let arrivals = ArrivalConfig { requests_per_second, ..arrivals.clone() };
             let arrivals = Arrivals::new(&arrivals, seed).map_err(|error| error.within("timing.requests"))?;
-            Ok(Box::new(Timed::new(source, arrivals)))
+            Ok(Box::new(Scheduled::new(source, arrivals)))
         }
         _ => Ok(source),
     }

@@ -3,7 +3,7 @@
 use super::device::ResolvedDevice;
 use super::scenario::Device;
 use super::size::ByteSize;
-use super::source::Clock;
+use super::source::Times;
 use crate::config::ConfigError;
 use crate::nand::Preset;
 use crate::timing::{
@@ -222,9 +222,9 @@ impl TimingConfig {
     }
 
     /// What arrival times are made of; `None` where none are wanted. After [`Self::host`].
-    pub(super) fn clock(&self) -> Option<Clock> {
+    pub(super) fn clock(&self) -> Option<Times> {
         let open = self.arrivals == Some(Arrivals::Open);
-        open.then(|| Clock { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
+        open.then(|| Times { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
     }
 
     fn sped_up(&self) -> Option<ArrivalConfig> {

@@ -144,16 +144,6 @@ impl Clock {
         })
     }
 
-    /// The flash.
-    pub fn flash(&self) -> &Flash {
-        &self.flash
-    }
-
-    /// When the device last took a request.
-    pub fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
     /// When the device takes the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
     /// the one before it. [`Clock::serve`] must follow.
     pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {

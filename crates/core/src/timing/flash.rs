@@ -35,8 +35,8 @@
 //!
 //! - Programs of the host, and of all causes but cleaning, wait for the reads and the last hash before them. Host reads
 //!   wait for the last read of the mapping table (cause `Translation`) before them.
-//! - The n-th page that cleaning hashes or programs waits for the n-th page that it read; once pages were hashed, all
-//!   programs of that cleaning wait for the hashes.
+//! - The n-th page that cleaning hashes, or programs without having hashed it, waits for the n-th page that it read. A program
+//!   takes the pages of the last hash first, and waits for it.
 //! - An erase waits for everything that cleaning did since its last erase; one of another cause than host and cleaning
 //!   for everything that such causes did.
 //! - A program waits for the erase of its block to end, also if an earlier request asked for it.
@@ -203,7 +203,7 @@ impl Flash {
     }
 
     /// Submits a request at `now_ns`, not before any earlier one. Its cleaning begins at once, the rest at `start_ns`, not
-    /// before `now_ns`. It will be found under `tag` in [`Flash::take_finished`], even if it makes the flash do nothing, at the
+    /// before `now_ns`. It will be found under `tag` in [`Flash::drain_finished`], even if it makes the flash do nothing, at the
     /// latest after [`Flash::advance`] to a time when it has ended.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         if let [step] = steps
@@ -403,18 +403,8 @@ impl Flash {
         self.last_end_ns
     }
 
-    /// Moves the requests that ended to the end of `finished`; not in order of time.
-    pub fn take_finished(&mut self, finished: &mut Vec<Finished>) {
-        finished.append(&mut self.finished);
-    }
-
     /// Takes the requests that ended, not in order of time, without copying them.
     pub fn drain_finished(&mut self) -> std::vec::Drain<'_, Finished> {
         self.finished.drain(..)
-    }
-
-    /// Requests that ended and were not taken yet.
-    pub fn finished(&self) -> &[Finished] {
-        &self.finished
     }
 }

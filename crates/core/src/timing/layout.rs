@@ -1,6 +1,7 @@
 //! Where the pages of a block lie: dies, planes and channels.
 
 use crate::config::ConfigError;
+use crate::nand::superblocks_fit;
 use crate::units::BlockId;
 
 /// How the engine's blocks are spread over the dies.
@@ -63,12 +64,7 @@ impl Layout {
             _ => return Err(ConfigError::new("channels", "more than 1048576 planes in all")),
         };
         let blocks = self.superblock_blocks;
-        let fits = if blocks <= self.planes {
-            self.planes.is_multiple_of(blocks)
-        } else {
-            blocks.is_multiple_of(self.planes) && all.is_multiple_of(blocks)
-        };
-        if !fits {
+        if !superblocks_fit(blocks, self.planes, all) {
             let problem = format!(
                 "{blocks} is neither a divisor of the {} planes of a die nor a multiple of them that divides all {all} planes",
                 self.planes

@@ -21,11 +21,6 @@ impl<P: Payload> Timed<P> {
         Timed { nand, journal }
     }
 
-    /// The flash itself.
-    pub fn nand(&self) -> &Nand<P> {
-        &self.nand
-    }
-
     fn note_reads(&self, block: BlockId, pages: impl Iterator<Item = u32>, cause: Cause) {
         self.journal.extend(pages.map(|page| Step::Read { block, page, cause }));
     }

@@ -11,7 +11,7 @@ use wearwell_core::config::StoreSize;
 use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::dedup::{Dedup, DedupConfig, Sharing};
 use wearwell_core::layer::{Content, DedupReport, Layer, LayerReport};
-use wearwell_core::log::{BoxedLayer, CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{PlacementConfig, PlacementContext};
 use wearwell_core::seed::{Random, Seed, below};
@@ -73,17 +73,7 @@ impl Drive {
             pages.div_ceil(self.pages_per_block) + reclaim.reserved_blocks(streams.streams()) + self.room;
         let size = StoreSize { blocks, ..size };
         let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
-        let config = StoreConfig {
-            logical_pages: pages,
-            reclaim,
-            copy_order: CopyOrder::Oldest,
-            evict: false,
-            prefetch: None,
-            deferred_low: None,
-            idle_high: None,
-            count_moves: true,
-            seed: Seed(self.seed),
-        };
+        let config = StoreConfig { count_moves: true, ..StoreConfig::new(pages, reclaim, Seed(self.seed)) };
         let policy: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
         let policy = victim.unwrap_or_else(|| policy.build_boxed(&size).unwrap());
         let nand =

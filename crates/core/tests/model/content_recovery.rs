@@ -9,7 +9,7 @@ use wearwell_core::config::StoreSize;
 use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing, recover};
 use wearwell_core::layer::{Content, DedupReport, Layer, Medium, MediumError, Pages, Reports, Run};
-use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{PlacementConfig, PlacementContext};
 use wearwell_core::seed::{Random, Seed, below};
@@ -160,17 +160,7 @@ impl Drive {
         let reclaim = Reclaim::FreePool { low: 2, high: 3 };
         let reserved = reclaim.reserved_blocks(streams(&size(0)).streams());
         let blocks = pages.div_ceil(size_of_block) + reserved + self.room;
-        let config = StoreConfig {
-            logical_pages: pages,
-            reclaim,
-            copy_order: CopyOrder::Oldest,
-            evict: false,
-            prefetch: None,
-            deferred_low: None,
-            idle_high: None,
-            count_moves: false,
-            seed: Seed(self.seed),
-        };
+        let config = StoreConfig::new(pages, reclaim, Seed(self.seed));
         let geometry = Geometry::flat(blocks, size_of_block, 4096);
         let medium = Watched(Arc::new(Mutex::new(Flash {
             nand: Nand::new(geometry, Wear::default(), Seed(self.seed)).with_spare_area(),

@@ -11,6 +11,7 @@ mod edges;
 mod engine;
 mod eviction;
 mod flash;
+mod idle;
 mod lsm;
 mod metadata;
 #[path = "../naive/mod.rs"]

@@ -124,8 +124,7 @@ fn run(timing: FlashTiming, requests: &[Request], foreground: bool, by_event: bo
     flash.advance(u64::MAX);
     assert!(flash.is_settled());
     flash.check().unwrap();
-    let mut finished = Vec::new();
-    flash.take_finished(&mut finished);
+    let mut finished: Vec<Finished> = flash.drain_finished().collect();
     finished.sort_by_key(|finished| finished.tag);
     finished
 }

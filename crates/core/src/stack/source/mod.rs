@@ -14,7 +14,7 @@ mod tests;
 
 pub use error::SourceError;
 pub(super) use replay::TraceReplay;
-pub(super) use synthetic::{Dressed, Timed};
+pub(super) use synthetic::{Dressed, Scheduled};
 
 use crate::workload::{ArrivalConfig, PageBatch, Workload};
 
@@ -24,12 +24,12 @@ pub(super) struct Wants {
     /// What each written page holds.
     pub contents: bool,
     /// When each request arrives.
-    pub time: Option<Clock>,
+    pub time: Option<Times>,
 }
 
 /// How arrival times come about.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct Times {
     /// Traces: their own times are divided by this, a finite number above 0.
     pub speed_up: f64,
     /// Synthetic workloads: when requests arrive; `None` where they have no times of their own.

@@ -45,20 +45,20 @@ impl Source for Dressed {
 }
 
 /// A source whose requests arrive at drawn times.
-pub struct Timed {
+pub struct Scheduled {
     source: Box<dyn Source>,
     arrivals: Arrivals,
     latest_ns: Option<u64>,
 }
 
-impl Timed {
+impl Scheduled {
     /// `source`, which has no times of its own and no end, with `arrivals`.
     pub fn new(source: Box<dyn Source>, arrivals: Arrivals) -> Self {
-        Timed { source, arrivals, latest_ns: None }
+        Scheduled { source, arrivals, latest_ns: None }
     }
 }
 
-impl Source for Timed {
+impl Source for Scheduled {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         let wanted = batch.pages.len() + pages;
         // Request by request, as each takes a time of its own.

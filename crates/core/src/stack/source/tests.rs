@@ -14,7 +14,7 @@ struct Trace {
     path: PathBuf,
 }
 
-const TIMED: Option<Clock> = Some(Clock { speed_up: 1.0, arrivals: None });
+const TIMED: Option<Times> = Some(Times { speed_up: 1.0, arrivals: None });
 
 impl Trace {
     fn new(digests: &str, lines: &[&str]) -> Self {
@@ -49,7 +49,7 @@ impl Trace {
 
     /// Pages and arrival of each of the first requests.
     fn arrivals(&self, settings: &str, speed_up: f64, requests: usize) -> Result<Vec<(u32, u64)>, String> {
-        let wants = Wants { contents: false, time: Some(Clock { speed_up, arrivals: None }) };
+        let wants = Wants { contents: false, time: Some(Times { speed_up, arrivals: None }) };
         let mut replay = self.replay(settings, &wants).map_err(|error| error.to_string())?;
         assert_eq!(replay.arrival_ns(), None);
         let mut batch = PageBatch::default();
@@ -242,7 +242,7 @@ fn workloads_get_times_and_contents_whatever_the_batches() {
         let contents = ContentConfig::preset("homes").unwrap().build(1000, Seed(1)).unwrap();
         let arrivals = ArrivalConfig { requests_per_second: 1000.0, spacing: Default::default() };
         let arrivals = Arrivals::new(&arrivals, Seed(1)).unwrap();
-        Box::new(Timed::new(Box::new(Dressed::new(Box::new(workload), contents)), arrivals))
+        Box::new(Scheduled::new(Box::new(Dressed::new(Box::new(workload), contents)), arrivals))
     };
     let run = |fills: &[usize]| {
         let mut source = build();
@@ -312,7 +312,7 @@ fn tenants_are_built_with_what_a_run_wants() {
     )
     .unwrap();
     let arrivals = ArrivalConfig { requests_per_second: 1e9, spacing: Default::default() };
-    let time = Some(Clock { speed_up: 1.0, arrivals: Some(arrivals) });
+    let time = Some(Times { speed_up: 1.0, arrivals: Some(arrivals) });
     let run = |wants: &Wants| {
         let stack = crate::stack::build::<()>(&mut scenario.clone()).unwrap();
         let mut tenants = crate::stack::tenants::build(&scenario, &stack, None, wants).unwrap();
