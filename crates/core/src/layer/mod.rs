@@ -137,6 +137,15 @@ impl LayerError {
             _ => false,
         }
     }
+
+    /// Whether the drive has no power.
+    pub fn is_power_loss(&self) -> bool {
+        match self {
+            LayerError::Medium(MediumError::PowerLost) => true,
+            LayerError::Medium(MediumError::Lower(lower)) => lower.is_power_loss(),
+            _ => false,
+        }
+    }
 }
 
 /// Refuses pages that a layer of `logical_pages` pages does not have.
@@ -194,6 +203,27 @@ pub enum MediumError {
         /// Erases it took in its life.
         erases: u32,
     },
+    /// The page could not be programmed; those of the run before it were. The block takes no more, but can be read.
+    #[error("block {block}: page {page} could not be programmed")]
+    ProgramFailed {
+        /// The block.
+        block: u32,
+        /// The page, which now holds nothing that can be read.
+        page: u32,
+    },
+    /// The page was left half programmed or half erased.
+    #[error(
+        "block {block}: page {page} cannot be read; power was lost, or the flash failed, while it was written"
+    )]
+    Unreadable {
+        /// The block.
+        block: u32,
+        /// The page.
+        page: u32,
+    },
+    /// There is no power.
+    #[error("power was lost")]
+    PowerLost,
     /// The spare area stores each page's owner, and the run did not name it.
     #[error("block {block}: pages without owners cannot be written to a medium with a spare area")]
     OwnersMissing {
@@ -258,6 +288,8 @@ pub struct Run<'a, P> {
     pub stream: StreamId,
     /// Whether it is part of a group that is to be found whole or not at all.
     pub group: Group,
+    /// A number that the store keeps with the block, in the spare area of the run's pages; 0 where it needs none.
+    pub note: u64,
 }
 
 /// A run's part in a group of pages that a power cut must leave whole or not at all.
@@ -385,6 +417,17 @@ pub trait Medium: Send {
 
     /// Makes everything programmed so far survive a power cut.
     fn flush(&mut self) -> Result<(), MediumError>;
+
+    /// The block has failed and holds nothing that is needed: it is bad from now on.
+    fn retire(&mut self, block: BlockId) {
+        let _ = block;
+    }
+
+    /// A block that was read so often since its erase that its pages should be written anew, if there is one; each is named
+    /// once.
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        None
+    }
 
     /// Whether the block is bad.
     fn is_bad(&self, block: BlockId) -> bool;

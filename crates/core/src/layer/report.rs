@@ -194,6 +194,8 @@ pub struct NandReport {
     pub programs: u64,
     /// Pages read.
     pub reads: u64,
+    /// Spare areas read without their pages.
+    pub spare_reads: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Blocks bad from the factory or worn out.

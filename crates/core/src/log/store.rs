@@ -59,7 +59,7 @@ impl<M: Medium> Below<M> {
             _ => Group::GoesOn,
         };
         self.group_left = self.group_left.saturating_sub(data.len());
-        let run = Run { owners, data, sequence: self.sequence, cause, stream, group };
+        let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note: 0 };
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);

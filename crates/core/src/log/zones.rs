@@ -125,6 +125,7 @@ impl<M: Medium> Zones<M> {
             cause: Cause::Host,
             stream: StreamId(hint.min(u8::MAX.into()) as u8),
             group: Group::None,
+            note: 0,
         };
         self.medium.program(block, page, run)?;
         let count = pages.len() as u64;

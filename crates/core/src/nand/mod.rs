@@ -1,18 +1,25 @@
 //! Flash: erase blocks with the rules of NAND, wear and bad blocks.
 
+mod fault;
+mod flash;
 mod geometry;
+mod power;
 mod presets;
 mod spare;
 
 use crate::counters::Cause;
-use crate::layer::{Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::layer::{Group, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
+use fault::FaultState;
+pub use fault::Faults;
+pub use flash::Flash;
 pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
+pub use power::{Cut, Fragile, Supply};
 pub use presets::{PRESETS, Preset};
-pub use spare::{Spare, SpareArea};
+pub use spare::{PageState, Spare, SpareArea};
 
 /// Written over a block's write pointer when the block is bad.
 const BAD: u32 = u32::MAX;
@@ -49,8 +56,10 @@ pub struct Nand<P> {
     endurance: Option<Vec<u32>>,
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
+    faults: Option<Box<FaultState>>,
     programs: u64,
     reads: u64,
+    spare_reads: u64,
     erases: u64,
     worn_out_blocks: u32,
 }
@@ -81,8 +90,10 @@ impl<P: Payload> Nand<P> {
             endurance,
             contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
             spare: None,
+            faults: None,
             programs: 0,
             reads: 0,
+            spare_reads: 0,
             erases: 0,
             worn_out_blocks: 0,
         }
@@ -91,6 +102,12 @@ impl<P: Payload> Nand<P> {
     /// The same flash, keeping what the store writes into each page's spare area.
     pub fn with_spare_area(mut self) -> Self {
         self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
+        self
+    }
+
+    /// The same flash, which fails now and then.
+    pub fn with_faults(mut self, faults: Faults, seed: Seed) -> Self {
+        self.faults = Some(Box::new(FaultState::new(faults, self.geometry.blocks(), seed)));
         self
     }
 
@@ -125,9 +142,59 @@ impl<P: Payload> Nand<P> {
 
     fn check_readable(&self, block: BlockId, pages: Pages<'_>) -> Result<(), MediumError> {
         match self.blocks.get(block.index()).map(|block| block.next_page) {
-            Some(BAD) => Err(MediumError::BadBlock { block: block.0 }),
-            programmed => pages.check_programmed(block, programmed),
+            Some(BAD) => return Err(MediumError::BadBlock { block: block.0 }),
+            programmed => pages.check_programmed(block, programmed)?,
         }
+        let Some(spare) = &self.spare else { return Ok(()) };
+        let unreadable = match pages {
+            Pages::Listed(pages) => spare.first_unreadable(block, pages.iter().copied()),
+            Pages::Counted(count) => spare.first_unreadable(block, 0..count),
+        };
+        unreadable.map_or(Ok(()), |page| Err(MediumError::Unreadable { block: block.0, page }))
+    }
+
+    /// Programs the pages of a run before the one that fails.
+    #[cold]
+    fn fail_program(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        good: usize,
+        run: &Run<'_, P>,
+    ) -> Result<(), MediumError> {
+        let owners = run.owners.map(|owners| &owners[..good]);
+        // What was not written is not known to the pages before.
+        let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
+        self.program_pages(block, page, &Run { owners, data: &run.data[..good], group, ..*run })?;
+        let failed = page + good as u32;
+        self.spoil(block, failed);
+        Err(MediumError::ProgramFailed { block: block.0, page: failed })
+    }
+
+    /// Leaves the next page of `block` neither erased nor readable.
+    fn spoil(&mut self, block: BlockId, page: u32) {
+        debug_assert_eq!(self.blocks[block.index()].next_page, page);
+        self.blocks[block.index()].next_page += 1;
+        if let Some(spare) = &mut self.spare {
+            spare.spoil(block, 1);
+        }
+    }
+
+    /// Programs a run that was found to be in order.
+    #[inline(always)]
+    fn program_pages(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        let pages = run.data.len() as u32;
+        if let Some(spare) = &mut self.spare {
+            spare.write(block, page, run)?;
+        }
+        if size_of::<P>() > 0 {
+            let empty = || vec![P::default(); self.geometry.pages_per_block as usize].into();
+            let contents = self.contents[block.index()].get_or_insert_with(empty);
+            contents[page as usize..(page + pages) as usize].copy_from_slice(run.data);
+        }
+        self.blocks[block.index()].next_page = page + pages;
+        self.programs += u64::from(pages);
+        Ok(())
     }
 }
 
@@ -155,17 +222,12 @@ impl<P: Payload> Medium for Nand<P> {
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));
         }
-        if let Some(spare) = &mut self.spare {
-            spare.write(block, page, &run)?;
+        if let Some(faults) = &mut self.faults
+            && let Some(good) = faults.program(run.data.len())
+        {
+            return self.fail_program(block, page, good, &run);
         }
-        if size_of::<P>() > 0 {
-            let empty = || vec![P::default(); self.geometry.pages_per_block as usize].into();
-            let contents = self.contents[block.index()].get_or_insert_with(empty);
-            contents[page as usize..(page + pages) as usize].copy_from_slice(run.data);
-        }
-        self.blocks[block.index()].next_page = page + pages;
-        self.programs += u64::from(pages);
-        Ok(())
+        self.program_pages(block, page, &run)
     }
 
     fn count_reads(&mut self, pages: u64) {
@@ -190,6 +252,9 @@ impl<P: Payload> Medium for Nand<P> {
         if let Some(spare) = &mut self.spare {
             spare.erase(block);
         }
+        if let Some(faults) = &mut self.faults {
+            faults.erased(block);
+        }
         if let Some(contents) = self.contents.get_mut(block.index()) {
             *contents = None;
         }
@@ -206,6 +271,9 @@ impl<P: Payload> Medium for Nand<P> {
     ) -> Result<(), MediumError> {
         self.check_readable(block, pages)?;
         self.reads += u64::from(pages.len());
+        if let Some(faults) = &mut self.faults {
+            faults.read(block, pages.len());
+        }
         match (&self.contents.get(block.index()), pages) {
             (Some(Some(contents)), Pages::Listed(list)) => {
                 out.extend(list.iter().map(|&page| contents[page as usize]));
@@ -224,6 +292,16 @@ impl<P: Payload> Medium for Nand<P> {
         Ok(())
     }
 
+    fn retire(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.index()];
+        self.worn_out_blocks += u32::from(state.next_page != BAD);
+        state.next_page = BAD;
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.faults.as_mut()?.disturbed.pop_front()
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.index()].next_page == BAD
     }
@@ -238,6 +316,7 @@ impl<P: Payload> Medium for Nand<P> {
         reports.nand = Some(NandReport {
             programs: self.programs,
             reads: self.reads,
+            spare_reads: self.spare_reads,
             erases: self.erases,
             bad_blocks: self.blocks.iter().filter(|block| block.next_page == BAD).count() as u32,
             worn_out_blocks: self.worn_out_blocks,

@@ -2,6 +2,7 @@
 
 use crate::counters::Cause;
 use crate::layer::{Group, MediumError, Run};
+use crate::table::filled;
 use crate::units::{BlockId, Lpn, StreamId};
 
 /// What a page's spare area says about the page.
@@ -19,17 +20,68 @@ pub struct Spare {
     pub group_goes_on: bool,
 }
 
-/// The spare areas of all blocks, allocated block by block as they are programmed.
+/// What is found when the spare area of a page is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageState {
+    /// Nothing: the page was not programmed since its block's last erase.
+    Erased,
+    /// Neither erased nor whole: power was lost, or the flash failed, while it was programmed or erased.
+    Unreadable,
+    /// A page that was programmed.
+    Written(Spare),
+}
+
+/// In a tag: the page's group goes on.
+const GOES_ON: u8 = 1 << 3;
+/// In a tag: the page cannot be read.
+const UNREADABLE: u8 = 1 << 4;
+/// In a tag: the cause.
+const CAUSE: u8 = GOES_ON - 1;
+
+/// No page of the block has a sequence number.
+const UNSET: u64 = u64::MAX;
+
+/// What the pages of a block have in common.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    /// Sequence number of its first readable page, or [`UNSET`].
+    first: u64,
+    note: u64,
+    written: u32,
+    stream: StreamId,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared { first: UNSET, note: 0, written: 0, stream: StreamId::default() }
+    }
+}
+
+/// The spare areas of all pages: 9 bytes a page, taken from the machine as pages are first programmed, and 24 a block.
 pub struct SpareArea {
     pages_per_block: usize,
-    blocks: Vec<Vec<Spare>>,
+    owners: Vec<u32>,
+    /// Sequence number of each page, above that of its block's first page.
+    offsets: Vec<u32>,
+    tags: Vec<u8>,
+    blocks: Vec<Shared>,
+    unreadable_pages: u64,
 }
 
 impl SpareArea {
     pub(super) fn new(blocks: u32, pages_per_block: u32) -> Self {
-        SpareArea { pages_per_block: pages_per_block as usize, blocks: vec![Vec::new(); blocks as usize] }
+        let pages = blocks as usize * pages_per_block as usize;
+        SpareArea {
+            pages_per_block: pages_per_block as usize,
+            owners: filled(pages, 0),
+            offsets: filled(pages, 0),
+            tags: filled(pages, 0),
+            blocks: filled(blocks as usize, Shared::default()),
+            unreadable_pages: 0,
+        }
     }
 
+    #[inline]
     pub(super) fn write<P>(
         &mut self,
         block: BlockId,
@@ -38,34 +90,103 @@ impl SpareArea {
     ) -> Result<(), MediumError> {
         let every = |owners: &&[Lpn]| owners.len() == run.data.len();
         let owners = run.owners.filter(every).ok_or(MediumError::OwnersMissing { block: block.0 })?;
-        let spares = &mut self.blocks[block.index()];
-        debug_assert_eq!(spares.len(), page as usize);
-        spares.reserve_exact(self.pages_per_block - spares.len());
-        let last = run.sequence + (run.data.len() as u64).saturating_sub(1);
-        spares.extend(owners.iter().zip(run.sequence..).map(|(&owner, sequence)| Spare {
-            owner,
-            sequence,
-            stream: run.stream,
-            cause: run.cause,
-            group_goes_on: match run.group {
+        let shared = &mut self.blocks[block.index()];
+        debug_assert_eq!(shared.written, page);
+        if shared.first == UNSET {
+            shared.first = run.sequence;
+        }
+        (shared.stream, shared.note) = (run.stream, run.note);
+        shared.written += owners.len() as u32;
+        // A store's numbers rise, and none writes 2^32 pages elsewhere while it keeps a block open.
+        let offset = (run.sequence - shared.first) as u32;
+        let from = block.index() * self.pages_per_block + page as usize;
+        for (at, owner) in owners.iter().enumerate() {
+            self.owners[from + at] = owner.0;
+            self.offsets[from + at] = offset + at as u32;
+            let goes_on = match run.group {
                 Group::None => false,
                 Group::GoesOn => true,
-                Group::Ends => sequence != last,
-            },
-        }));
+                Group::Ends => at + 1 != owners.len(),
+            };
+            self.tags[from + at] = run.cause as u8 | if goes_on { GOES_ON } else { 0 };
+        }
         Ok(())
     }
 
     pub(super) fn erase(&mut self, block: BlockId) {
-        self.blocks[block.index()] = Vec::new();
+        if self.unreadable_pages > 0 {
+            self.unreadable_pages -= u64::from(self.unreadable(block));
+        }
+        self.blocks[block.index()] = Shared::default();
     }
 
-    /// The spare areas of the pages programmed in `block`, in page order.
-    pub fn block(&self, block: BlockId) -> &[Spare] {
-        &self.blocks[block.index()]
+    /// The next `pages` pages of `block` can be neither read nor programmed.
+    pub(super) fn spoil(&mut self, block: BlockId, pages: u32) {
+        let shared = &mut self.blocks[block.index()];
+        let from = block.index() * self.pages_per_block + shared.written as usize;
+        self.tags[from..from + pages as usize].fill(UNREADABLE);
+        shared.written += pages;
+        self.unreadable_pages += u64::from(pages);
+    }
+
+    /// Pages of the block that cannot be read.
+    fn unreadable(&self, block: BlockId) -> u32 {
+        let from = block.index() * self.pages_per_block;
+        let tags = &self.tags[from..from + self.blocks[block.index()].written as usize];
+        tags.iter().filter(|tag| **tag & UNREADABLE != 0).count() as u32
+    }
+
+    /// The first of `pages` that cannot be read.
+    #[inline]
+    pub(super) fn first_unreadable(
+        &self,
+        block: BlockId,
+        mut pages: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
+        if self.unreadable_pages == 0 {
+            return None;
+        }
+        pages.find(|&page| self.page(block, page) == PageState::Unreadable)
+    }
+
+    /// What the spare area of a page says.
+    #[inline]
+    pub fn page(&self, block: BlockId, page: u32) -> PageState {
+        let shared = &self.blocks[block.index()];
+        if page >= shared.written {
+            return PageState::Erased;
+        }
+        let at = block.index() * self.pages_per_block + page as usize;
+        let tag = self.tags[at];
+        if tag & UNREADABLE != 0 {
+            return PageState::Unreadable;
+        }
+        PageState::Written(Spare {
+            owner: Lpn(self.owners[at]),
+            sequence: shared.first + u64::from(self.offsets[at]),
+            stream: shared.stream,
+            cause: Cause::ALL[usize::from(tag & CAUSE)],
+            group_goes_on: tag & GOES_ON != 0,
+        })
+    }
+
+    /// The spare areas of the readable pages of `block`, in page order.
+    pub fn block(&self, block: BlockId) -> Vec<Spare> {
+        let pages = 0..self.blocks[block.index()].written;
+        pages
+            .filter_map(|page| match self.page(block, page) {
+                PageState::Written(spare) => Some(spare),
+                PageState::Erased | PageState::Unreadable => None,
+            })
+            .collect()
+    }
+
+    /// The note of the run that was last programmed into `block`.
+    pub fn note(&self, block: BlockId) -> u64 {
+        self.blocks[block.index()].note
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.blocks.iter().map(|spares| spares.capacity() * size_of::<Spare>()).sum()
+        9 * self.owners.len() + size_of::<Shared>() * self.blocks.len()
     }
 }

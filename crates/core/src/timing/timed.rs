@@ -4,7 +4,7 @@ use super::journal::{Journal, Step};
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::layer::{Medium, MediumError, Pages, Payload, Reports, Run};
-use crate::nand::Nand;
+use crate::nand::{Flash, Nand, PageState};
 use crate::units::{BlockId, Lpn};
 
 /// [`Nand`] that writes each operation it did into a [`Journal`], for the clock; apart from that it is the same flash.
@@ -87,11 +87,17 @@ impl<P: Payload> Medium for Timed<P> {
     }
 
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
-        self.nand.program(block, page, run)?;
-        if !run.data.is_empty() {
-            self.journal.push(Step::Program { block, page, pages: run.data.len() as u32, cause: run.cause });
+        let done = self.nand.program(block, page, run);
+        let pages = match &done {
+            Ok(()) => run.data.len() as u32,
+            // The attempt takes as long as if it had gone well.
+            Err(MediumError::ProgramFailed { page: failed, .. }) => failed - page + 1,
+            Err(_) => 0,
+        };
+        if pages > 0 {
+            self.journal.push(Step::Program { block, page, pages, cause: run.cause });
         }
-        Ok(())
+        done
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
@@ -129,6 +135,14 @@ impl<P: Payload> Medium for Timed<P> {
         self.nand.flush()
     }
 
+    fn retire(&mut self, block: BlockId) {
+        self.nand.retire(block);
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.nand.take_disturbed()
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }
@@ -143,5 +157,31 @@ impl<P: Payload> Medium for Timed<P> {
 
     fn check(&self) -> Result<(), String> {
         self.nand.check()
+    }
+}
+
+impl<P: Payload> Flash for Timed<P> {
+    fn spare(&self, block: BlockId, page: u32) -> PageState {
+        self.nand.spare(block, page)
+    }
+
+    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
+        self.nand.read_spare(block, page, cause)
+    }
+
+    fn note(&self, block: BlockId) -> u64 {
+        self.nand.note(block)
+    }
+
+    fn tear_program(&mut self, block: BlockId, page: u32) {
+        self.nand.tear_program(block, page);
+    }
+
+    fn tear_erase(&mut self, block: BlockId) {
+        self.nand.tear_erase(block);
+    }
+
+    fn next_page(&self, block: BlockId) -> Option<u32> {
+        Flash::next_page(&self.nand, block)
     }
 }

@@ -97,7 +97,7 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     let spare = nand.spare_area().expect("kept");
     for block in (0..blocks).map(BlockId) {
         for (page, entry) in (0..).zip(spare.block(block)) {
-            log.insert(entry.sequence, (*entry, block, page));
+            log.insert(entry.sequence, (entry, block, page));
         }
     }
     while log.last_key_value().is_some_and(|(_, (entry, ..))| entry.group_goes_on) {

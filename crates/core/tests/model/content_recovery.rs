@@ -37,7 +37,7 @@ impl Flash {
     fn left(&mut self) -> Left {
         let mut found = Vec::new();
         for block in (0..self.nand.blocks()).map(BlockId) {
-            let spares = self.nand.spare_area().expect("kept").block(block).to_vec();
+            let spares = self.nand.spare_area().expect("kept").block(block);
             let mut read = Vec::new();
             let pages: Vec<u32> = (0..spares.len() as u32).collect();
             self.nand.read(block, Pages::Listed(&pages), Cause::Host, &mut read).expect("programmed");

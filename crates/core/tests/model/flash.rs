@@ -103,7 +103,7 @@ fn program<M: Medium<Payload = Bytes<8>>>(
     medium.program(
         BlockId(block),
         page,
-        Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream, group: Group::None },
+        Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream, group: Group::None, note: 0 },
     )
 }
 
@@ -209,6 +209,7 @@ fn a_spare_area_wants_an_owner_for_every_page() {
             cause: Cause::Host,
             stream: StreamId(0),
             group: Group::None,
+            note: 0,
         };
         assert_eq!(nand.program(BlockId(1), 0, run), Err(MediumError::OwnersMissing { block: 1 }));
     }

@@ -1,0 +1,78 @@
+//! Flash that fails: pages that cannot be programmed, and blocks that suffer from being read.
+
+use crate::seed::{Random, Seed};
+use crate::units::BlockId;
+use rand::Rng;
+use std::collections::VecDeque;
+
+/// How flash fails, besides wearing out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Probability that programming a page fails, 0 to below 1.
+    pub program_failure_rate: f64,
+    /// Page reads that a block endures after an erase before its pages should be written anew; `None`: any number.
+    pub read_disturb_limit: Option<u32>,
+}
+
+pub(super) struct FaultState {
+    random: Random,
+    faults: Faults,
+    /// Programs that go well before the next one that fails.
+    good_programs: u64,
+    /// Page reads of each block since its erase, where they are limited.
+    reads: Vec<u32>,
+    /// Blocks that were read too often and have not been named yet.
+    pub disturbed: VecDeque<BlockId>,
+}
+
+impl FaultState {
+    pub fn new(faults: Faults, blocks: u32, seed: Seed) -> Self {
+        let limited = if faults.read_disturb_limit.is_some() { blocks as usize } else { 0 };
+        let mut random = seed.of("nand faults").random();
+        FaultState {
+            good_programs: gap(&mut random, faults.program_failure_rate),
+            random,
+            faults,
+            reads: vec![0; limited],
+            disturbed: VecDeque::new(),
+        }
+    }
+
+    /// Of so many pages to be programmed, those that go well before one that fails; `None` if none fails.
+    #[inline]
+    pub fn program(&mut self, pages: usize) -> Option<usize> {
+        if self.good_programs >= pages as u64 {
+            self.good_programs -= pages as u64;
+            return None;
+        }
+        let good = self.good_programs as usize;
+        self.good_programs = gap(&mut self.random, self.faults.program_failure_rate);
+        Some(good)
+    }
+
+    pub fn read(&mut self, block: BlockId, pages: u32) {
+        let Some(limit) = self.faults.read_disturb_limit else { return };
+        let reads = &mut self.reads[block.index()];
+        let before = *reads;
+        *reads = reads.saturating_add(pages);
+        if before < limit && *reads >= limit {
+            self.disturbed.push_back(block);
+        }
+    }
+
+    pub fn erased(&mut self, block: BlockId) {
+        if let Some(reads) = self.reads.get_mut(block.index()) {
+            *reads = 0;
+        }
+    }
+}
+
+/// Programs that go well until one fails: geometric.
+fn gap(random: &mut Random, rate: f64) -> u64 {
+    if rate <= 0.0 {
+        return u64::MAX;
+    }
+    // The uniform number is below 1, so that the logarithm is finite.
+    let uniform: f64 = random.random();
+    (libm::log(1.0 - uniform) / libm::log(1.0 - rate)) as u64
+}

@@ -1,0 +1,70 @@
+//! What an FTL that recovers from power cuts needs of flash, beyond what every medium does.
+
+use super::{Nand, PageState};
+use crate::counters::Cause;
+use crate::layer::{Medium, Payload};
+use crate::units::BlockId;
+
+/// Flash with spare areas that can be read back.
+///
+/// # Panics
+///
+/// All methods panic on flash without spare areas ([`Nand::with_spare_area`]) and outside the geometry.
+pub trait Flash: Medium {
+    /// What the spare area of a page says, as the device's own notes: costs nothing, and is for checks.
+    fn spare(&self, block: BlockId, page: u32) -> PageState;
+
+    /// Reads the spare area of a page.
+    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState;
+
+    /// The note of the run that was last programmed into `block`, which comes with the spare areas of its pages.
+    fn note(&self, block: BlockId) -> u64;
+
+    /// Power is lost while the next page of `block` is programmed: it can be neither read nor programmed again.
+    fn tear_program(&mut self, block: BlockId, page: u32);
+
+    /// Power is lost while `block` is erased: no page of it can be read or programmed until it is erased again.
+    fn tear_erase(&mut self, block: BlockId);
+
+    /// The page that `block` takes next, as a check may ask; `None` for a bad block.
+    fn next_page(&self, block: BlockId) -> Option<u32>;
+}
+
+impl<P: Payload> Nand<P> {
+    fn spares(&self) -> &super::SpareArea {
+        self.spare.as_ref().expect("flash with spare areas")
+    }
+}
+
+impl<P: Payload> Flash for Nand<P> {
+    #[inline]
+    fn spare(&self, block: BlockId, page: u32) -> PageState {
+        self.spares().page(block, page)
+    }
+
+    #[inline]
+    fn read_spare(&mut self, block: BlockId, page: u32, _cause: Cause) -> PageState {
+        self.spare_reads += 1;
+        self.spare(block, page)
+    }
+
+    fn note(&self, block: BlockId) -> u64 {
+        self.spares().note(block)
+    }
+
+    fn tear_program(&mut self, block: BlockId, page: u32) {
+        self.spoil(block, page);
+    }
+
+    fn tear_erase(&mut self, block: BlockId) {
+        let pages = self.geometry.pages_per_block;
+        let spare = self.spare.as_mut().expect("flash with spare areas");
+        spare.erase(block);
+        spare.spoil(block, pages);
+        self.blocks[block.index()].next_page = pages;
+    }
+
+    fn next_page(&self, block: BlockId) -> Option<u32> {
+        Nand::next_page(self, block)
+    }
+}
