@@ -85,6 +85,7 @@ fn option_of(parameter: &str) -> String {
     match parameter {
         "write_share" | "space_share" => format!("--class, {}", parameter.replace('_', " ")),
         "exponent" => "--zipf".into(),
+        "page_bytes" => "--page-size".into(),
         other => format!("--{}", other.replace('_', "-")),
     }
 }

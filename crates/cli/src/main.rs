@@ -31,8 +31,10 @@ Examples:
   wearwell run my.toml --output result.json       run it and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
+  wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell check theory                           hold theory and simulation against each other
   wearwell trace describe my-trace.csv.gz --trace-format msr
   wearwell list victims                           every policy with its source
@@ -48,10 +50,13 @@ Exit codes:
 enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
+    Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
     #[command(subcommand)]
     Theory(commands::theory::Command),
+    #[command(subcommand)]
+    Model(commands::model::Command),
     #[command(subcommand)]
     Check(commands::check::Command),
     #[command(subcommand)]
@@ -68,9 +73,11 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(command) => commands::theory::run(&command),
+        Command::Model(command) => commands::model::run(&command),
         Command::Check(command) => commands::check::run(&command),
         Command::Trace(command) => commands::trace::run(&command),
         Command::Scenario(command) => commands::scenario::run(&command),

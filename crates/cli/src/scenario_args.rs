@@ -1,12 +1,18 @@
 //! Which scenario a command is about, and what the command line changes in it.
 
 use crate::exit::Failure;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_core::stack::{Draft, parse_value};
+use wearwell_core::stack::{ByteSize, Draft, parse_value};
 
 /// The scenario that runs when none is named.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
+
+/// Reads a number of bytes, with or without a unit, as scenarios have it.
+pub fn size(text: &str) -> Result<ByteSize, String> {
+    let value = text.parse::<u64>().map_or_else(|_| json!(text), |bytes| json!(bytes));
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
 
 /// A scenario and its overrides.
 #[derive(clap::Args, Clone, Debug, Default)]

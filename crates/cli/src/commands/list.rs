@@ -9,13 +9,14 @@ use wearwell_core::config::Entry;
 use wearwell_core::dedup::DEDUPS;
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::{LOG_LAYOUTS, STRUCTURES};
+use wearwell_core::stack::{LOG_LAYOUTS, STRUCTURES, ftl_entries};
 use wearwell_core::trace::FORMATS;
+use wearwell_core::validity::VALIDITIES;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Lists policies, placements, workloads, trace formats, device presets, structures of layers, layouts of log metadata
-/// and ways to deduplicate
+/// Lists policies, placements, workloads, trace formats, device presets, FTLs, ways to keep page validity, structures of
+/// layers, layouts of log metadata and ways to deduplicate
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
@@ -39,6 +40,10 @@ enum Kind {
     Formats,
     /// Device presets: `device.preset`
     Presets,
+    /// Flash translation layers: `ftl`, or `ftl.structure`
+    Ftls,
+    /// Where an FTL keeps which pages are valid: `ftl.structure.validity`
+    Validities,
     /// What a layer is: `ftl.structure`, `log[0].structure`
     Structures,
     /// Layouts of log metadata: `log[0].metadata`
@@ -76,6 +81,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Kind::Workloads,
             Kind::Formats,
             Kind::Presets,
+            Kind::Ftls,
+            Kind::Validities,
             Kind::Structures,
             Kind::LogLayouts,
             Kind::Dedups,
@@ -111,6 +118,8 @@ fn listed(kind: Kind) -> Vec<Listed> {
         Kind::Victims => entries("victim", VICTIMS.iter().collect()),
         Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
         Kind::Dedups => entries("dedup", DEDUPS.iter().collect()),
+        Kind::Ftls => entries("ftl", ftl_entries().collect()),
+        Kind::Validities => entries("validity", VALIDITIES.iter().collect()),
         Kind::Structures => entries("structure", STRUCTURES.iter().collect()),
         Kind::Workloads => WORKLOADS
             .iter()

@@ -3,6 +3,8 @@
 pub mod advise;
 pub mod check;
 pub mod list;
+pub mod model;
+pub mod power;
 pub mod run;
 pub mod scenario;
 pub mod shell;

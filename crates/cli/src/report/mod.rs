@@ -1,6 +1,7 @@
 //! Results as text, JSON, CSV and Parquet.
 
 pub mod advice;
+pub mod ftl;
 pub mod parquet;
 pub mod table;
 pub mod timing;

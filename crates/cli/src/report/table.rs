@@ -1,6 +1,6 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
-use super::{grid, timing};
+use super::{ftl, grid, timing};
 use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_core::stack::{
     ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult,
@@ -25,6 +25,7 @@ pub fn result(result: &RunResult) -> String {
     }
     text += &layers(&result.layers);
     text.push('\n');
+    text.extend(result.layers.iter().map(ftl::tables));
     if !result.tenants.is_empty() {
         text += &tenants(&result.tenants);
         text.push('\n');
@@ -56,6 +57,8 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
     ];
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Log metadata", metadata(layer)?))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Deduplication", dedup(layer)?))));
+    rows.extend(result.layers.iter().filter_map(|layer| Some(("FTL", ftl::figure(layer)?))));
+    rows.extend(result.power.iter().map(|power| ("Power", ftl::cuts(power))));
     if let Some(worn_out) = result.worn_out {
         let end = if worn_out.end_of_life { "; the drive could not go on" } else { "" };
         rows.push((
@@ -178,7 +181,16 @@ fn course(result: &RunResult) -> String {
 
 fn flash(result: &RunResult) -> String {
     let nand = &result.nand;
-    format!("{} programs, {} reads, {} erases", count(nand.programs), count(nand.reads), count(nand.erases))
+    let spare = match nand.spare_reads {
+        0 => String::new(),
+        reads => format!(", {} reads of spare areas", count(reads)),
+    };
+    format!(
+        "{} programs, {} reads{spare}, {} erases",
+        count(nand.programs),
+        count(nand.reads),
+        count(nand.erases)
+    )
 }
 
 fn metadata(layer: &LayerResult) -> Option<String> {

@@ -3,6 +3,7 @@
 //! Nothing here knows the simulator; the two meet in `tests/agreement` and in `wearwell check theory`.
 
 pub mod closed_forms;
+pub mod ftl;
 pub mod mean_field;
 pub mod selection;
 

@@ -3,7 +3,7 @@
 use super::rewrite::Output;
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
-use crate::scenario_args::key_and_value;
+use crate::scenario_args::{key_and_value, size};
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_core::seed::Seed;
@@ -53,11 +53,6 @@ pub struct Args {
     /// Root seed; the requests are those that a run with this seed would get
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-}
-
-fn size(text: &str) -> Result<ByteSize, String> {
-    let value = text.parse::<u64>().map_or_else(|_| json!(text), |bytes| json!(bytes));
-    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 /// Runs the command.

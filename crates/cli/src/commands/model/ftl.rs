@@ -1,0 +1,313 @@
+//! `wearwell model ftl`.
+
+use crate::commands::run::Format;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::{csv_rows, grid, ordered_json};
+use crate::scenario_args::size;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+use wearwell_core::stack::{ByteSize, Row};
+use wearwell_core::theory::ftl::{
+    self, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks, flash_bitmap_write_amplification,
+    gecko_write_amplification,
+};
+
+/// RAM and recovery after a loss of power of FTLs whose table is in flash, side by side
+///
+/// The model of GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016). docs/ftl-model.md has its formulas.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// FTLs to compare, separated by commas; all unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = names())]
+    ftl: Vec<Ftl>,
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    design: DesignArgs,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell model ftl
+  wearwell model ftl --capacity '128 GiB' --cache-entries 65536 --ftl lazyftl,geckoftl
+  wearwell model ftl --pages-per-block 1024 --page-size '16 KiB' --read-us 50 --program-us 600
+  wearwell model ftl --battery false --format json | jq '.ftls[] | {ftl, recovery_seconds}'";
+
+/// The drive.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Drive")]
+struct DriveArgs {
+    /// Physical capacity
+    #[arg(long, value_name = "SIZE", default_value = "2 TiB", value_parser = size)]
+    capacity: ByteSize,
+    /// Size of a page (P)
+    #[arg(long, value_name = "SIZE", default_value = "4 KiB", value_parser = size)]
+    page_size: ByteSize,
+    /// Pages of a block (B)
+    #[arg(long, value_name = "B", default_value_t = 128)]
+    pages_per_block: u32,
+    /// Logical over physical pages (R)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.7, allow_negative_numbers = true)]
+    load: f64,
+    /// Time to read a page, microseconds
+    #[arg(long, value_name = "US", default_value_t = 100.0, allow_negative_numbers = true)]
+    read_us: f64,
+    /// Time to program a page, microseconds
+    #[arg(long, value_name = "US", default_value_t = 1000.0, allow_negative_numbers = true)]
+    program_us: f64,
+    /// Time to read a spare area, microseconds; a 32nd of that of a page unless given
+    #[arg(long, value_name = "US", allow_negative_numbers = true)]
+    spare_read_us: Option<f64>,
+}
+
+/// The FTL.
+#[derive(clap::Args)]
+#[command(next_help_heading = "FTL")]
+struct DesignArgs {
+    /// Entries of the mapping cache, of 8 bytes (C)
+    #[arg(long, value_name = "C", default_value_t = 1 << 19)]
+    cache_entries: u64,
+    /// Share of the cache that may be dirty in LazyFTL and IB-FTL
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, allow_negative_numbers = true)]
+    dirty_share: f64,
+    /// Ratio of the sizes of runs in Logarithmic Gecko (T)
+    #[arg(long, value_name = "T", default_value_t = 2)]
+    size_ratio: u32,
+    /// Parts that an entry of Logarithmic Gecko is cut into (S); a 32nd of the pages of a block unless given
+    #[arg(long, value_name = "S")]
+    partitions: Option<u32>,
+    /// Whether a battery saves what is in RAM; each FTL as it was published unless given
+    #[arg(long, value_name = "BOOL")]
+    battery: Option<bool>,
+}
+
+fn names() -> impl TypedValueParser<Value = Ftl> {
+    PossibleValuesParser::new(Ftl::ALL.map(Ftl::name))
+        .map(|name| Ftl::ALL.into_iter().find(|ftl| ftl.name() == name).expect("a name of the list"))
+}
+
+impl Args {
+    fn drive(&self) -> Result<FtlDrive, Failure> {
+        let (drive, design) = (&self.drive, &self.design);
+        let wrong = |problem: &str| Failure::Usage(problem.to_owned());
+        let page_bytes = u32::try_from(drive.page_size.0).ok().filter(|bytes| *bytes > 0);
+        let page_bytes = page_bytes.ok_or_else(|| wrong("--page-size: at least 1 byte, less than 4 GiB"))?;
+        let block = u64::from(page_bytes) * u64::from(drive.pages_per_block.max(1));
+        if drive.capacity.0 < block {
+            return Err(wrong("--capacity: less than a block"));
+        }
+        let sizes = FtlSizes {
+            blocks: drive.capacity.0 / block,
+            pages_per_block: drive.pages_per_block,
+            page_bytes,
+            load: drive.load,
+            cache_entries: design.cache_entries,
+            size_ratio: design.size_ratio,
+            partitions: design
+                .partitions
+                .unwrap_or_else(|| FtlSizes::balanced_partitions(drive.pages_per_block)),
+            dirty_share: design.dirty_share,
+            read_us: drive.read_us,
+            program_us: drive.program_us,
+            spare_read_us: drive.spare_read_us.unwrap_or(drive.read_us / 32.0),
+            battery: design.battery,
+        };
+        Ok(FtlDrive::new(sizes)?)
+    }
+}
+
+/// What is calculated of one FTL.
+struct Account {
+    ftl: Ftl,
+    ram: Vec<RamPart>,
+    recovery: Vec<(Step, f64)>,
+}
+
+impl Account {
+    fn new(ftl: Ftl, drive: &FtlDrive) -> Self {
+        let design = ftl.design(drive.sizes().battery);
+        let steps = ftl::recovery(&design, drive).into_iter();
+        let recovery = steps.map(|step| (step, step.seconds(drive))).collect();
+        Account { ftl, ram: ftl::ram(&design, drive), recovery }
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        self.ram.iter().map(|part| part.bytes).sum()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.recovery.iter().map(|(_, seconds)| seconds).sum()
+    }
+
+    fn json(&self) -> Value {
+        let ram = self.ram.iter().map(|part| json!({ "structure": part.name, "bytes": part.bytes }));
+        let recovery = self.recovery.iter().map(|(step, seconds)| {
+            json!({
+                "step": step.name,
+                "spare_reads": step.spare_reads,
+                "page_reads": step.page_reads,
+                "page_writes": step.page_writes,
+                "seconds": seconds,
+            })
+        });
+        json!({
+            "ftl": self.ftl.name(),
+            "ram": ram.collect::<Vec<_>>(),
+            "ram_bytes": self.ram_bytes(),
+            "recovery": recovery.collect::<Vec<_>>(),
+            "recovery_seconds": self.seconds(),
+        })
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let row = |kind: &str, name: &str, figures: [Value; 5]| -> Row {
+            let head = [("ftl", json!(self.ftl.name())), ("kind", json!(kind)), ("name", json!(name))];
+            let columns = ["bytes", "spare_reads", "page_reads", "page_writes", "seconds"];
+            let fields = head.into_iter().chain(columns.into_iter().zip(figures));
+            fields.map(|(column, value)| (column.to_owned(), value)).collect()
+        };
+        let none = Value::Null;
+        let ram = self.ram.iter().map(|part| {
+            row("ram", part.name, [json!(part.bytes), none.clone(), none.clone(), none.clone(), none.clone()])
+        });
+        let recovery = self.recovery.iter().map(|(step, seconds)| {
+            let counts = [step.spare_reads, step.page_reads, step.page_writes].map(|count| json!(count));
+            let [spare_reads, page_reads, page_writes] = counts;
+            let figures = [none.clone(), spare_reads, page_reads, page_writes, json!(seconds)];
+            row("recovery", step.name, figures)
+        });
+        ram.chain(recovery).collect()
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let drive = args.drive()?;
+    let ftls = if args.ftl.is_empty() { &Ftl::ALL[..] } else { &args.ftl };
+    let accounts: Vec<Account> = ftls.iter().map(|ftl| Account::new(*ftl, &drive)).collect();
+    print(&match args.format {
+        Format::Table => table(&drive, &accounts)?,
+        Format::Json => json_of(&drive, &accounts)?,
+        Format::Csv => csv_rows(&accounts.iter().flat_map(Account::rows).collect::<Vec<_>>())?,
+    })
+}
+
+/// A table with a column for each FTL, a line for each name and one for the sums.
+fn side_by_side(
+    what: &str,
+    accounts: &[Account],
+    cells: impl Fn(&Account) -> Vec<(&'static str, String)>,
+    sum: impl Fn(&Account) -> String,
+) -> String {
+    let columns: Vec<_> = accounts.iter().map(cells).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in columns.iter().flatten() {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    // Each name after all that stand before it in any column.
+    names.sort_by_key(|name| {
+        columns.iter().filter_map(|column| column.iter().position(|(own, _)| own == name)).max()
+    });
+    let cell = |column: &[(&str, String)], name: &str| {
+        column.iter().find(|(own, _)| *own == name).map_or_else(|| "–".to_owned(), |(_, text)| text.clone())
+    };
+    let line = |name: &str| {
+        [name.to_owned()].into_iter().chain(columns.iter().map(|column| cell(column, name))).collect()
+    };
+    let mut lines: Vec<Vec<String>> = names.iter().map(|name| line(name)).collect();
+    lines.push([String::from("sum")].into_iter().chain(accounts.iter().map(sum)).collect());
+    let head: Vec<&str> =
+        [what].into_iter().chain(accounts.iter().map(|account| account.ftl.title())).collect();
+    grid(&head, lines, &(1..head.len()).collect::<Vec<_>>())
+}
+
+fn table(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
+    let sizes = drive.sizes();
+    let page = u64::from(sizes.page_bytes);
+    let mut text = format!("FTLs by their sizes  (wearwell {}, model)\n", env!("CARGO_PKG_VERSION"));
+    let blocks = format!("{} of {} pages of {}", sizes.blocks, sizes.pages_per_block, ByteSize(page));
+    let gecko = format!(
+        "T = {}, S = {}, V = {}, L = {}, {} pages",
+        sizes.size_ratio,
+        sizes.partitions,
+        drive.gecko_entries_per_page(),
+        drive.gecko_levels(),
+        drive.gecko_pages()
+    );
+    let figures = [
+        ("Capacity", format!("{}, load {}", ByteSize(drive.physical_pages() * page), sizes.load)),
+        ("Blocks", blocks),
+        ("Table", format!("{} in {} pages", ByteSize(drive.table_bytes()), drive.translation_pages())),
+        ("Mapping cache", format!("{} entries", sizes.cache_entries)),
+        ("Logarithmic Gecko", gecko),
+        ("Validity in flash", validity_text(drive)?),
+    ];
+    text += &grid(&[], figures.map(|(what, much)| vec![what.to_owned(), much]).to_vec(), &[]);
+    text.push('\n');
+    let ram = |account: &Account| {
+        account.ram.iter().map(|part| (part.name, ByteSize(part.bytes).to_string())).collect()
+    };
+    text += &side_by_side("RAM", accounts, ram, |account| ByteSize(account.ram_bytes()).to_string());
+    text.push('\n');
+    let recovery = |account: &Account| {
+        account.recovery.iter().map(|(step, seconds)| (step.name, time(*seconds))).collect()
+    };
+    text += &side_by_side("recovery, s", accounts, recovery, |account| time(account.seconds()));
+    text.push('\n');
+    Ok(text)
+}
+
+fn time(seconds: f64) -> String {
+    format!("{seconds:.3}")
+}
+
+fn validity_text(drive: &FtlDrive) -> Result<String, Failure> {
+    let (gecko, bitmap) = (gecko_write_amplification(drive)?, flash_bitmap_write_amplification(drive)?);
+    let crossing = crossing_log2_blocks(drive)?;
+    Ok(format!("write amplification {gecko:.4}, of a bitmap {bitmap:.4}; equal at 2^{crossing:.0} blocks"))
+}
+
+fn json_of(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
+    let sizes = drive.sizes();
+    let parameters = json!({
+        "blocks": sizes.blocks,
+        "pages_per_block": sizes.pages_per_block,
+        "page_bytes": sizes.page_bytes,
+        "load": sizes.load,
+        "cache_entries": sizes.cache_entries,
+        "size_ratio": sizes.size_ratio,
+        "partitions": sizes.partitions,
+        "dirty_share": sizes.dirty_share,
+        "read_us": sizes.read_us,
+        "program_us": sizes.program_us,
+        "spare_read_us": sizes.spare_read_us,
+        "battery": sizes.battery,
+    });
+    let derived = json!({
+        "logical_pages": drive.logical_pages(),
+        "table_bytes": drive.table_bytes(),
+        "translation_pages": drive.translation_pages(),
+        "gecko_entries_per_page": drive.gecko_entries_per_page(),
+        "gecko_levels": drive.gecko_levels(),
+        "gecko_pages": drive.gecko_pages(),
+        "gecko_write_amplification": gecko_write_amplification(drive)?,
+        "flash_bitmap_write_amplification": flash_bitmap_write_amplification(drive)?,
+        "crossing_log2_blocks": crossing_log2_blocks(drive)?,
+    });
+    let fields = [
+        ("version", json!(env!("CARGO_PKG_VERSION"))),
+        ("mode", json!("model")),
+        ("model", json!("ftl")),
+        ("parameters", parameters),
+        ("derived", derived),
+        ("ftls", accounts.iter().map(Account::json).collect()),
+    ];
+    Ok(ordered_json(fields.map(|(name, value)| (name.to_owned(), value)).to_vec()))
+}

@@ -1,0 +1,132 @@
+//! `wearwell power`: an FTL that loses its power.
+
+use crate::exit::Failure;
+use crate::output::print;
+use crate::progress::{ProgressArgs, SweepProgress};
+use crate::report::{ftl, json};
+use crate::scenario_args::ScenarioArgs;
+use clap::ValueEnum;
+use serde_json::Value;
+use wearwell_core::stack::{self, Draft, PowerResult, Progress, RunResult, SweepObserver};
+
+/// Cuts the power of a drive, and looks for what was lost
+///
+/// The FTL is put together again from its flash after each cut, and what was acknowledged is read back. A loss ends with exit code
+/// 1 and the name of the case, which --at repeats. Without an option the scenario's own `[power]` holds, or power is cut at the end.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    #[command(flatten)]
+    cuts: Cuts,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+/// Where power is cut.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Cuts {
+    /// After each so many programs and erases while measuring: `power.every`
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Cuts")]
+    every: Option<u64>,
+    /// At so many random operations while measuring: `power.random`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Cuts")]
+    random: Option<u64>,
+    /// Before an operation (4711), or in the middle of it (4711t); several with commas: `power.at_operation`
+    #[arg(long, value_name = "CUTS", help_heading = "Cuts")]
+    at: Option<String>,
+    /// One run for each operation, cut before it, and one cut in the middle of it; for small drives
+    #[arg(long, help_heading = "Cuts")]
+    exhaustive: bool,
+}
+
+/// A table for people or JSON for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// To be read by people
+    Table,
+    /// Everything, for programs
+    Json,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell power scenarios/power.toml
+  wearwell power scenarios/gecko.toml --every 10000
+  wearwell power scenarios/power.toml --set ftl.structure=dftl --random 100
+  wearwell power scenarios/power.toml --at 4711t
+  wearwell power scenarios/power.toml --exhaustive";
+
+/// Keys of which one holds.
+const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut draft = args.scenario.draft()?;
+    if args.cuts.exhaustive {
+        return exhaustive(args, &draft);
+    }
+    let given = [
+        ("power.every", args.cuts.every.map(Value::from)),
+        ("power.random", args.cuts.random.map(Value::from)),
+        ("power.at_operation", args.cuts.at.clone().map(Value::from)),
+    ];
+    for (key, value) in given {
+        if let Some(value) = value {
+            only(&mut draft, key, value)?;
+        }
+    }
+    if draft.get("power").is_none() {
+        draft.set("power.at_end", true.into())?;
+    }
+    let result = result_of(&draft)?;
+    print(&match args.format {
+        Format::Table => ftl::power(&result),
+        Format::Json => json(&result),
+    })
+}
+
+/// Sets the key and unsets those that stand beside it.
+fn only(draft: &mut Draft, key: &str, value: Value) -> Result<(), Failure> {
+    for rival in RIVALS {
+        if draft.get(rival).is_some() {
+            draft.unset(rival)?;
+        }
+    }
+    Ok(draft.set(key, value)?)
+}
+
+fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
+    let outcome = stack::run(&draft.scenario()?, &mut |_: &Progress| crate::interrupt::flow());
+    outcome.map_err(|error| Failure::of_run(error, draft))
+}
+
+/// A run for each operation of the scenario, whole or torn.
+fn exhaustive(args: &Args, draft: &Draft) -> Result<(), Failure> {
+    let mut plain = draft.clone();
+    if plain.get("power").is_some() {
+        plain.unset("power")?;
+    }
+    let whole = result_of(&plain)?;
+    let operations: u64 = whole.windows.iter().map(|window| window.programs + window.erases).sum();
+    let display = SweepProgress::new(args.progress, 2 * operations as usize);
+    let mut sum = PowerResult::default();
+    for operation in 0..operations {
+        for mark in ["", "t"] {
+            only(&mut plain, "power.at_operation", format!("{operation}{mark}").into())?;
+            let cut = result_of(&plain).inspect_err(|_| display.clear())?;
+            sum.add(&cut.power.unwrap_or_default());
+        }
+        display.finished(2 * (operation as usize + 1), 2 * operations as usize);
+    }
+    display.clear();
+    print(&match args.format {
+        Format::Table => format!("{operations} operations\n{}", ftl::outages(&sum)),
+        Format::Json => serde_json::to_string_pretty(&sum).expect("plain data") + "\n",
+    })
+}

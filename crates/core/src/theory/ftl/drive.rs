@@ -1,0 +1,217 @@
+//! The drive as the model of an FTL sees it.
+
+use super::super::error::{TheoryError, between};
+use super::validity;
+
+/// Bytes of a physical address, of a block's number and of a Gecko entry's key (section 2, footnote 3; appendix B).
+pub(super) const ADDRESS_BYTES: u64 = 4;
+
+/// What a drive and its FTL are made of; the letters are those of the paper's figure 2.
+///
+/// [`Default`] is the paper's default configuration (section 5), 2 TiB, with the partitions of section 3.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FtlSizes {
+    /// Erase blocks (K).
+    pub blocks: u64,
+    /// Pages of a block (B).
+    pub pages_per_block: u32,
+    /// Bytes of a page (P).
+    pub page_bytes: u32,
+    /// Logical over physical pages (R).
+    pub load: f64,
+    /// Entries of the mapping cache (C).
+    pub cache_entries: u64,
+    /// Ratio of the sizes of runs in Logarithmic Gecko (T), 2 or more.
+    pub size_ratio: u32,
+    /// Parts that a Gecko entry is cut into (S), 1 to B.
+    pub partitions: u32,
+    /// Share of the cache that may be dirty in FTLs that bound it (section 5.3).
+    pub dirty_share: f64,
+    /// Reading a page, microseconds.
+    pub read_us: f64,
+    /// Programming a page, microseconds.
+    pub program_us: f64,
+    /// Reading a spare area, microseconds.
+    pub spare_read_us: f64,
+    /// Whether a battery saves what is in RAM; none: as the FTL was published.
+    pub battery: Option<bool>,
+}
+
+impl Default for FtlSizes {
+    fn default() -> Self {
+        FtlSizes {
+            blocks: 1 << 22,
+            pages_per_block: 128,
+            page_bytes: 4096,
+            load: 0.7,
+            cache_entries: 1 << 19,
+            size_ratio: 2,
+            partitions: FtlSizes::balanced_partitions(128),
+            dirty_share: 0.1,
+            read_us: 100.0,
+            program_us: 1000.0,
+            spare_read_us: 100.0 / 32.0,
+            battery: None,
+        }
+    }
+}
+
+impl FtlSizes {
+    /// S = B / key for keys of 32 bits, at least 1: as many bits of key as of pages in each part (section 3.3, "a good balance").
+    pub fn balanced_partitions(pages_per_block: u32) -> u32 {
+        (pages_per_block / 32).max(1)
+    }
+}
+
+/// Sizes that were checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FtlDrive {
+    sizes: FtlSizes,
+}
+
+/// Most pages of a drive: products of sizes then fit into 64 bits.
+const MOST_PAGES: u64 = 1 << 48;
+
+impl FtlDrive {
+    /// Refuses sizes that no drive has; the error names the field of [`FtlSizes`].
+    pub fn new(sizes: FtlSizes) -> Result<Self, TheoryError> {
+        let whole = |name: &'static str, value: u64, low: u64, high: u64| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(TheoryError::parameter(name, format!("{value} is not between {low} and {high}")))
+        };
+        let pages_per_block = u64::from(sizes.pages_per_block);
+        whole("pages_per_block", pages_per_block, 1, 1 << 20)?;
+        whole("blocks", sizes.blocks, 1, MOST_PAGES / pages_per_block)?;
+        // A page holds at least one Gecko entry of a block that is not cut into parts, and one of the log.
+        let least = (32 + pages_per_block).div_ceil(8).max(16);
+        whole("page_bytes", u64::from(sizes.page_bytes), least, 1 << 24)?;
+        whole("cache_entries", sizes.cache_entries, 1, MOST_PAGES)?;
+        whole("size_ratio", u64::from(sizes.size_ratio), 2, 1 << 20)?;
+        whole("partitions", u64::from(sizes.partitions), 1, pages_per_block)?;
+        between("load", sizes.load, 0.0, 1.0)?;
+        if !(sizes.dirty_share > 0.0 && sizes.dirty_share <= 1.0) {
+            let problem = format!("{} is not above 0 and at most 1", sizes.dirty_share);
+            return Err(TheoryError::parameter("dirty_share", problem));
+        }
+        let times = [
+            ("read_us", sizes.read_us),
+            ("program_us", sizes.program_us),
+            ("spare_read_us", sizes.spare_read_us),
+        ];
+        for (name, time) in times {
+            between(name, time, 0.0, 1e9)?;
+        }
+        Ok(FtlDrive { sizes })
+    }
+
+    /// What it was made of.
+    pub fn sizes(&self) -> &FtlSizes {
+        &self.sizes
+    }
+
+    /// Erase blocks (K).
+    pub fn blocks(&self) -> u64 {
+        self.sizes.blocks
+    }
+
+    /// Physical pages, K B.
+    pub fn physical_pages(&self) -> u64 {
+        self.sizes.blocks * u64::from(self.sizes.pages_per_block)
+    }
+
+    /// Logical pages, K B R, rounded down.
+    pub fn logical_pages(&self) -> u64 {
+        (self.physical_pages() as f64 * self.sizes.load) as u64
+    }
+
+    /// Bytes of the table from logical to physical pages: TT = 4 K B R (section 2).
+    pub fn table_bytes(&self) -> u64 {
+        ADDRESS_BYTES * self.logical_pages()
+    }
+
+    /// Translation pages, TT / P (section 2).
+    pub fn translation_pages(&self) -> u64 {
+        self.table_bytes().div_ceil(self.page_bytes())
+    }
+
+    /// Bytes of a bit for every page: B K / 8 (section 2, the PVB).
+    pub fn bitmap_bytes(&self) -> u64 {
+        self.physical_pages().div_ceil(8)
+    }
+
+    /// Pages of that bitmap where it lies in flash.
+    pub fn bitmap_pages(&self) -> u64 {
+        self.bitmap_bytes().div_ceil(self.page_bytes())
+    }
+
+    /// Pages of IB-FTL's log of invalid pages (appendix E).
+    ///
+    /// The log has X = 2 D entries, D being what the drive holds beyond its logical pages. The paper does not say how large an
+    /// entry is; here it is an address, the pointer to the block's next entry and a timestamp, of 4 bytes each.
+    pub fn log_pages(&self) -> u64 {
+        let entries = 2 * (self.physical_pages() - self.logical_pages());
+        entries.div_ceil(self.page_bytes() / (3 * ADDRESS_BYTES))
+    }
+
+    /// Gecko entries in a page or in the buffer (V).
+    pub fn gecko_entries_per_page(&self) -> u64 {
+        validity::entries_per_page(self.sizes.page_bytes, self.sizes.pages_per_block, self.sizes.partitions)
+    }
+
+    /// Levels of Logarithmic Gecko (L).
+    pub fn gecko_levels(&self) -> u32 {
+        let sizes = &self.sizes;
+        validity::levels(sizes.size_ratio, self.gecko_entries_per_page(), sizes.blocks, sizes.partitions)
+    }
+
+    /// Pages of all runs of Logarithmic Gecko in flash.
+    pub fn gecko_pages(&self) -> u64 {
+        validity::gecko_pages(self.gecko_entries_per_page(), self.sizes.blocks, self.sizes.partitions)
+    }
+
+    /// Most dirty entries where an FTL bounds them (section 5.3); at least 1.
+    pub fn bounded_dirty_entries(&self) -> u64 {
+        ((self.sizes.cache_entries as f64 * self.sizes.dirty_share) as u64).max(1)
+    }
+
+    /// Time of programming over time of reading a page (delta).
+    pub fn delta(&self) -> f64 {
+        self.sizes.program_us / self.sizes.read_us
+    }
+
+    pub(super) fn page_bytes(&self) -> u64 {
+        u64::from(self.sizes.page_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_drive_has_is_refused_by_name() {
+        let sound = FtlSizes::default();
+        assert!(FtlDrive::new(sound).is_ok());
+        let wrong = [
+            ("blocks", FtlSizes { blocks: 0, ..sound }),
+            ("blocks", FtlSizes { blocks: u64::MAX, ..sound }),
+            ("pages_per_block", FtlSizes { pages_per_block: 0, ..sound }),
+            ("page_bytes", FtlSizes { page_bytes: 19, ..sound }),
+            ("cache_entries", FtlSizes { cache_entries: 0, ..sound }),
+            ("size_ratio", FtlSizes { size_ratio: 1, ..sound }),
+            ("partitions", FtlSizes { partitions: 129, ..sound }),
+            ("load", FtlSizes { load: 1.0, ..sound }),
+            ("load", FtlSizes { load: f64::NAN, ..sound }),
+            ("dirty_share", FtlSizes { dirty_share: 0.0, ..sound }),
+            ("program_us", FtlSizes { program_us: f64::INFINITY, ..sound }),
+        ];
+        for (name, sizes) in wrong {
+            match FtlDrive::new(sizes) {
+                Err(TheoryError::Parameter { parameter, .. }) => assert_eq!(parameter, name),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+    }
+}

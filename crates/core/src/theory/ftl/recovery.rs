@@ -1,0 +1,104 @@
+//! Recovery after a loss of power by step (section 2, section 4.3, section 5.3, appendix C).
+
+use super::{Design, Dirty, FtlDrive, Table, Validity};
+
+/// A step of the recovery, with what it reads and writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// What is recovered.
+    pub name: &'static str,
+    /// Spare areas read.
+    pub spare_reads: u64,
+    /// Pages read.
+    pub page_reads: u64,
+    /// Pages written.
+    pub page_writes: u64,
+}
+
+impl Step {
+    /// How long it takes, one operation after the other.
+    pub fn seconds(&self, drive: &FtlDrive) -> f64 {
+        let sizes = drive.sizes();
+        let microseconds = self.spare_reads as f64 * sizes.spare_read_us
+            + self.page_reads as f64 * sizes.read_us
+            + self.page_writes as f64 * sizes.program_us;
+        microseconds / 1e6
+    }
+
+    fn spare(name: &'static str, spare_reads: u64) -> Self {
+        Step { name, spare_reads, ..Step::default() }
+    }
+
+    fn pages(name: &'static str, page_reads: u64) -> Self {
+        Step { name, page_reads, ..Step::default() }
+    }
+}
+
+/// All steps until the drive works again, in their order.
+///
+/// A drive whose table is in RAM reads the spare areas of all pages, once, and knows all (section 2: brute force).
+pub fn recovery(design: &Design, drive: &FtlDrive) -> Vec<Step> {
+    if design.table == Table::Ram {
+        return vec![Step::spare("page scan", drive.physical_pages())];
+    }
+    // Steps 1 and 2 of appendix C: one spare area a block tells which blocks are of what type; those of all translation pages
+    // tell which is the latest of each. A root of a B-tree is found among the same pages. The paper says O(K B / P) for the
+    // latter; this is the least, without obsolete translation pages.
+    let mut steps = vec![
+        Step::spare("block scan", drive.blocks()),
+        Step::spare("mapping directory", drive.translation_pages()),
+    ];
+    steps.extend(validity(design, drive));
+    steps.extend(dirty(design.dirty, drive));
+    steps
+}
+
+/// What tells valid pages from invalid ones.
+fn validity(design: &Design, drive: &FtlDrive) -> Vec<Step> {
+    match design.validity {
+        // Section 5.3: a battery saves the bitmap to flash, from where it must be read; else the whole table is read, TT / P
+        // pages (section 2).
+        Validity::RamBitmap if design.dirty == Dirty::Battery => {
+            vec![Step::pages("validity bitmap", drive.bitmap_pages())]
+        }
+        Validity::RamBitmap => vec![Step::pages("validity bitmap", drive.translation_pages())],
+        // Not in the paper but for "it persists": where its pages are, and the counters from what they hold.
+        Validity::FlashBitmap => vec![
+            Step::spare("validity bitmap", drive.bitmap_pages()),
+            Step::pages("block validity counters", drive.bitmap_pages()),
+        ],
+        // Section 5.3: "scanning the whole log", which gives the counters, too.
+        Validity::Log => vec![Step::pages("validity log", drive.log_pages())],
+        Validity::Gecko => gecko(design.dirty, drive),
+    }
+}
+
+/// Steps 3 to 5 of appendix C.
+///
+/// With a battery the buffer is on flash like everything else: one page.
+fn gecko(dirty: Dirty, drive: &FtlDrive) -> Vec<Step> {
+    let buffer = if dirty == Dirty::Battery { 1 } else { 2 * drive.gecko_entries_per_page() };
+    vec![
+        Step::spare("run directories", drive.gecko_pages()),
+        Step::pages("gecko buffer", buffer),
+        Step::pages("block validity counters", drive.gecko_pages()),
+    ]
+}
+
+/// Dirty entries of the mapping cache: finding them, and where it is not deferred, writing them.
+///
+/// A backward scan of twice as many pages as may be dirty finds them (section 4.3, step 6 of appendix C); for those that bound
+/// the number the paper gives no figure, and the same rule is used here. Writing n of them takes min(n, TT / P) page reads and
+/// writes (section 2).
+fn dirty(dirty: Dirty, drive: &FtlDrive) -> Option<Step> {
+    let cache = drive.sizes().cache_entries;
+    let (spare_reads, written) = match dirty {
+        Dirty::Battery => return None,
+        Dirty::Bounded => (2 * drive.bounded_dirty_entries(), drive.bounded_dirty_entries()),
+        Dirty::Deferred => (2 * cache, 0),
+        Dirty::Scan => (drive.physical_pages(), cache),
+    };
+    let pages = written.min(drive.translation_pages());
+    let spare_reads = spare_reads.min(drive.physical_pages());
+    Some(Step { name: "dirty entries", spare_reads, page_reads: pages, page_writes: pages })
+}

@@ -1,0 +1,171 @@
+//! Flash operations for knowing which pages are valid: table 1 of the paper, and figures 9 and 11 by calculation.
+//!
+//! Table 1 gives orders, O(...); here they are taken with a factor of 1, which makes them figures to compare designs by and no
+//! bounds. With S parts an entry of the paper's section 3.2 becomes S entries: V grows (section 3.3), and K becomes K S.
+
+use super::super::{Drive, TheoryError, closed_forms};
+use super::FtlDrive;
+
+/// Bits of the key of a Gecko entry; the erase flag and the number of the part share it (section 3.3: "a 32 bits key").
+const KEY_BITS: u64 = 32;
+
+/// Page operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Pages read.
+    pub reads: f64,
+    /// Pages written.
+    pub writes: f64,
+}
+
+impl Cost {
+    /// Writes, and reads over delta (section 5, "Metrics"; the formula printed there divides the writes, too, which agrees
+    /// with none of the figures).
+    pub fn write_amplification(&self, delta: f64) -> f64 {
+        self.writes + self.reads / delta
+    }
+}
+
+/// V: Gecko entries in a page of `page_bytes`, each of a key and the bits of `pages_per_block` / `partitions` pages
+/// (section 3.3; V = 8 P / (key + B) where S is 1). All sizes must be positive.
+pub fn entries_per_page(page_bytes: u32, pages_per_block: u32, partitions: u32) -> u64 {
+    let bits = KEY_BITS + u64::from(pages_per_block.div_ceil(partitions));
+    8 * u64::from(page_bytes) / bits
+}
+
+/// L: levels of Logarithmic Gecko, the logarithm of K S / V to the base T, rounded up (section 3.2), at least 1.
+///
+/// `size_ratio` (T) is 2 or more, `entries` (V) 1 or more.
+pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
+    let all = u128::from(blocks) * u128::from(partitions);
+    let mut levels = 0;
+    let mut reach = u128::from(entries);
+    while reach < all {
+        reach *= u128::from(size_ratio);
+        levels += 1;
+    }
+    levels.max(1)
+}
+
+/// Runs at most, when no merge is going on: one in each level, as two of a level are merged (section 3).
+pub fn most_runs(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
+    levels(size_ratio, entries, blocks, partitions)
+}
+
+/// Pages of all runs: twice those of the largest run, 2 K S / V (appendix B; section 3.2, "Space-Amplification").
+pub fn gecko_pages(entries: u64, blocks: u64, partitions: u32) -> u64 {
+    (2 * blocks * u64::from(partitions)).div_ceil(entries)
+}
+
+/// The logarithm of K S / V to the base T, not rounded; 0 where all entries fit into the buffer.
+fn depth(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> f64 {
+    let ratio = blocks as f64 * f64::from(partitions) / entries as f64;
+    (libm::log2(ratio) / libm::log2(f64::from(size_ratio))).max(0.0)
+}
+
+/// Amortised cost of reporting an invalid page: T / V log_T(K S / V) reads and writes (section 3.2).
+pub fn update_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> Cost {
+    let merges = f64::from(size_ratio) * depth(size_ratio, entries, blocks, partitions);
+    Cost { reads: merges / entries as f64, writes: merges / entries as f64 }
+}
+
+/// Cost of a cleaning operation: a read for each level, log_T(K S / V), and the insertion of an entry with the erase flag
+/// (section 3.2; table 1 leaves out the reads of the insertion).
+///
+/// A query of all S parts reads no more: the parts of a block lie beside each other in each run, but for those that a page's
+/// end divides.
+pub fn query_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> Cost {
+    let insertion = update_cost(size_ratio, entries, blocks, partitions);
+    let reads = depth(size_ratio, entries, blocks, partitions) + insertion.reads;
+    Cost { reads, writes: insertion.writes }
+}
+
+/// Cleaning operations for each logical write: what greedy cleaning of uniform writes needs, A / B, as it erases a block for
+/// every block of pages that is written.
+fn cleanings_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    let sizes = drive.sizes();
+    let model = Drive::new(sizes.pages_per_block, 1.0 - sizes.load)?;
+    Ok(closed_forms::greedy(&model)? / f64::from(sizes.pages_per_block))
+}
+
+/// Write amplification by a validity bitmap in flash: 1 + 1 / delta for the page that each logical write invalidates
+/// (section 5.1), and a read for each cleaning operation, which the paper neglects.
+///
+/// Errors: blocks that the model of greedy cleaning does not take.
+pub fn flash_bitmap_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    let delta = drive.delta();
+    Ok(1.0 + 1.0 / delta + cleanings_per_write(drive)? / delta)
+}
+
+/// Write amplification by Logarithmic Gecko: an update for each logical write and a query for each cleaning operation.
+///
+/// Errors: as [`flash_bitmap_write_amplification`].
+pub fn gecko_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    let sizes = drive.sizes();
+    let of = (sizes.size_ratio, drive.gecko_entries_per_page(), sizes.blocks, sizes.partitions);
+    let update = update_cost(of.0, of.1, of.2, of.3).write_amplification(drive.delta());
+    let query = query_cost(of.0, of.1, of.2, of.3).write_amplification(drive.delta());
+    Ok(update + cleanings_per_write(drive)? * query)
+}
+
+/// The number of blocks, as its logarithm to the base 2, from which on Logarithmic Gecko would cost more than a bitmap in flash
+/// (figure 11), all else being as it is.
+///
+/// Both are linear in the depth x = log_T(K S / V), so that there is one crossing:
+/// x ((1 + 1/delta) (1 + g) T / V + g / delta) = 1 + 1/delta + g / delta, with g cleaning operations for each write.
+/// Keys stay at 32 bits, as in the paper, though no 32 bits could number that many blocks.
+///
+/// Errors: as [`flash_bitmap_write_amplification`].
+pub fn crossing_log2_blocks(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    let sizes = drive.sizes();
+    let (delta, cleanings) = (drive.delta(), cleanings_per_write(drive)?);
+    let (entries, size_ratio) = (drive.gecko_entries_per_page() as f64, f64::from(sizes.size_ratio));
+    let of_level = (1.0 + 1.0 / delta) * (1.0 + cleanings) * size_ratio / entries + cleanings / delta;
+    let depth = flash_bitmap_write_amplification(drive)? / of_level;
+    Ok(depth * libm::log2(size_ratio) + libm::log2(entries / f64::from(sizes.partitions)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FtlSizes;
+    use super::*;
+
+    #[test]
+    fn levels_are_the_logarithm_rounded_up() {
+        for (ratio, entries, blocks, wanted) in [
+            (2, 16, 16, 1),
+            (2, 16, 17, 1),
+            (2, 16, 32, 1),
+            (2, 16, 33, 2),
+            (4, 16, 1024, 3),
+            (4, 16, 1025, 4),
+        ] {
+            assert_eq!(levels(ratio, entries, blocks, 1), wanted, "T {ratio}, K {blocks}");
+            assert_eq!(levels(ratio, entries, blocks / 2, 2), levels(ratio, entries, blocks / 2 * 2, 1));
+        }
+        assert_eq!(levels(2, 1, u64::MAX, u32::MAX), 96);
+    }
+
+    /// Section 3.3: four parts of a block of 128 pages, of 32 bits each beside a key of 32 bits.
+    #[test]
+    fn parts_make_more_entries_fit_into_a_page() {
+        assert_eq!(entries_per_page(4096, 128, 1), 204);
+        assert_eq!(entries_per_page(4096, 128, 4), 512);
+        // V no longer depends on B if S grows with it.
+        assert_eq!(entries_per_page(4096, 1024, 32), 512);
+    }
+
+    /// At the crossing the two cost the same, by the functions that did not find it.
+    #[test]
+    fn the_crossing_is_where_both_cost_the_same() {
+        for (partitions, page_bytes) in [(1, 512), (1, 1024), (2, 512), (4, 512)] {
+            let sizes = FtlSizes { partitions, page_bytes, program_us: 300.0, ..FtlSizes::default() };
+            let log2 = crossing_log2_blocks(&FtlDrive::new(sizes).unwrap()).unwrap();
+            assert!((10.0..40.0).contains(&log2), "out of reach: 2^{log2} blocks");
+            let at = FtlDrive::new(FtlSizes { blocks: libm::exp2(log2) as u64, ..sizes }).unwrap();
+            let gecko = gecko_write_amplification(&at).unwrap();
+            let bitmap = flash_bitmap_write_amplification(&at).unwrap();
+            assert!((gecko / bitmap - 1.0).abs() < 1e-3, "{gecko} {bitmap} at 2^{log2} blocks");
+        }
+    }
+}
