@@ -62,9 +62,21 @@ pub enum LayerError {
         /// The zone.
         zone: u32,
     },
+    /// Power was cut, and afterwards something was not as it must be.
+    #[error("{}: {}", .0.case, .0.problem)]
+    Violated(Box<Violation>),
     /// The medium refused.
     #[error(transparent)]
     Medium(#[from] MediumError),
+}
+
+/// What a power cut led to that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The cuts, by which the run can be repeated.
+    pub case: String,
+    /// What is wrong.
+    pub problem: String,
 }
 
 impl LayerError {

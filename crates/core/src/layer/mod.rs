@@ -6,10 +6,12 @@
 
 mod dedup_report;
 mod error;
+mod ftl_report;
 mod report;
 
 pub use dedup_report::DedupReport;
-pub use error::{LayerError, MediumError};
+pub use error::{LayerError, MediumError, Violation};
+pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
 pub use report::{
     Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
     Scatter, TrimCounts,

@@ -1,6 +1,7 @@
 //! What layers and flash report of themselves.
 
 use super::dedup_report::DedupReport;
+use super::ftl_report::FtlReport;
 use crate::counters::Counters;
 
 /// What the layers and the medium of a stack report, from top to bottom.
@@ -60,6 +61,8 @@ pub struct LayerReport {
     pub lsm: Option<LsmReport>,
     /// What only a layer that stores equal pages once has.
     pub dedup: Option<DedupReport>,
+    /// What only an FTL other than the log has.
+    pub ftl: Option<FtlReport>,
 }
 
 /// What a log-structured merge tree did, and how it stands.

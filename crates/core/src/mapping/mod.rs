@@ -1,0 +1,13 @@
+//! Which mapping entries does an FTL hold in RAM whose table is in flash?
+
+mod cache;
+mod check;
+mod index;
+mod lists;
+#[cfg(test)]
+mod model;
+
+pub use cache::{CacheConfig, Handle, MapCache, Mapping};
+
+/// RAM of a cached mapping entry on the modelled drive, bytes (GeckoFTL, section 5, "Default Configuration").
+pub const ENTRY_BYTES: u64 = 8;

@@ -1,0 +1,299 @@
+//! The cache beside a naive model: lists in order, searched from one end to the other.
+
+use super::{CacheConfig, Handle, MapCache, Mapping};
+use crate::units::{Lpn, Slot};
+use proptest::prelude::*;
+
+/// An entry as the model has it.
+type Entry = (u32, Mapping);
+
+struct Model {
+    config: CacheConfig,
+    /// From the most recently used on.
+    queue: Vec<Entry>,
+    /// Pages of dirty entries, those written last first.
+    writes: Vec<u32>,
+}
+
+impl Model {
+    fn position(&self, page: u32) -> Option<usize> {
+        self.queue.iter().position(|entry| entry.0 == page)
+    }
+
+    fn entries(&self) -> impl DoubleEndedIterator<Item = (u32, Mapping)> {
+        self.queue.iter().copied()
+    }
+
+    fn note_write(&mut self, page: u32, dirty: bool) {
+        self.writes.retain(|&written| written != page);
+        if dirty {
+            self.writes.insert(0, page);
+        }
+    }
+
+    fn of_translation_page(&self, translation_page: u32, all: bool) -> Vec<u32> {
+        let per_page = self.config.entries_per_translation_page;
+        let entries = self
+            .entries()
+            .filter(|(page, mapping)| page / per_page == translation_page && (all || mapping.dirty));
+        let mut pages: Vec<u32> = entries.map(|(page, _)| page).collect();
+        pages.sort_unstable();
+        pages
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Inserts, after the oldest was removed if there is no room; sets and touches if it is cached.
+    Write(u32, Mapping),
+    /// Inserts or touches, clean.
+    Read(u32),
+    Set(u32, Mapping),
+    Touch(u32),
+    Remove(u32),
+    RemoveOldest,
+    CleanOldestDirty,
+    Synchronise(u32),
+    Amend(u32, Mapping),
+}
+
+const PAGES: u32 = 50;
+
+fn mapping() -> impl Strategy<Value = Mapping> {
+    let slot = prop_oneof![(0u32..9).prop_map(Slot), Just(Slot::NONE)];
+    (slot.clone(), slot, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(slot, before, dirty, unidentified, uncertain)| Mapping {
+            slot,
+            before,
+            dirty,
+            unidentified,
+            uncertain,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..PAGES, mapping()).prop_map(|(page, mapping)| Step::Write(page, mapping)),
+        3 => (0..PAGES).prop_map(Step::Read),
+        4 => (0..PAGES, mapping()).prop_map(|(page, mapping)| Step::Set(page, mapping)),
+        2 => (0..PAGES).prop_map(Step::Touch),
+        2 => (0..PAGES).prop_map(Step::Remove),
+        1 => Just(Step::RemoveOldest),
+        1 => Just(Step::CleanOldestDirty),
+        1 => (0..PAGES).prop_map(Step::Synchronise),
+        1 => (0..PAGES, mapping()).prop_map(|(page, mapping)| Step::Amend(page, mapping)),
+    ]
+}
+
+struct Both {
+    cache: MapCache,
+    model: Model,
+}
+
+impl Both {
+    fn new(config: CacheConfig) -> Self {
+        let model = Model { config, queue: Vec::new(), writes: Vec::new() };
+        Both { cache: MapCache::new(config).unwrap(), model }
+    }
+
+    fn pages(&self, handles: &[Handle]) -> Vec<u32> {
+        handles.iter().map(|&handle| self.cache.page(handle).0).collect()
+    }
+
+    fn set(&mut self, page: u32, mapping: Mapping) {
+        if let Some(handle) = self.cache.find(Lpn(page)) {
+            self.cache.set(handle, mapping);
+        }
+        if let Some(at) = self.model.position(page) {
+            self.model.queue[at] = (page, mapping);
+            self.model.note_write(page, mapping.dirty);
+        }
+    }
+
+    fn touch(&mut self, page: u32) {
+        if let Some(handle) = self.cache.find(Lpn(page)) {
+            self.cache.touch(handle);
+        }
+        if let Some(at) = self.model.position(page) {
+            let entry = self.model.queue.remove(at);
+            self.model.queue.insert(0, entry);
+        }
+    }
+
+    fn remove(&mut self, page: u32) {
+        if let Some(handle) = self.cache.find(Lpn(page)) {
+            self.cache.remove(handle);
+        }
+        if let Some(at) = self.model.position(page) {
+            self.model.queue.remove(at);
+            self.model.note_write(page, false);
+        }
+    }
+
+    /// Both remove what they hold to be the oldest; the comparison afterwards finds them at odds.
+    fn remove_oldest(&mut self) {
+        if let Some(handle) = self.cache.oldest() {
+            self.cache.remove(handle);
+        }
+        let oldest = self.model.entries().next_back();
+        if let Some((page, _)) = oldest {
+            let at = self.model.position(page).unwrap();
+            self.model.queue.remove(at);
+            self.model.note_write(page, false);
+        }
+    }
+
+    fn insert(&mut self, page: u32, mapping: Mapping) {
+        if self.cache.is_full() {
+            self.remove_oldest();
+        }
+        self.cache.insert(Lpn(page), mapping);
+        self.model.queue.insert(0, (page, mapping));
+        self.model.note_write(page, mapping.dirty);
+    }
+
+    fn apply(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        match *step {
+            Step::Write(page, mapping) if self.model.position(page).is_none() => self.insert(page, mapping),
+            Step::Write(page, mapping) => {
+                self.set(page, mapping);
+                self.touch(page);
+            }
+            Step::Read(page) if self.model.position(page).is_none() => {
+                let (slot, before) = (Slot(page), Slot::NONE);
+                let flags = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+                self.insert(page, flags);
+            }
+            Step::Set(page, mapping) => self.set(page, mapping),
+            Step::Read(page) | Step::Touch(page) => self.touch(page),
+            Step::Remove(page) => self.remove(page),
+            Step::RemoveOldest => self.remove_oldest(),
+            Step::CleanOldestDirty => {
+                if let Some(handle) = self.cache.oldest_dirty() {
+                    let clean = Mapping { dirty: false, ..self.cache.get(handle) };
+                    self.set(self.cache.page(handle).0, clean);
+                }
+            }
+            Step::Synchronise(page) => {
+                let translation_page = page / self.model.config.entries_per_translation_page;
+                for page in self.model.of_translation_page(translation_page, false) {
+                    let (_, mapping) = self.model.queue[self.model.position(page).unwrap()];
+                    self.set(page, Mapping { dirty: false, unidentified: false, ..mapping });
+                }
+            }
+            Step::Amend(page, mapping) => {
+                if let (Some(handle), Some(at)) = (self.cache.find(Lpn(page)), self.model.position(page)) {
+                    let amended = Mapping { dirty: self.cache.get(handle).dirty, ..mapping };
+                    self.cache.amend(handle, amended);
+                    self.model.queue[at] = (page, amended);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self) -> Result<(), TestCaseError> {
+        let (cache, model) = (&self.cache, &self.model);
+        prop_assert_eq!(cache.check(), Ok(()));
+        let len = model.entries().count();
+        prop_assert_eq!(cache.len() as usize, len);
+        prop_assert_eq!(cache.is_empty(), len == 0);
+        prop_assert_eq!(cache.is_full(), len == model.config.entries as usize);
+        prop_assert_eq!(cache.dirty_len() as usize, model.writes.len());
+        let limit = model.config.dirty_entries;
+        prop_assert_eq!(
+            cache.over_dirty_limit(),
+            limit.is_some_and(|limit| model.writes.len() > limit as usize)
+        );
+        let page_of = |handle: Option<Handle>| handle.map(|handle| cache.page(handle).0);
+        prop_assert_eq!(page_of(cache.oldest()), model.entries().next_back().map(|(page, _)| page));
+        let oldest_dirty = model.writes.last().copied();
+        prop_assert_eq!(page_of(cache.oldest_dirty()), oldest_dirty);
+        for page in 0..PAGES {
+            cache.prefetch(Lpn(page));
+            let wanted = model.position(page).map(|at| model.queue[at].1);
+            prop_assert_eq!(cache.find(Lpn(page)).map(|handle| cache.get(handle)), wanted);
+        }
+        let mut found = Vec::new();
+        for translation_page in 0..PAGES.div_ceil(model.config.entries_per_translation_page) {
+            cache.of_translation_page(translation_page, &mut found);
+            prop_assert_eq!(self.pages(&found), model.of_translation_page(translation_page, false));
+            cache.cached_of_translation_page(translation_page, &mut found);
+            prop_assert_eq!(self.pages(&found), model.of_translation_page(translation_page, true));
+        }
+        Ok(())
+    }
+}
+
+fn config() -> impl Strategy<Value = CacheConfig> {
+    let entries = prop_oneof![Just(1u32), Just(2), 3u32..24, Just(60)];
+    (entries, 1u32..=PAGES, any::<bool>(), 1u32..24).prop_map(
+        |(entries, entries_per_translation_page, bounded, dirty)| CacheConfig {
+            entries,
+            logical_pages: PAGES,
+            entries_per_translation_page,
+            dirty_entries: bounded.then_some(dirty.min(entries)),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_the_naive_model(config in config(), steps in prop::collection::vec(step(), 1..150)) {
+        let mut both = Both::new(config);
+        both.compare()?;
+        for step in &steps {
+            both.apply(step)?;
+            both.compare()?;
+        }
+    }
+}
+
+const CLEAN: Mapping =
+    Mapping { slot: Slot(1), before: Slot::NONE, dirty: false, unidentified: false, uncertain: false };
+
+fn small() -> CacheConfig {
+    CacheConfig { entries: 2, logical_pages: PAGES, entries_per_translation_page: 8, dirty_entries: None }
+}
+
+#[test]
+fn impossible_sizes_are_refused_by_key() {
+    let refused = |config: CacheConfig| MapCache::new(config).err().map(|error| error.key);
+    assert_eq!(refused(small()), None);
+    assert_eq!(refused(CacheConfig { entries: 0, ..small() }).as_deref(), Some("entries"));
+    assert_eq!(refused(CacheConfig { entries: u32::MAX, ..small() }).as_deref(), Some("entries"));
+    for entries_per_translation_page in [0, u32::MAX] {
+        let config = CacheConfig { entries_per_translation_page, ..small() };
+        assert_eq!(refused(config).as_deref(), Some("entries_per_translation_page"));
+    }
+    for dirty in [0, 3] {
+        let config = CacheConfig { dirty_entries: Some(dirty), ..small() };
+        assert_eq!(refused(config).as_deref(), Some("dirty_entries"));
+    }
+}
+
+#[test]
+#[should_panic(expected = "in a full cache")]
+fn a_full_cache_takes_no_entry() {
+    let mut cache = MapCache::new(small()).unwrap();
+    for page in 0..3 {
+        cache.insert(Lpn(page), CLEAN);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a second entry for page 4")]
+fn a_page_has_one_entry() {
+    let mut cache = MapCache::new(small()).unwrap();
+    cache.insert(Lpn(4), CLEAN);
+    cache.insert(Lpn(4), CLEAN);
+}
+
+#[test]
+fn a_cache_of_the_paper_takes_4_mib_on_the_drive() {
+    let config = CacheConfig { entries: 1 << 19, logical_pages: 375_809_638, ..small() };
+    let cache = MapCache::new(CacheConfig { entries_per_translation_page: 1024, ..config }).unwrap();
+    assert_eq!(cache.ram(), 4 << 20);
+    assert!(cache.memory_bytes() <= 58 * (1 << 19) + 4 * 367_002, "{}", cache.memory_bytes());
+}

@@ -1,0 +1,214 @@
+//! How page validity is kept: the table of kinds and their settings.
+
+use super::{FlashBitmap, Gecko, GeckoConfig, InRam, LogConfig, PageValidity, ValidityLog};
+use crate::config::{ConfigError, Entry, named_config};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The device that a store is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValiditySize {
+    /// Blocks.
+    pub blocks: u32,
+    /// Pages in each.
+    pub pages_per_block: u32,
+    /// Size of a page, bytes.
+    pub page_bytes: u32,
+    /// Logical pages.
+    pub logical_pages: u32,
+}
+
+impl ValiditySize {
+    fn spare_pages(&self) -> u64 {
+        let pages = u64::from(self.blocks) * u64::from(self.pages_per_block);
+        pages.saturating_sub(u64::from(self.logical_pages))
+    }
+}
+
+/// The configuration of a kind.
+pub trait ValidityKind {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// The empty store.
+    fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError>;
+}
+
+/// [`InRam`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RamBitmapSettings {}
+
+impl ValidityKind for RamBitmapSettings {
+    const ENTRY: Entry = Entry {
+        name: "ram_bitmap",
+        help: "a bit for every page, in RAM: no flash traffic, most RAM",
+        source: "DFTL (ASPLOS'09), LazyFTL (SIGMOD'11)",
+    };
+
+    fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
+        Ok(Box::new(InRam::new(size.blocks, size.pages_per_block, size.page_bytes)))
+    }
+}
+
+/// [`FlashBitmap`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashBitmapSettings {}
+
+impl ValidityKind for FlashBitmapSettings {
+    const ENTRY: Entry = Entry {
+        name: "flash_bitmap",
+        help: "a bit for every page, in flash: an update reads and writes a page",
+        source: "μ-FTL (EMSOFT'08)",
+    };
+
+    fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
+        Ok(Box::new(FlashBitmap::new(size.blocks, size.pages_per_block, size.page_bytes)))
+    }
+}
+
+/// [`ValidityLog`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSettings {
+    /// Entries that the log is to hold, at least those of two pages. Left out: twice the pages that the device has beyond
+    /// the logical ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub entries: Option<u64>,
+}
+
+impl LogSettings {
+    /// With the sizes of a device.
+    pub fn config(&self, size: &ValiditySize) -> LogConfig {
+        let config = LogConfig::new(size.blocks, size.pages_per_block, size.page_bytes, size.spare_pages());
+        LogConfig { entries: self.entries.unwrap_or(config.entries), ..config }
+    }
+}
+
+impl ValidityKind for LogSettings {
+    const ENTRY: Entry = Entry {
+        name: "log",
+        help: "a log of invalidated pages in flash, chained by block, with the heads of the chains in RAM",
+        source: "IB-FTL (TODAES'13); cleaning: GeckoFTL (SIGMOD'16), Appendix E",
+    };
+
+    fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
+        Ok(Box::new(ValidityLog::new(self.config(size))?))
+    }
+}
+
+/// [`Gecko`]; see [`GeckoConfig`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GeckoSettings {
+    /// Ratio between the sizes of levels (T), at least 2.
+    #[schemars(range(min = 2))]
+    pub size_ratio: u32,
+    /// Parts that a block's bitmap is cut into (S), from 1 to the block's pages. Left out: parts of 32 pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub partitions: Option<u32>,
+    /// Whether a merge takes in from the onset all runs that it would lead to merging next.
+    pub multiway: bool,
+    /// Whether the buffer is written after as many updates as it has room for entries, even if they fill fewer.
+    pub buffer_inserts_limited: bool,
+    /// Bits of an entry's key and erase flag in flash.
+    #[schemars(range(min = 2, max = 64))]
+    pub key_bits: u32,
+}
+
+impl Default for GeckoSettings {
+    fn default() -> Self {
+        GeckoSettings {
+            size_ratio: 2,
+            partitions: None,
+            multiway: true,
+            buffer_inserts_limited: false,
+            key_bits: 32,
+        }
+    }
+}
+
+impl GeckoSettings {
+    /// With the sizes of a device.
+    pub fn config(&self, size: &ValiditySize) -> GeckoConfig {
+        let recommended = GeckoConfig::new(size.blocks, size.pages_per_block, size.page_bytes);
+        GeckoConfig {
+            size_ratio: self.size_ratio,
+            partitions: self.partitions.unwrap_or(recommended.partitions),
+            multiway: self.multiway,
+            buffer_inserts_limited: self.buffer_inserts_limited,
+            key_bits: self.key_bits,
+            ..recommended
+        }
+    }
+}
+
+impl ValidityKind for GeckoSettings {
+    const ENTRY: Entry = Entry {
+        name: "gecko",
+        help: "Logarithmic Gecko: runs of bitmaps in flash, merged like those of an LSM-tree",
+        source: "GeckoFTL (SIGMOD'16), Section 3",
+    };
+
+    fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
+        Ok(Box::new(Gecko::new(self.config(size))?))
+    }
+}
+
+named_config! {
+    /// How page validity is kept, as written in a scenario.
+    enum ValidityConfig, list VALIDITIES, aliases VALIDITY_ALIASES,
+    of ValidityKind, called "validity store", tag "kind";
+    RamBitmap: RamBitmapSettings;
+    FlashBitmap: FlashBitmapSettings;
+    Log: LogSettings;
+    Gecko: GeckoSettings;
+}
+
+impl ValidityConfig {
+    /// The empty store.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the device has no room for, with the key and what is allowed.
+    pub fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
+        match self {
+            ValidityConfig::RamBitmap(settings) => settings.build(size),
+            ValidityConfig::FlashBitmap(settings) => settings.build(size),
+            ValidityConfig::Log(settings) => settings.build(size),
+            ValidityConfig::Gecko(settings) => settings.build(size),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::checks::NamedConfig;
+
+    #[test]
+    fn the_table_is_complete() {
+        NamedConfig::<ValidityConfig> {
+            tag: "kind",
+            entries: VALIDITIES,
+            aliases: VALIDITY_ALIASES,
+            entry_of: ValidityConfig::entry,
+        }
+        .check();
+    }
+
+    #[test]
+    fn every_kind_is_built_with_the_papers_settings() {
+        let size = ValiditySize { blocks: 100, pages_per_block: 128, page_bytes: 4096, logical_pages: 9000 };
+        for entry in VALIDITIES {
+            let config: ValidityConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();
+            assert_eq!(config.build(&size).unwrap().flash_pages(), 0);
+        }
+        assert_eq!(GeckoSettings::default().config(&size), GeckoConfig::new(100, 128, 4096));
+        assert_eq!(LogSettings::default().config(&size).entries, 2 * (12800 - 9000));
+        let wrong = GeckoSettings { partitions: Some(129), ..GeckoSettings::default() };
+        assert_eq!(wrong.build(&size).map(|_| ()).unwrap_err().key, "partitions");
+    }
+}

@@ -1,0 +1,157 @@
+//! Updates not yet written.
+
+use super::entry::Layout;
+use crate::units::{BlockId, Slot};
+use crate::validity::PageSet;
+
+/// No entry.
+const EMPTY: u64 = u64::MAX;
+
+/// The entries of one page of flash to be, in a hash table with linear probing: they are sorted when they are written.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    layout: Layout,
+    table: Vec<u64>,
+    /// Places of the table, less one; they are a power of two.
+    mask: usize,
+    shift: u32,
+    len: u32,
+    updates: u32,
+}
+
+impl Buffer {
+    /// Room for `entries` entries.
+    pub fn new(layout: Layout, entries: u32) -> Self {
+        // Half full at most, so that probing ends soon.
+        let places = (2 * entries as usize).next_power_of_two();
+        let table = vec![EMPTY; places * layout.stride];
+        Buffer { layout, table, mask: places - 1, shift: 64 - places.trailing_zeros(), len: 0, updates: 0 }
+    }
+
+    /// Entries.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Updates since it was last emptied.
+    pub fn updates(&self) -> u32 {
+        self.updates
+    }
+
+    #[inline(always)]
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// Index of the key's first word, or of the place where it belongs.
+    #[inline(always)]
+    fn find(&self, key: u64) -> Result<usize, usize> {
+        let mut place = self.home(key);
+        loop {
+            let at = place * self.layout.stride;
+            match self.table[at] {
+                EMPTY => return Err(at),
+                head if self.layout.key(head) == key => return Ok(at),
+                _ => place = (place + 1) & self.mask,
+            }
+        }
+    }
+
+    /// The key's entry, made if there is none.
+    #[inline(always)]
+    fn entry(&mut self, key: u64) -> &mut [u64] {
+        let stride = self.layout.stride;
+        let at = match self.find(key) {
+            Ok(at) => at,
+            Err(at) => {
+                self.table[at..at + stride].fill(0);
+                self.table[at] = self.layout.head(key);
+                self.len += 1;
+                at
+            }
+        };
+        &mut self.table[at..at + stride]
+    }
+
+    /// Whether telling of the page adds an entry.
+    pub fn is_new(&self, key: u64) -> bool {
+        self.find(key).is_err()
+    }
+
+    /// Algorithm 1: sets the page's bit.
+    #[inline(always)]
+    pub fn invalidate(&mut self, page: Slot) {
+        let (key, word, bit) = self.layout.place(page);
+        self.entry(key)[word] |= bit;
+        self.updates += 1;
+    }
+
+    /// Algorithm 2: one entry with the erase flag; those of the block's other parts go.
+    pub fn erase(&mut self, block: BlockId) {
+        let key = self.layout.first_key(block);
+        for part in 1..u64::from(self.layout.parts) {
+            if let Ok(at) = self.find(key + part) {
+                self.remove(at / self.layout.stride);
+            }
+        }
+        let head = self.layout.head(key) | self.layout.flag;
+        let entry = self.entry(key);
+        entry.fill(0);
+        entry[0] = head;
+        self.updates += 1;
+    }
+
+    /// Empties a place, moving up those entries that would no longer be found behind it.
+    fn remove(&mut self, mut hole: usize) {
+        let stride = self.layout.stride;
+        let mut place = hole;
+        loop {
+            place = (place + 1) & self.mask;
+            let head = self.table[place * stride];
+            if head == EMPTY {
+                break;
+            }
+            let way = place.wrapping_sub(self.home(self.layout.key(head))) & self.mask;
+            if way >= place.wrapping_sub(hole) & self.mask {
+                self.table.copy_within(place * stride..(place + 1) * stride, hole * stride);
+                hole = place;
+            }
+        }
+        self.table[hole * stride] = EMPTY;
+        self.len -= 1;
+    }
+
+    /// Adds the block's pages; whether it was erased after everything older.
+    pub fn collect_block(&self, block: BlockId, invalid: &mut PageSet) -> bool {
+        let first = self.layout.first_key(block);
+        let mut is_erased = false;
+        for key in first..first + u64::from(self.layout.parts) {
+            if let Ok(at) = self.find(key) {
+                let entry = &self.table[at..at + self.layout.stride];
+                is_erased |= entry[0] & self.layout.flag != 0;
+                self.layout.collect(entry, invalid);
+            }
+        }
+        is_erased
+    }
+
+    /// The entries, sorted, packed one after the other.
+    pub fn sorted(&self) -> Vec<u64> {
+        let stride = self.layout.stride;
+        if stride == 1 {
+            let mut entries: Vec<u64> = self.table.iter().copied().filter(|head| *head != EMPTY).collect();
+            entries.sort_unstable();
+            return entries;
+        }
+        let mut entries: Vec<&[u64]> = self.table.chunks(stride).filter(|entry| entry[0] != EMPTY).collect();
+        entries.sort_unstable_by_key(|entry| entry[0]);
+        entries.concat()
+    }
+
+    /// Takes all entries out.
+    pub fn clear(&mut self) {
+        self.table.fill(EMPTY);
+        self.len = 0;
+        self.updates = 0;
+    }
+}

@@ -1,0 +1,130 @@
+//! Entries, packed.
+//!
+//! An entry is one or more words. The first holds, from the top, the key, the erase flag and as many bits of the bitmap
+//! as fit; in most devices that is all of them. So entries sort as numbers do, and the bitmaps of equal keys are combined
+//! by a plain OR. The key is the part's number among all parts of the device. An erase is told by the flag on the block's
+//! first part: it comes before the others, and makes everything older of the whole block obsolete.
+
+use super::GeckoConfig;
+use crate::units::{BlockId, Divider, Slot};
+use crate::validity::PageSet;
+
+/// Where things are in an entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Entries per block.
+    pub parts: u32,
+    /// Words of an entry.
+    pub stride: usize,
+    /// The erase flag in the first word; the bits below it belong to the bitmap.
+    pub flag: u64,
+    pages_per_block: u32,
+    block_of: Divider,
+    part_of: Divider,
+    /// Bits of the bitmap in the first word.
+    head_bits: u32,
+}
+
+impl Layout {
+    pub fn new(config: &GeckoConfig) -> Self {
+        // One value more than there are keys: no entry's first word is all ones.
+        let key_bits = 64 - config.most_entries().leading_zeros();
+        let head_bits = 63 - key_bits;
+        let rest = config.part_pages().saturating_sub(head_bits);
+        Layout {
+            parts: config.parts(),
+            stride: 1 + rest.div_ceil(64) as usize,
+            flag: 1 << head_bits,
+            pages_per_block: config.pages_per_block,
+            block_of: Divider::new(config.pages_per_block),
+            part_of: Divider::new(config.part_pages()),
+            head_bits,
+        }
+    }
+
+    /// The key in an entry's first word.
+    #[inline(always)]
+    pub fn key(&self, head: u64) -> u64 {
+        head >> (self.head_bits + 1)
+    }
+
+    /// The first word of an entry without bits.
+    #[inline(always)]
+    pub fn head(&self, key: u64) -> u64 {
+        key << (self.head_bits + 1)
+    }
+
+    /// Key of the block's first part.
+    #[inline(always)]
+    pub fn first_key(&self, block: BlockId) -> u64 {
+        u64::from(block.0) * u64::from(self.parts)
+    }
+
+    pub fn block(&self, key: u64) -> BlockId {
+        BlockId((key / u64::from(self.parts)) as u32)
+    }
+
+    /// The page's key, and its bit in the entry: word and mask.
+    #[inline(always)]
+    pub fn place(&self, page: Slot) -> (u64, usize, u64) {
+        let block = self.block_of.quotient(page.0);
+        let page = page.0 - block * self.pages_per_block;
+        let part = self.part_of.quotient(page);
+        let bit = page - part * self.part_of.divisor();
+        let key = u64::from(block) * u64::from(self.parts) + u64::from(part);
+        match bit.checked_sub(self.head_bits) {
+            None => (key, 0, 1 << bit),
+            Some(bit) => (key, 1 + bit as usize / 64, 1 << (bit % 64)),
+        }
+    }
+
+    /// Whether an entry has neither flag nor bits.
+    #[inline(always)]
+    pub fn is_blank(&self, entry: &[u64]) -> bool {
+        entry[0] & (2 * self.flag - 1) == 0 && entry[1..].iter().all(|word| *word == 0)
+    }
+
+    /// Invalid pages that the entry tells of.
+    pub fn count(&self, entry: &[u64]) -> u32 {
+        let rest: u32 = entry[1..].iter().map(|word| word.count_ones()).sum();
+        (entry[0] & (self.flag - 1)).count_ones() + rest
+    }
+
+    /// Adds the entry's pages to a set of its block.
+    pub fn collect(&self, entry: &[u64], invalid: &mut PageSet) {
+        let part = self.key(entry[0]) % u64::from(self.parts);
+        let from = part as u32 * self.part_of.divisor();
+        invalid.add(from, entry[0] & (self.flag - 1));
+        for (word, &bits) in (0..).zip(&entry[1..]) {
+            invalid.add(from + self.head_bits + 64 * word, bits);
+        }
+    }
+
+    /// Index of the first entry of a sorted list whose key is not below `key`.
+    pub fn find(&self, entries: &[u64], key: u64) -> usize {
+        if self.stride == 1 {
+            return entries.partition_point(|head| self.key(*head) < key);
+        }
+        let (mut low, mut high) = (0, entries.len() / self.stride);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.key(entries[middle * self.stride]) < key { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Adds the pages of a block told of in a sorted list; whether the block was erased after everything older.
+    pub fn collect_block(&self, entries: &[u64], block: BlockId, invalid: &mut PageSet) -> bool {
+        let first = self.first_key(block);
+        let end = first + u64::from(self.parts);
+        let mut is_erased = false;
+        for entry in entries[self.find(entries, first) * self.stride..].chunks_exact(self.stride) {
+            if self.key(entry[0]) >= end {
+                break;
+            }
+            is_erased |= entry[0] & self.flag != 0;
+            self.collect(entry, invalid);
+        }
+        is_erased
+    }
+}

@@ -1,0 +1,114 @@
+//! Writing the buffer, and the merges that this leads to.
+
+use super::Gecko;
+use super::merge::Merge;
+use super::run::{Run, gecko_page, level_of};
+use crate::layer::LayerError;
+use crate::validity::ValidityFlash;
+
+impl Gecko {
+    /// Writes the buffer, `told` being when the call under way began. On an error the store is as it was.
+    pub(super) fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+        let created = if self.is_replaying { self.durable_until } else { told };
+        let mut written = Vec::new();
+        let merged = match self.cascade(created, &mut written, flash) {
+            Ok(merged) => merged,
+            Err(error) => {
+                discard(&written, flash);
+                return Err(error);
+            }
+        };
+        let result = written.pop().expect("the run that the flush ends with");
+        discard(&written, flash);
+        discard(&self.runs[..merged], flash);
+        self.runs.splice(..merged, [result]);
+        self.buffer.clear();
+        self.next_flush += 1;
+        self.durable_until = created;
+        self.report.flushes += 1;
+        self.report.merges += u64::from(merged > 0);
+        Ok(())
+    }
+
+    /// Merges the buffer and the newest runs as long as two of them are in one level; how many runs. The last of `written`
+    /// is the result.
+    ///
+    /// Two-way, each result is written and read again to be merged with the next run, as one buffer a run is all there is.
+    /// Multi-way, a merge takes in from the onset all runs that it would come to. The paper's rule, which adds a run if one
+    /// of the level below takes part, is meant for T = 2, where two runs always fill the next level; here a run is added if
+    /// the pages so far reach its level.
+    fn cascade(
+        &mut self,
+        created: u64,
+        written: &mut Vec<Run>,
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<usize, LayerError> {
+        let mut entries = self.buffer.sorted();
+        let mut covers = (self.next_flush, self.next_flush);
+        let mut pages = 1;
+        let mut merged = 0;
+        if self.runs.is_empty() {
+            // There is nothing that an erase flag could make obsolete.
+            let mut settled = Vec::with_capacity(entries.len());
+            Merge::new(self.layout, &entries, true).finish(&mut settled);
+            entries = settled;
+        }
+        while self.reaches(merged, pages) {
+            if !self.config.multiway && merged > 0 {
+                self.write_run(&entries, (created, covers), false, written, flash)?;
+                for &at in &written.last().expect("the run just written").slots {
+                    flash.read(at)?;
+                }
+            }
+            entries = self.merged_with(merged, &entries, flash)?;
+            let run = &self.runs[merged];
+            covers.0 = run.preamble.covers.0;
+            // What a merge comes to is foreseen from the pages put in; alignment can make the result a little longer.
+            let foreseen = if self.config.multiway { pages + run.slots.len() as u64 } else { 0 };
+            pages = foreseen.max(self.pages_of(&entries));
+            merged += 1;
+        }
+        self.write_run(&entries, (created, covers), true, written, flash)?;
+        Ok(merged)
+    }
+
+    /// Whether a run of `pages` pages belongs into the level of the run at `next`, or past it.
+    fn reaches(&self, next: usize, pages: u64) -> bool {
+        let ratio = self.config.size_ratio;
+        self.runs
+            .get(next)
+            .is_some_and(|run| level_of(run.slots.len() as u64, ratio) <= level_of(pages, ratio))
+    }
+
+    /// The entries merged with those of the run at `index`, which is read.
+    fn merged_with(
+        &self,
+        index: usize,
+        newer: &[u64],
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<Vec<u64>, LayerError> {
+        let is_oldest = index + 1 == self.runs.len();
+        let slots = &self.runs[index].slots;
+        let most = newer.len() + slots.len() * self.config.page_entries() as usize * self.layout.stride;
+        let mut out = Vec::with_capacity(most);
+        let mut merge = Merge::new(self.layout, newer, is_oldest);
+        for &at in slots {
+            merge.page(&gecko_page(flash.read(at)?).entries, &mut out);
+        }
+        merge.finish(&mut out);
+        Ok(out)
+    }
+
+    /// Everything that is known, merged: nothing is written.
+    pub(super) fn all_merged(&self, flash: &mut dyn ValidityFlash) -> Result<Vec<u64>, LayerError> {
+        let mut entries = self.buffer.sorted();
+        for index in 0..self.runs.len() {
+            entries = self.merged_with(index, &entries, flash)?;
+        }
+        Ok(entries)
+    }
+}
+
+fn discard(runs: &[Run], flash: &mut dyn ValidityFlash) {
+    runs.iter().flat_map(|run| &run.slots).for_each(|at| flash.discard(*at));
+}

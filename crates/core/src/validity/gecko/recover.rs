@@ -1,0 +1,81 @@
+//! Finding the runs again after power was lost (Appendix C.1).
+//!
+//! The paper keeps the newest run of each level. That is not enough: where many entries coincide, the result of a merge
+//! lands in a level below that of what was merged, which would come to life again. So each run says which flushes it holds,
+//! and a run is superseded if, and only if, a complete one created later holds all of its flushes. A merge that leaves no
+//! entry at all writes a run of one empty page, for the same reason.
+
+use super::run::{Postamble, Run, gecko_page};
+use super::{Gecko, GeckoConfig};
+use crate::layer::LayerError;
+use crate::units::Slot;
+use crate::validity::{Found, ValidityFlash};
+
+impl Gecko {
+    /// Finds the runs that were in use. Reads the last page of each run, and all pages of those of which cleaning moved one.
+    /// What was told since [`durable_until`](crate::validity::PageValidity::durable_until) must be told again.
+    ///
+    /// # Panics
+    ///
+    /// If [`Gecko::new`] refuses `config`.
+    pub fn recover(
+        config: GeckoConfig,
+        pages: &[Found],
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<Self, LayerError> {
+        let mut store = Self::new(config).expect("settings that made the runs");
+        let mut found = pages.to_vec();
+        found.sort_unstable_by_key(|page| (std::cmp::Reverse(page.label), page.sequence));
+        store.next_run = found.first().map_or(0, |page| page.label + 1);
+        for pages in found.chunk_by(|one, next| one.label == next.label) {
+            let run =
+                complete_run(pages, flash)?.filter(|run| !store.runs.iter().any(|newer| covers(newer, run)));
+            let kept = run.as_ref().map_or(&[][..], |run| &run.slots);
+            let mut sorted = kept.to_vec();
+            sorted.sort_unstable();
+            for page in pages.iter().filter(|page| sorted.binary_search(&page.at).is_err()) {
+                flash.discard(page.at);
+            }
+            store.runs.extend(run);
+        }
+        if let Some(newest) = store.runs.first() {
+            store.durable_until = newest.preamble.created;
+            store.next_flush = newest.preamble.covers.1 + 1;
+        }
+        Ok(store)
+    }
+}
+
+/// Whether the newer run holds all flushes of the older one.
+fn covers(newer: &Run, older: &Run) -> bool {
+    let (outer, inner) = (newer.preamble.covers, older.preamble.covers);
+    outer.0 <= inner.0 && inner.1 <= outer.1
+}
+
+/// The run made of these pages, in the order in which they were written; `None` if some are missing.
+fn complete_run(pages: &[Found], flash: &mut dyn ValidityFlash) -> Result<Option<Run>, LayerError> {
+    let last = pages.last().expect("a run has pages");
+    if let Some(postamble) = &gecko_page(flash.read(last.at)?).postamble {
+        let listed = postamble.slots.iter().chain([&last.at]);
+        if pages.iter().map(|page| &page.at).eq(listed) {
+            return Ok(Some(run(last.label, postamble, pages.iter().map(|page| page.at).collect())));
+        }
+    }
+    // Some page was moved, or never written: the headers tell. Of two copies the newer counts.
+    let mut newest: Vec<Slot> = Vec::new();
+    let mut postamble = None;
+    for page in pages {
+        let header = gecko_page(flash.read(page.at)?);
+        let index = header.index as usize;
+        newest.resize(newest.len().max(index + 1), Slot::NONE);
+        newest[index] = page.at;
+        postamble = header.postamble.clone().or(postamble);
+    }
+    let is_whole = !newest.contains(&Slot::NONE);
+    let whole = postamble.filter(|postamble| is_whole && postamble.first_keys.len() == newest.len());
+    Ok(whole.map(|postamble| run(last.label, &postamble, newest)))
+}
+
+fn run(number: u32, postamble: &Postamble, slots: Vec<Slot>) -> Run {
+    Run { number, preamble: postamble.preamble, first_keys: postamble.first_keys.to_vec(), slots }
+}

@@ -1,0 +1,185 @@
+//! Runs: pages of entries in flash, sorted by key.
+
+use super::entry::Layout;
+use super::{Gecko, GeckoConfig};
+use crate::layer::LayerError;
+use crate::units::{BlockId, Slot};
+use crate::validity::{ValidityFlash, ValidityPage};
+use std::ops::Range;
+
+/// What a run says of itself on its first page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preamble {
+    /// Its level when it was written.
+    pub level: u32,
+    /// Sequence number at which the update that led to it was told: it holds everything told before.
+    pub created: u64,
+    /// First and last of the flushes whose entries it holds.
+    pub covers: (u64, u64),
+}
+
+/// What a run says of itself on its last page; a run without is only partly written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Postamble {
+    /// As on the first page.
+    pub preamble: Preamble,
+    /// First key of each page, this one's last.
+    pub first_keys: Box<[u64]>,
+    /// Where the pages before this one were written.
+    pub slots: Box<[Slot]>,
+}
+
+/// A page of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeckoPage {
+    /// Number of the run, unique.
+    pub run: u32,
+    /// The page's place in the run.
+    pub index: u32,
+    /// On the first page.
+    pub preamble: Option<Preamble>,
+    /// On the last page.
+    pub postamble: Option<Box<Postamble>>,
+    /// Entries, packed.
+    pub entries: Box<[u64]>,
+}
+
+/// A run, and the directory of its pages.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub number: u32,
+    pub preamble: Preamble,
+    /// First key of each page; 0 for a page without entries.
+    pub first_keys: Vec<u64>,
+    pub slots: Vec<Slot>,
+}
+
+impl Run {
+    /// Pages that may hold entries of the block.
+    pub fn pages_of(&self, block: BlockId, layout: &Layout, is_aligned: bool) -> Range<usize> {
+        let first = layout.first_key(block);
+        let end = self.first_keys.partition_point(|key| *key < first + u64::from(layout.parts));
+        if is_aligned {
+            return end.saturating_sub(1)..end;
+        }
+        self.first_keys.partition_point(|key| *key <= first).saturating_sub(1)..end
+    }
+}
+
+/// The level of a run of so many pages: `T^level` is the largest power not above it.
+pub(super) fn level_of(pages: u64, size_ratio: u32) -> u32 {
+    pages.max(1).ilog(u64::from(size_ratio))
+}
+
+pub(super) fn gecko_page(page: &ValidityPage) -> &GeckoPage {
+    let ValidityPage::Gecko(page) = page else { panic!("a page of a run, not {page:?}") };
+    page
+}
+
+/// Whether all entries of a block are kept on one page, for queries to read one page a run: a few places at a page's end
+/// stay empty. It takes pages that hold a block.
+pub(super) fn is_aligned(config: &GeckoConfig) -> bool {
+    config.parts() <= config.page_entries()
+}
+
+/// Cuts sorted entries into pages: indices of words where each begins, and the end.
+fn cut(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> Vec<usize> {
+    let most = config.page_entries() as usize * layout.stride;
+    let block = |at: usize| layout.block(layout.key(entries[at]));
+    let mut cuts = vec![0];
+    let mut start = 0;
+    while start + most < entries.len() {
+        start += most;
+        while is_aligned(config) && block(start) == block(start - layout.stride) {
+            start -= layout.stride;
+        }
+        cuts.push(start);
+    }
+    cuts.push(entries.len());
+    cuts
+}
+
+impl Gecko {
+    /// Writes entries as a run, which is pushed to `written` beforehand: what is there of it after an error is to be
+    /// discarded. Without a postamble a run is as good as not written once power is lost.
+    pub(super) fn write_run(
+        &mut self,
+        entries: &[u64],
+        (created, covers): (u64, (u64, u64)),
+        is_final: bool,
+        written: &mut Vec<Run>,
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<(), LayerError> {
+        let cuts = cut(entries, &self.config, &self.layout);
+        let pages = cuts.len() - 1;
+        let level = level_of(pages as u64, self.config.size_ratio);
+        let preamble = Preamble { level, created, covers };
+        let number = self.next_run;
+        self.next_run += 1;
+        let first_keys =
+            cuts[..pages].iter().map(|&at| entries.get(at).map_or(0, |head| self.layout.key(*head)));
+        written.push(Run {
+            number,
+            preamble,
+            first_keys: first_keys.collect(),
+            slots: Vec::with_capacity(pages),
+        });
+        let run = written.last_mut().expect("the run just pushed");
+        for (index, ends) in cuts.windows(2).enumerate() {
+            let postamble = (is_final && index + 1 == pages).then(|| {
+                let (first_keys, slots) = (run.first_keys.as_slice().into(), run.slots.as_slice().into());
+                Box::new(Postamble { preamble, first_keys, slots })
+            });
+            let page = GeckoPage {
+                run: number,
+                index: index as u32,
+                preamble: (index == 0).then_some(preamble),
+                postamble,
+                entries: entries[ends[0]..ends[1]].into(),
+            };
+            run.slots.push(flash.append(ValidityPage::Gecko(page))?);
+        }
+        self.report.entries_written += (entries.len() / self.layout.stride) as u64;
+        self.report.pages_written += pages as u64;
+        Ok(())
+    }
+}
+
+/// Pages that these entries take as a run.
+pub(super) fn pages_of(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> u64 {
+    cut(entries, config, layout).len() as u64 - 1
+}
+
+/// Holds a run's directory against what is in flash.
+pub(super) fn check(
+    run: &Run,
+    config: &GeckoConfig,
+    layout: &Layout,
+    flash: &dyn ValidityFlash,
+) -> Result<(), String> {
+    let mut last = None;
+    for (index, (&at, &first)) in run.slots.iter().zip(&run.first_keys).enumerate() {
+        let wrong = |what: &str| Err(format!("page {index} of run {} at {}: {what}", run.number, at.0));
+        let Some(ValidityPage::Gecko(page)) = flash.peek(at) else { return wrong("not there") };
+        let is_last = index + 1 == run.slots.len();
+        if (page.run, page.index as usize) != (run.number, index) || page.postamble.is_some() != is_last {
+            return wrong("another page");
+        }
+        let entries = page.entries.chunks_exact(layout.stride);
+        if entries.len() > config.page_entries() as usize || (entries.len() == 0 && run.slots.len() > 1) {
+            return wrong("the wrong number of entries");
+        }
+        if page.entries.first().is_some_and(|head| layout.key(*head) != first) {
+            return wrong("not the key of the directory");
+        }
+        for entry in entries {
+            let key = layout.key(entry[0]);
+            if last.is_some_and(|last| last >= key) || layout.is_blank(entry) || key >= config.most_entries()
+            {
+                return wrong("entries out of order, blank or of no block");
+            }
+            last = Some(key);
+        }
+    }
+    Ok(())
+}

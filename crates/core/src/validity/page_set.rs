@@ -1,0 +1,81 @@
+//! Pages of one block.
+
+/// A set of pages of one block: bit `i` stands for page `i`. A buffer to be used again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageSet {
+    pages: u32,
+    words: Vec<u64>,
+}
+
+impl PageSet {
+    /// The empty set of the pages of a block of `pages` pages.
+    pub fn new(pages: u32) -> Self {
+        PageSet { pages, words: vec![0; pages.div_ceil(64) as usize] }
+    }
+
+    /// Pages of the block.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// Adds a page.
+    #[inline(always)]
+    pub fn set(&mut self, page: u32) {
+        debug_assert!(page < self.pages, "page {page} of {}", self.pages);
+        self.words[page as usize / 64] |= 1 << (page % 64);
+    }
+
+    /// The page will be looked at soon: a hint.
+    #[inline(always)]
+    pub fn prefetch(&self, page: u32) {
+        crate::table::prefetch(self.words.as_ptr().wrapping_add(page as usize / 64));
+    }
+
+    /// Takes a page out.
+    #[inline(always)]
+    pub fn remove(&mut self, page: u32) {
+        self.words[page as usize / 64] &= !(1 << (page % 64));
+    }
+
+    /// Adds every page.
+    pub fn set_all(&mut self) {
+        self.words.fill(u64::MAX);
+        if !self.pages.is_multiple_of(64) {
+            *self.words.last_mut().expect("a word of the odd pages") = (1 << (self.pages % 64)) - 1;
+        }
+    }
+
+    /// Adds those of the pages from `from` on whose bits are set.
+    #[inline]
+    pub(super) fn add(&mut self, from: u32, bits: u64) {
+        let (word, shift) = (from as usize / 64, from % 64);
+        if bits != 0 {
+            self.words[word] |= bits << shift;
+            let rest = bits.checked_shr(64 - shift).unwrap_or(0);
+            if rest != 0 {
+                self.words[word + 1] |= rest;
+            }
+        }
+    }
+
+    /// Whether the page is in the set.
+    #[inline(always)]
+    pub fn contains(&self, page: u32) -> bool {
+        self.words[page as usize / 64] >> (page % 64) & 1 == 1
+    }
+
+    /// Pages in the set.
+    pub fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// The bits, 64 pages a word; those past the last page are 0.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+}
