@@ -3,8 +3,10 @@
 pub mod config;
 pub mod counters;
 pub mod dedup;
+pub mod ftl;
 pub mod layer;
 pub mod log;
+pub mod mapping;
 pub mod nand;
 pub mod placement;
 pub mod seed;
@@ -17,4 +19,5 @@ pub mod trace;
 pub mod units;
 pub mod validity;
 pub mod victim;
+pub mod wear;
 pub mod workload;

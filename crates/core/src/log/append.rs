@@ -50,7 +50,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = self.until_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.tell_deaths(&pages[..length]);
-            self.below.program(stream, frontier, owners, &data[..length], cause)?;
+            let wanted = length;
+            let length = match self.below.program(stream, frontier, owners, &data[..wanted], cause) {
+                Ok(()) => wanted,
+                Err(error) => self.taken_before(frontier, wanted, cause, error)?,
+            };
             // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
             if cause == Cause::Host {
                 self.below.counters.add_incoming(Operation::Write, length as u64);
@@ -69,7 +73,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             if cause == Cause::Host {
                 self.blocks.advance(length as u64);
             }
-            self.advance(stream, frontier, length as u32);
+            self.advance_by(stream, frontier, length, wanted);
             self.note_moves(&pages[..length], cause);
             (pages, data) = (&pages[length..], &data[length..]);
             if M::MAY_KEEP_METADATA && cause == Cause::Host {
@@ -117,15 +121,22 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
-        if self.must_clean() {
-            self.while_cleaning(|store| store.clean_for(stream))?;
-        }
+        self.clean_if_due(stream)?;
+        self.tend(stream)?;
         // Cleaning may have opened a block for this very stream.
         if let Some(frontier) = self.frontiers[stream.index()] {
             return Ok(frontier);
         }
-        let block = self.free.pop_front().ok_or(LayerError::NoSpace)?;
+        let block = self.free.pop_front().ok_or_else(|| self.no_space())?;
         Ok(self.open(stream, block))
+    }
+
+    /// Cleans if erased blocks run low.
+    pub(super) fn clean_if_due(&mut self, stream: StreamId) -> Result<(), LayerError> {
+        if !self.must_clean() {
+            return Ok(());
+        }
+        self.while_cleaning(|store| store.clean_for(stream))
     }
 
     /// Whether erased blocks run low; counts how often that is left as it is because a log above cleans.

@@ -38,9 +38,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let Some(stream) = self.stream_of_group(pages, hint) else { return Ok(()) };
         self.make_room(stream, pages.len() as u32)?;
-        self.below.group_left = pages.len();
+        (self.below.group_left, self.below.in_group) = (pages.len(), true);
         let done = self.append_run(stream, pages, data, Cause::Host);
-        self.below.group_left = 0;
+        (self.below.group_left, self.below.in_group) = (0, false);
         done
     }
 

@@ -2,6 +2,7 @@
 
 use super::config::CopyOrder;
 use super::directory::Directory;
+use super::fault::SetAside;
 use super::store::{Frontier, LogStore};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
@@ -80,7 +81,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let mut fruitless = 0;
         while self.frontiers[host.index()].is_none() {
             let victim = self.take_victim(&mut fruitless)?;
-            self.stage(victim)?;
+            self.stage(victim, self.below.medium.pages_per_block())?;
             if cleaning != host
                 && let Some(frontier) = self.frontiers[cleaning.index()]
             {
@@ -133,10 +134,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.config.evict {
             self.evict(victim);
         } else {
-            self.stage(victim)?;
-            match self.judge.take() {
-                None => self.redistribute()?,
-                Some(judge) => self.redistribute_judged(victim, judge)?,
+            let written = self.below.medium.pages_per_block();
+            self.stage(victim, written)?;
+            let moved = match self.judge.take() {
+                None => self.redistribute(),
+                Some(judge) => self.redistribute_judged(victim, judge),
+            };
+            if let Err(error) = moved {
+                let error = self.give_up_moving(victim, written, error);
+                self.set_aside.push(SetAside { block: victim, written, failed: false });
+                return Err(error);
             }
         }
         if self.erase(victim)? {
@@ -171,7 +178,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// The next victim, no candidate any more.
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
-            return Err(LayerError::NoSpace);
+            return Err(self.no_space());
         }
         let victim = self.victim.select_above(&self.blocks, &self.below);
         self.blocks.take(victim);
@@ -198,9 +205,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Reads the live pages of `victim` into RAM, behind any that are there already.
-    fn stage(&mut self, victim: BlockId) -> Result<(), LayerError> {
-        let (valid, written) = (self.blocks.valid_pages(victim), self.below.medium.pages_per_block());
+    /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
+        let unwritten = self.below.medium.pages_per_block() - written;
+        let valid = self.blocks.valid_pages(victim) - unwritten;
         let staged = &mut self.staged;
         if D::PAGE_EXACT {
             self.directory.gather(victim, written, staged.owners_room(written));
@@ -238,7 +246,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
-        self.below.program(stream, frontier, owners, &self.staged.data[range], Cause::Cleaning)?;
+        let (wanted, data) = (length, &self.staged.data[range]);
+        let length = match self.below.program(stream, frontier, owners, data, Cause::Cleaning) {
+            Ok(()) => wanted,
+            Err(error) => self.taken_before(frontier, wanted, Cause::Cleaning, error)?,
+        };
+        let range = self.staged.written..self.staged.written + length;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
         if let Some(owners) = owners {
             self.directory.relocate(frontier.block, frontier.page, owners);
             if let Some(attribution) = &mut self.attribution {
@@ -247,7 +261,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.note_staged_moves(length);
         self.staged.drop_front(length);
-        self.advance(stream, frontier, length as u32);
+        self.advance_by(stream, frontier, length, wanted);
         Ok(())
     }
 
@@ -260,7 +274,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
-    fn redistribute(&mut self) -> Result<(), LayerError> {
+    pub(super) fn redistribute(&mut self) -> Result<(), LayerError> {
         let fixed = self.placement.cleaning_stream().filter(|_| !self.has_own_stream());
         if let Some(stream) = fixed {
             while self.staged.len() > 0 {
@@ -271,12 +285,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(());
         }
         let mut staged = std::mem::take(&mut self.staged);
-        for (&page, data) in staged.owners.iter().zip(&staged.data).skip(staged.written) {
-            self.append_cleaned(page, data, staged.from, 1)?;
-        }
+        let mut pages = staged.owners.iter().zip(&staged.data).skip(staged.written);
+        let moved = pages.try_for_each(|(&page, data)| self.append_cleaned(page, data, staged.from, 1));
         staged.drop_front(staged.len());
         self.staged = staged;
-        Ok(())
+        moved
     }
 
     /// Appends a page that cleaning took out of a victim, and that `references` logical pages share.
@@ -307,9 +320,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             Some(fixed) => fixed,
             None => self.placement.place(&PageContext { page, cause, now, from, hint: 0, references }),
         };
-        let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
-        self.below.program(stream, frontier, Some(&[page]), std::slice::from_ref(data), cause)?;
-        Ok((stream, frontier))
+        loop {
+            let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
+            let content = std::slice::from_ref(data);
+            let Err(error) = self.below.program(stream, frontier, Some(&[page]), content, cause) else {
+                return Ok((stream, frontier));
+            };
+            let taken = self.taken_before(frontier, 1, cause, error)?;
+            self.advance_by(stream, frontier, taken, 1);
+        }
     }
 
     /// Counts a page that cleaning wrote and moves the write pointer on.
@@ -344,7 +363,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Erases the block; false if that wore it out.
-    fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
+    pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
         match self.below.medium.erase(block, Cause::Cleaning) {
             Ok(()) => {
                 self.below.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
@@ -363,7 +382,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// The error that ends a store's life. Where the erased blocks ran out before the usable ones fell below what
     /// cleaning needs, one block more is what it would have taken.
-    fn end_of_life(&self) -> LayerError {
+    pub(super) fn end_of_life(&self) -> LayerError {
         let usable_blocks = self.usable_blocks;
         LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
     }

@@ -5,6 +5,7 @@ use super::checkpoint::Checkpoint;
 use super::clean::Staged;
 use super::config::StoreConfig;
 use super::directory::Directory;
+use super::fault::SetAside;
 use super::migration::Judge;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -40,6 +41,8 @@ pub(super) struct Below<M> {
     pub counters: Counters,
     /// Pages still to come of the atomic group in hand; 0 if there is none.
     pub group_left: usize,
+    /// Whether there is one.
+    pub in_group: bool,
 }
 
 impl<M: Medium> Below<M> {
@@ -85,6 +88,10 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) blocks: Blocks,
     /// The open block of each stream.
     pub(super) frontiers: Vec<Option<Frontier>>,
+    /// Blocks closed before they were full, which wait to be emptied.
+    pub(super) set_aside: Vec<SetAside>,
+    /// Whether pages of a block that was read too often are being written anew.
+    pub(super) refreshing: bool,
     /// Erased blocks, in the order in which they were erased.
     pub(super) free: VecDeque<BlockId>,
     /// Blocks that are not bad.
@@ -126,13 +133,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         placement: P,
     ) -> Result<Self, ConfigError> {
         medium.serve(placement.streams())?;
+        let store = Self::assemble(config, medium, directory, victim, placement);
+        store.validate()?;
+        Ok(store)
+    }
+
+    /// A store whose settings are known to work.
+    pub(super) fn assemble(config: StoreConfig, medium: M, directory: D, victim: V, placement: P) -> Self {
         let all_pages = config.logical_pages + medium.metadata_pages();
         let blocks = Blocks::new(medium.blocks(), medium.pages_per_block(), all_pages, victim.needs());
         let free: VecDeque<BlockId> =
             (0..medium.blocks()).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
         let history = if placement.wants_block_history() { medium.blocks() as usize } else { 0 };
         let tables = directory.memory_bytes() + blocks.memory_bytes();
-        let store = LogStore {
+        LogStore {
             prefetch: config.prefetch.unwrap_or(tables > PREFETCH_FROM_BYTES),
             usable_blocks: free.len() as u32,
             frontiers: vec![None; usize::from(placement.streams()) + usize::from(medium.has_own_stream())],
@@ -153,15 +167,21 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             evicted_pages: 0,
             judge: None,
             config,
-            below: Below { medium, sequence: 0, counters: Counters::default(), group_left: 0 },
+            below: Below {
+                medium,
+                sequence: 0,
+                counters: Counters::default(),
+                group_left: 0,
+                in_group: false,
+            },
             directory,
             victim,
             placement,
             blocks,
+            set_aside: Vec::new(),
+            refreshing: false,
             free,
-        };
-        store.validate()?;
-        Ok(store)
+        }
     }
 
     /// Streams of the placement and, if it has one, that of the log's own pages.
@@ -195,7 +215,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         match open {
             Some(frontier) => frontier.page,
             None if self.blocks.is_candidate(block) => self.below.medium.pages_per_block(),
-            None => 0,
+            None => {
+                let aside = self.set_aside.iter().find(|aside| aside.block == block);
+                aside.map_or(0, |aside| aside.written)
+            }
         }
     }
 
@@ -207,7 +230,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         for page in pages {
             let moves = &mut self.moves[page.index()];
-            if cause != Cause::Cleaning {
+            if !matches!(cause, Cause::Cleaning | Cause::WearLevelling) {
                 *moves = 0;
             } else {
                 self.moved_again_pages += u64::from(*moves > 0);
@@ -307,7 +330,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             self.read_group(block, group, out)?;
             rest = others;
         }
-        Ok(())
+        match self.refresh_disturbed() {
+            // What was read was read; the next write will say that the drive has come to its end.
+            Err(error) if error.is_end_of_life() => Ok(()),
+            refreshed => refreshed,
+        }
     }
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
@@ -407,12 +434,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         let candidates = self.blocks.iter_candidates().count() as u32;
         let open = self.frontiers.iter().flatten().count() as u32;
         if candidates != self.blocks.candidates()
-            || candidates + open + self.free.len() as u32 != self.usable_blocks
+            || candidates + open + (self.free.len() + self.set_aside.len()) as u32 != self.usable_blocks
         {
             return Err(format!(
-                "{candidates} candidates ({} counted), {open} open and {} erased blocks are not all of {}",
+                "{candidates} candidates ({} counted), {open} open, {} erased and {} other blocks are not all of {}",
                 self.blocks.candidates(),
                 self.free.len(),
+                self.set_aside.len(),
                 self.usable_blocks
             ));
         }

@@ -100,6 +100,10 @@ impl SpareArea {
         // A store's numbers rise, and none writes 2^32 pages elsewhere while it keeps a block open.
         let offset = (run.sequence - shared.first) as u32;
         let from = block.index() * self.pages_per_block + page as usize;
+        if let ([owner], Group::None) = (owners, run.group) {
+            (self.owners[from], self.offsets[from], self.tags[from]) = (owner.0, offset, run.cause as u8);
+            return Ok(());
+        }
         for (at, owner) in owners.iter().enumerate() {
             self.owners[from + at] = owner.0;
             self.offsets[from + at] = offset + at as u32;

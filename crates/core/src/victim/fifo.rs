@@ -36,6 +36,10 @@ impl VictimPolicy for Fifo {
         self.closed.push_back(block);
     }
 
+    fn taken(&mut self, block: BlockId) {
+        self.closed.retain(|&closed| closed != block);
+    }
+
     #[inline]
     fn select(&mut self, _blocks: &Blocks) -> BlockId {
         self.closed.pop_front().expect("select is only called while a block is closed")

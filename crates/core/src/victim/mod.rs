@@ -44,6 +44,11 @@ pub trait VictimPolicy: Send {
         let _ = (block, score, blocks);
     }
 
+    /// The engine took `block` for a reason of its own, such as a failure of it: it is no candidate until it is closed again.
+    fn taken(&mut self, block: BlockId) {
+        let _ = block;
+    }
+
     /// The victim, a candidate; only called while there is one.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
@@ -88,6 +93,9 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     }
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         (**self).invalidated(block, score, blocks);
+    }
+    fn taken(&mut self, block: BlockId) {
+        (**self).taken(block);
     }
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         (**self).select(blocks)

@@ -54,6 +54,10 @@ impl VictimPolicy for WindowedGreedy {
         self.closed.push_back(block);
     }
 
+    fn taken(&mut self, block: BlockId) {
+        self.closed.retain(|&closed| closed != block);
+    }
+
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         let window = self.closed.iter().take(self.window).enumerate();
         let best = window.min_by_key(|&(_, &block)| blocks.score(block)).map(|(at, _)| at);

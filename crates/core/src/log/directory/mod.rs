@@ -86,6 +86,12 @@ pub trait Directory: Send {
     /// Sets `pages` to the indices of the pages that [`Directory::gather`] names.
     fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>);
 
+    /// Of the first `written` pages of `block`, those that now live elsewhere are valid no more; how many those are.
+    fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
+        let _ = (block, written);
+        0
+    }
+
     /// Logical pages stored somewhere.
     fn mapped_pages(&self) -> u32;
 

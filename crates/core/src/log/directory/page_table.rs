@@ -233,6 +233,20 @@ impl Directory for PageTable {
         self.validity.for_each_valid(block, written, |page| pages.push(page));
     }
 
+    fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
+        let first = self.first_slot(block);
+        let mut moved = Vec::new();
+        self.validity.for_each_valid(block, written, |page| {
+            let slot = Slot(first + page);
+            let owner = self.owners[slot.0 as usize];
+            if self.slots[owner.index()] != slot {
+                moved.push(slot);
+            }
+        });
+        moved.iter().for_each(|&slot| self.validity.clear(slot));
+        moved.len() as u32
+    }
+
     fn mapped_pages(&self) -> u32 {
         self.mapped
     }

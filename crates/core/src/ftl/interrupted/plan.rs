@@ -1,0 +1,133 @@
+//! Where power is cut.
+
+use super::RECOVERY_OPERATIONS;
+use crate::nand::Cut;
+use crate::seed::{Random, below};
+use rand::Rng;
+
+/// Where power is cut; operations are programs of pages and erases of blocks, counted since the drive was new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// While measuring, after each so many operations.
+    Every(u64),
+    /// While measuring, at so many operations, drawn from as many as the host writes pages then.
+    Random(u64),
+    /// At these operations, in order.
+    At(Vec<Cut>),
+}
+
+/// The cuts named in `text`: numbers of operations with a comma between them, each with a `t` behind it if the operation is
+/// begun; `None` if it names none.
+pub fn parse_cuts(text: &str) -> Option<Vec<Cut>> {
+    let text = text.trim().trim_start_matches("cut:");
+    let cut = |part: &str| {
+        let part = part.trim();
+        let after = part.strip_suffix('t').unwrap_or(part).parse().ok()?;
+        Some(Cut { after, torn: part.ends_with('t') })
+    };
+    text.split(',').map(cut).collect()
+}
+
+/// What [`parse_cuts`] reads.
+pub(super) fn name(cuts: &[Cut]) -> String {
+    let names: Vec<String> =
+        cuts.iter().map(|cut| format!("{}{}", cut.after, if cut.torn { "t" } else { "" })).collect();
+    names.join(",")
+}
+
+/// The cuts that are still to come.
+pub(super) struct Plan {
+    cuts: Cuts,
+    begun: bool,
+}
+
+impl Plan {
+    pub fn new(cuts: Cuts) -> Self {
+        let begun = matches!(cuts, Cuts::At(_));
+        let mut plan = Plan { cuts, begun };
+        if let Cuts::At(cuts) = &mut plan.cuts {
+            // The next one is the last.
+            cuts.reverse();
+        }
+        plan
+    }
+
+    /// Measuring begins, of so many pages.
+    pub fn begin(&mut self, now: u64, host_pages: u64, random: &mut Random) {
+        self.begun = true;
+        if let Cuts::Random(count) = self.cuts {
+            let draw = |_| Cut { after: now + below(random, host_pages.max(1)), torn: random.random() };
+            let mut cuts: Vec<Cut> = (0..count).map(draw).collect();
+            cuts.sort_unstable_by_key(|cut| std::cmp::Reverse(cut.after));
+            self.cuts = Cuts::At(cuts);
+        }
+    }
+
+    /// The next cut, `now` operations having been done.
+    pub fn next(&mut self, now: u64, random: &mut Random) -> Option<Cut> {
+        if !self.begun {
+            return None;
+        }
+        match &mut self.cuts {
+            Cuts::Every(operations) => Some(Cut { after: now + *operations, torn: random.random() }),
+            Cuts::At(cuts) => {
+                while cuts.last().is_some_and(|cut| cut.after < now) {
+                    cuts.pop();
+                }
+                cuts.last().copied()
+            }
+            Cuts::Random(_) => None,
+        }
+    }
+
+    /// The same while the FTL comes back.
+    pub fn next_in_recovery(&mut self, now: u64, probability: f64, random: &mut Random) -> Option<Cut> {
+        if let Cuts::At(cuts) = &mut self.cuts {
+            // The one that was just done.
+            while cuts.last().is_some_and(|cut| cut.after <= now) {
+                cuts.pop();
+            }
+        }
+        let strikes = probability > 0.0 && random.random::<f64>() < probability;
+        if strikes {
+            return Some(Cut { after: now + below(random, RECOVERY_OPERATIONS), torn: random.random() });
+        }
+        match &self.cuts {
+            Cuts::At(cuts) => cuts.last().copied(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    #[test]
+    fn cuts_are_read_from_their_names() {
+        let cuts = [Cut { after: 4711, torn: true }, Cut { after: 9000, torn: false }];
+        assert_eq!(name(&cuts), "4711t,9000");
+        assert_eq!(parse_cuts("cut:4711t,9000"), Some(cuts.to_vec()));
+        assert_eq!(parse_cuts("4711 t"), None);
+        assert_eq!(parse_cuts(""), None);
+    }
+
+    #[test]
+    fn cuts_come_in_order_and_only_while_measuring() {
+        let mut random = Seed(1).random();
+        let mut plan = Plan::new(Cuts::Random(5));
+        assert_eq!(plan.next(0, &mut random), None);
+        plan.begin(100, 50, &mut random);
+        let (mut now, mut met) = (100, 0);
+        while let Some(cut) = plan.next(now, &mut random) {
+            assert!(cut.after >= now && cut.after < 150);
+            (now, met) = (cut.after + 1, met + 1);
+        }
+        assert!((1..=5).contains(&met));
+        let mut every = Plan::new(Cuts::Every(7));
+        assert_eq!(every.next(3, &mut random), None);
+        every.begin(3, 50, &mut random);
+        assert_eq!(every.next(3, &mut random).unwrap().after, 10);
+    }
+}

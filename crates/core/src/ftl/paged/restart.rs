@@ -1,0 +1,70 @@
+//! Taking the FTL apart and putting it together again, from settings that say how its policies are built.
+
+use super::config::PagedConfig;
+use super::recover::Remains;
+use super::store::{PagedFtl, Policies};
+use crate::config::{ConfigError, StoreSize};
+use crate::ftl::Restart;
+use crate::layer::{LayerError, Medium, RecoveryReport};
+use crate::nand::Flash;
+use crate::placement::{PlacementConfig, PlacementContext};
+use crate::victim::VictimConfig;
+
+/// What an FTL is built from, again and again.
+#[derive(Clone, Debug)]
+pub struct PagedSettings {
+    /// The FTL.
+    pub config: PagedConfig,
+    /// Which block is cleaned next.
+    pub victim: VictimConfig,
+    /// Which stream a page of the user goes to.
+    pub placement: PlacementConfig,
+}
+
+impl PagedSettings {
+    /// The policies for flash of that size.
+    pub fn policies(&self, flash: &impl Medium) -> Result<Policies, ConfigError> {
+        let size = StoreSize {
+            blocks: flash.blocks(),
+            pages_per_block: flash.pages_per_block(),
+            logical_pages: self.config.logical_pages,
+            seed: self.config.seed,
+        };
+        let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
+        let context = PlacementContext { size: &size, temperature: None };
+        let placement = self.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
+        Ok(Policies { victim, placement })
+    }
+
+    /// The FTL on erased flash with spare areas.
+    pub fn build<F: Flash>(&self, flash: F) -> Result<PagedFtl<F>, ConfigError> {
+        let policies = self.policies(&flash)?;
+        PagedFtl::new(self.config.clone(), flash, policies)
+    }
+}
+
+impl<F: Flash> Restart for PagedFtl<F> {
+    type Flash = F;
+    type Remains = Remains<F>;
+    type Settings = PagedSettings;
+
+    const DURABLE_TRIMS: bool = true;
+
+    fn into_flash(self) -> Remains<F> {
+        self.into_remains()
+    }
+
+    fn restart(
+        settings: &PagedSettings,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let policies = settings.policies(&remains.flash).expect("settings that were good before");
+        let ftl = Self::recover(settings.config.clone(), remains, policies)?;
+        let report = ftl.recovery().expect("it has just recovered").clone();
+        Ok((ftl, report))
+    }
+
+    fn save(&mut self) -> Result<(), LayerError> {
+        PagedFtl::save(self)
+    }
+}

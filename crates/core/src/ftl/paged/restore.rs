@@ -1,0 +1,146 @@
+//! Dirty mapping entries after power loss, from the spare areas of what was written last (paper, sec. 4.3 and App. C, steps
+//! 6 and 7).
+
+use super::config::Durability;
+use super::recover::{BlockScan, Version};
+use super::store::PagedFtl;
+use crate::counters::Cause;
+use crate::layer::LayerError;
+use crate::mapping::Mapping;
+use crate::nand::{Flash, PageState};
+use crate::units::{Lpn, Slot};
+use crate::validity::ValidityConfig;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the pages written last say.
+#[derive(Default)]
+pub(super) struct Recent {
+    /// The newest version of each page found, the oldest first: when it was written, which page, where.
+    newest: Vec<(u64, Lpn, Slot)>,
+    /// Other versions.
+    older: Vec<Slot>,
+}
+
+/// The newest version of each translation page that has one.
+fn newest_versions(versions: &[Version]) -> BTreeMap<u32, Version> {
+    // Of each translation page the newest comes first.
+    versions.iter().rev().map(|&version| (version.number, version)).collect()
+}
+
+impl<F: Flash> PagedFtl<F> {
+    /// Reads the spare areas of the user's pages from the newest back to the recovery horizon.
+    ///
+    /// The paper reads back two checkpoints. That finds every entry that was dirty; but not every page whose report was lost
+    /// with the validity store's buffer: of a page overwritten while its entry was dirty, the translation table never knew.
+    /// Those were dirty when the store last wrote its buffer, or later, so that it takes the horizon of that time, which the
+    /// store's newest page notes.
+    pub(super) fn scan_recent(&mut self, scan: &BlockScan, noted_horizon: u64) -> Result<Recent, LayerError> {
+        let mut recent = Recent::default();
+        if self.config.durability == Durability::Battery {
+            return Ok(recent);
+        }
+        let horizon = match self.config.validity {
+            ValidityConfig::RamBitmap(_) => self.space.horizon,
+            _ => self.space.horizon.min(noted_horizon),
+        };
+        let mut pages = Vec::new();
+        let streams = self.space.user_streams() as u8;
+        for blocks in scan.streams.range(..streams).map(|(_, blocks)| blocks) {
+            for &(first, block) in blocks.iter().rev() {
+                for page in 0..self.space.pages_per_block() {
+                    let at = self.space.slot(block, page);
+                    match self.space.read_spare(at, Cause::Host) {
+                        PageState::Erased => break,
+                        PageState::Unreadable => {}
+                        PageState::Written(spare) => pages.push((spare.owner, spare.sequence, at)),
+                    }
+                }
+                if first <= horizon {
+                    break;
+                }
+            }
+        }
+        pages.sort_unstable_by_key(|&(page, sequence, _)| (page, std::cmp::Reverse(sequence)));
+        for (at, &(page, sequence, slot)) in pages.iter().enumerate() {
+            if at > 0 && pages[at - 1].0 == page {
+                recent.older.push(slot);
+            } else {
+                recent.newest.push((sequence, page, slot));
+            }
+        }
+        recent.newest.sort_unstable();
+        Ok(recent)
+    }
+
+    /// Versions of which a newer one was found are invalid, whoever knew; and so are those of pages that were trimmed since
+    /// the validity store last wrote its buffer: their translation pages say so.
+    pub(super) fn report_overwritten(
+        &mut self,
+        recent: &Recent,
+        versions: &[Version],
+        settled: u64,
+    ) -> Result<(), LayerError> {
+        recent.older.iter().try_for_each(|&at| self.tell_again(at))?;
+        let newest = newest_versions(versions);
+        let mut read = BTreeSet::new();
+        for &(sequence, page, slot) in &recent.newest {
+            let number = self.translation_page(page);
+            let Some(version) = newest.get(&number).filter(|version| version.sequence >= settled) else {
+                continue;
+            };
+            if sequence > version.sequence {
+                continue;
+            }
+            if read.insert(number) {
+                self.space.read_metadata(version.at, Cause::Translation)?;
+            }
+            let entry = page.0 % self.space.contents.entries_per_page();
+            if self.space.contents.entry(number, version.at, entry) != slot {
+                self.tell_again(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 6 and 7: entries of the pages written last, all of them dirty for all we know.
+    pub(super) fn restore_entries(&mut self, recent: &Recent, versions: &[Version]) {
+        let dated = !matches!(self.config.durability, Durability::Deferred { dated: false });
+        let newest = newest_versions(versions);
+        let is_newer = |&&(sequence, page, _): &&(u64, Lpn, Slot)| {
+            let date = newest.get(&self.translation_page(page)).map_or(0, |version| version.sequence);
+            !dated || sequence > date
+        };
+        let restored: Vec<(u64, Lpn, Slot)> = recent.newest.iter().filter(is_newer).copied().collect();
+        let room = self.config.cache_entries as usize;
+        for &(_, page, slot) in &restored[restored.len().saturating_sub(room)..] {
+            let before = Slot::NONE;
+            let mapping = Mapping { slot, before, dirty: true, unidentified: true, uncertain: true };
+            self.cache.insert(page, mapping);
+        }
+    }
+
+    /// What a battery lets the drive do when power fails: everything that is only in RAM goes to flash.
+    ///
+    /// # Errors
+    ///
+    /// As writing a page.
+    pub fn save(&mut self) -> Result<(), LayerError> {
+        if self.config.durability != Durability::Battery {
+            return Ok(());
+        }
+        loop {
+            self.win_space()?;
+            let Some(oldest) = self.cache.oldest_dirty() else { break };
+            self.synchronise(self.translation_page(self.cache.page(oldest)))?;
+        }
+        self.validity.save(&mut self.space)
+    }
+
+    /// Synchronises every dirty entry before anything else is done, as LazyFTL and IB-FTL do.
+    pub(super) fn synchronise_all(&mut self) -> Result<(), LayerError> {
+        for number in 0..self.space.contents.translation_pages() {
+            self.synchronise(number)?;
+        }
+        Ok(())
+    }
+}

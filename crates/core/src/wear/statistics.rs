@@ -1,0 +1,73 @@
+//! What a scan of all blocks says of their wear.
+
+use super::BlockWear;
+
+/// A statistic over the blocks; 12 bytes in the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The least.
+    pub min: u32,
+    /// The greatest.
+    pub max: u32,
+    /// The average, rounded down.
+    pub average: u32,
+}
+
+/// Global statistics (paper, App. D: 24 bytes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Erase counts.
+    pub erases: Range,
+    /// Ages: erases in the whole device since the block's own last one.
+    pub ages: Range,
+}
+
+/// A statistic while it is gathered.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    min: u32,
+    max: u32,
+    total: u64,
+}
+
+impl Sum {
+    const EMPTY: Sum = Sum { min: u32::MAX, max: 0, total: 0 };
+
+    fn add(&mut self, value: u32) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.total += u64::from(value);
+    }
+
+    fn range(&self, blocks: u32) -> Range {
+        Range { min: self.min, max: self.max, average: (self.total / u64::from(blocks)) as u32 }
+    }
+}
+
+/// Statistics while they are gathered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tally {
+    blocks: u32,
+    erases: Sum,
+    ages: Sum,
+}
+
+impl Tally {
+    /// Bytes of it in the device: a number of blocks, and twice two bounds and a sum.
+    pub const BYTES: u64 = 4 + 2 * (4 + 4 + 8);
+
+    pub const EMPTY: Tally = Tally { blocks: 0, erases: Sum::EMPTY, ages: Sum::EMPTY };
+
+    /// Adds a block, the device having made `erases` so far.
+    pub fn add(&mut self, wear: BlockWear, erases: u32) {
+        self.blocks += 1;
+        self.erases.add(wear.erases);
+        self.ages.add(erases - wear.erased_at);
+    }
+
+    /// The statistics, if there were any blocks.
+    pub fn statistics(&self) -> Option<Statistics> {
+        let Tally { blocks, erases, ages } = self;
+        (*blocks > 0).then(|| Statistics { erases: erases.range(*blocks), ages: ages.range(*blocks) })
+    }
+}

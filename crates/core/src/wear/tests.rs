@@ -1,0 +1,210 @@
+use super::pool::Pool;
+use super::*;
+use crate::config::checks::NamedConfig;
+use crate::seed::Seed;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn size(blocks: u32) -> StoreSize {
+    StoreSize { blocks, pages_per_block: 8, logical_pages: 5 * blocks, seed: Seed(1) }
+}
+
+fn scan_of(blocks: u32, threshold: u32) -> Scan {
+    ScanConfig { threshold, ..ScanConfig::default() }.policy(blocks).unwrap()
+}
+
+#[test]
+fn the_table_is_complete() {
+    NamedConfig::<WearConfig> {
+        tag: "kind",
+        entries: WEAR_LEVELLINGS,
+        aliases: WEAR_ALIASES,
+        entry_of: WearConfig::entry,
+    }
+    .check();
+    assert_eq!(WearConfig::default().entry().name, "none");
+}
+
+#[test]
+fn only_none_builds_nothing_and_wrong_settings_are_named() {
+    for entry in WEAR_LEVELLINGS {
+        let config: WearConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();
+        assert_eq!(config.build(&size(10)).unwrap().is_none(), entry.name == "none");
+    }
+    let key = |config: WearConfig| config.build(&size(10)).map(|_| ()).unwrap_err().key;
+    let scan = ScanConfig { scans_per_write: 0, ..ScanConfig::default() };
+    assert_eq!(key(WearConfig::Scan(scan)), "scans_per_write");
+    assert_eq!(key(WearConfig::StartGap(StartGapConfig { interval: 1 })), "interval");
+}
+
+/// Wear of a block, the device having made `erases`.
+fn wear(erases: u32) -> impl Strategy<Value = BlockWear> {
+    (0..40u32, 0..erases).prop_map(|(erases, erased_at)| BlockWear { erases, erased_at })
+}
+
+/// Erases that the devices below have made.
+const ERASES: u32 = 500;
+
+/// A scan of a device that has made [`ERASES`].
+fn scan_of_used(blocks: u32, threshold: u32) -> Scan {
+    let mut scan = scan_of(blocks, threshold);
+    (0..ERASES).for_each(|_| {
+        scan.erased(BlockId(0), 1);
+    });
+    scan
+}
+
+fn naive_range(values: &[u32]) -> Range {
+    let total: u32 = values.iter().sum();
+    Range {
+        min: *values.iter().min().unwrap(),
+        max: *values.iter().max().unwrap(),
+        average: total / values.len() as u32,
+    }
+}
+
+proptest! {
+    /// Appendix D: "B full scans take place during one period" of K B flash writes, however the writes come.
+    #[test]
+    fn a_period_is_as_many_scans_as_a_block_has_pages(
+        (blocks, pages) in (1..40u32, 1..20u32),
+        scans_per_write in 1..4u32,
+        steps in prop::collection::vec(1..30u64, 1..40),
+    ) {
+        let config = ScanConfig { scans_per_write, ..ScanConfig::default() };
+        let mut scan = config.policy(blocks).unwrap();
+        let mut looked = vec![0; blocks as usize];
+        let mut left = u64::from(blocks) * u64::from(pages);
+        for &step in steps.iter().cycle() {
+            let programs = step.min(left);
+            let named = scan.next_move(programs, &mut |block| {
+                looked[block.index()] += 1;
+                Some(BlockWear::default())
+            });
+            prop_assert_eq!(named, None);
+            left -= programs;
+            if left == 0 {
+                break;
+            }
+        }
+        prop_assert_eq!(looked, vec![pages * scans_per_write; blocks as usize]);
+        prop_assert_eq!(scan.scans(), u64::from(pages * scans_per_write));
+    }
+
+    /// The second scan names exactly what is below the averages that the first one found.
+    #[test]
+    fn a_scan_names_unworn_blocks_with_old_data(
+        wears in prop::collection::vec(prop::option::weighted(0.9, wear(ERASES)), 1..60),
+        threshold in 0..12u32,
+    ) {
+        let mut scan = scan_of_used(wears.len() as u32, threshold);
+        let mut look = |block: BlockId| wears[block.index()];
+        prop_assert_eq!(scan.next_move(wears.len() as u64, &mut look), None);
+        let mut named = Vec::new();
+        named.extend(scan.next_move(wears.len() as u64, &mut look));
+        while let Some(block) = named.last().and_then(|_| scan.next_move(0, &mut look)) {
+            named.push(block);
+        }
+        let good: Vec<BlockWear> = wears.iter().flatten().copied().collect();
+        if good.is_empty() {
+            prop_assert_eq!((scan.statistics(), named), (None, Vec::new()));
+            return Ok(());
+        }
+        let erases: Vec<u32> = good.iter().map(|wear| wear.erases).collect();
+        let ages: Vec<u32> = good.iter().map(|wear| ERASES - wear.erased_at).collect();
+        let (erases, ages) = (naive_range(&erases), naive_range(&ages));
+        prop_assert_eq!(scan.statistics(), Some(Statistics { erases, ages }));
+        let expected = (0..wears.len()).filter(|&at| wears[at].is_some_and(|wear| {
+            wear.erases + threshold < erases.average && ERASES - wear.erased_at > ages.average
+        }));
+        prop_assert_eq!(named, expected.map(|at| BlockId(at as u32)).collect::<Vec<_>>());
+    }
+
+    /// Of the erased blocks the least and the most worn are found, the first of equals.
+    #[test]
+    fn the_pool_knows_which_blocks_are_worn(steps in prop::collection::vec((0..3u8, 0..5u32), 1..120)) {
+        let (mut pool, mut free, mut worn) = (Pool::default(), VecDeque::new(), BTreeMap::new());
+        // Two blocks that were never erased.
+        free.extend([BlockId(0), BlockId(1)]);
+        let mut most = 0;
+        for (at, (step, erases)) in steps.into_iter().enumerate() {
+            if step == 0 || free.is_empty() {
+                let block = BlockId(at as u32 + 2);
+                pool.add(block, erases);
+                free.push_back(block);
+                worn.insert(block, erases);
+                most = most.max(worn.len());
+                continue;
+            }
+            let wear = |block: &BlockId| worn.get(block).copied().unwrap_or(0);
+            let all = free.iter().map(wear);
+            let wanted = if step == 1 { all.min() } else { all.max() }.unwrap();
+            let first = free.iter().position(|block| wear(block) == wanted).unwrap();
+            prop_assert_eq!(pool.take(&free, step == 1), first);
+            worn.remove(&free.remove(first).unwrap());
+        }
+        prop_assert_eq!(pool.ram().bytes, 2 * most as u64);
+    }
+
+    /// Block `n` has its turn at erase `(n + 1) interval`.
+    #[test]
+    fn the_rotation_goes_by_erases_alone(
+        (blocks, interval) in (1..20u32, 2..12u32),
+        steps in prop::collection::vec((0..3u32, 0..50u64), 1..200),
+    ) {
+        let mut rotation = StartGapConfig { interval }.policy(blocks).unwrap();
+        let (mut erases, mut moves) = (0, 0);
+        for (erased, programs) in steps {
+            erases += erased;
+            (0..erased).for_each(|_| assert_eq!(rotation.erased(BlockId(0), 0), 0));
+            let named = rotation.next_move(programs, &mut |_| panic!("it reads nothing"));
+            let is_due = erases >= (moves + 1) * interval;
+            prop_assert_eq!(named, is_due.then_some(BlockId(moves % blocks)));
+            moves += u32::from(is_due);
+        }
+    }
+}
+
+#[test]
+fn hot_pages_get_the_least_worn_block_and_moved_ones_the_most_worn() {
+    let free: VecDeque<BlockId> = [3, 1, 2].map(BlockId).into();
+    let erases = [(3, 20), (1, 30), (2, 10)];
+    for (dynamic, hot, at) in [(true, true, 2), (true, false, 1), (false, true, 0), (false, false, 0)] {
+        let mut scan = ScanConfig { dynamic, ..ScanConfig::default() }.policy(4).unwrap();
+        erases.iter().for_each(|&(block, erases)| {
+            scan.erased(BlockId(block), erases);
+        });
+        assert_eq!(scan.choose(&free, hot), at, "{dynamic} {hot}");
+        assert_eq!(scan.counts_erases(), dynamic);
+    }
+}
+
+#[test]
+fn recovery_takes_up_counter_statistics_and_pool() {
+    let mut before = scan_of(4, 2);
+    let mut wears = [BlockWear::default(); 4];
+    for block in [1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 3] {
+        let erases = wears[block].erases + 1;
+        wears[block] = BlockWear { erases, erased_at: before.erased(BlockId(block as u32), erases) };
+    }
+    let found = |at: usize| FoundBlock { block: BlockId(at as u32), wear: wears[at], is_erased: at >= 2 };
+    let found: Vec<FoundBlock> = (0..4).map(found).collect();
+    let mut after = scan_of(4, 2);
+    after.recover(&found);
+    let statistics = after.statistics().unwrap();
+    assert_eq!(statistics.erases, Range { min: 0, max: 9, average: 3 });
+    assert_eq!(statistics.ages, Range { min: 1, max: 12, average: (12 + 2 + 6 + 1) / 4 });
+    assert_eq!(after.choose(&[2, 3].map(BlockId).into(), false), 0);
+    // The block that was never erased is moved without a scan, and the counter goes on.
+    assert_eq!(after.next_move(1, &mut |block| Some(wears[block.index()])), Some(BlockId(0)));
+    assert_eq!(after.erased(BlockId(0), 1), before.erased(BlockId(0), 1));
+}
+
+/// Appendix D: 24 bytes of statistics and 4 of the counter. Where the scan is and what it has found so far come to it.
+#[test]
+fn ram_is_that_of_the_paper_and_of_the_scan() {
+    let bytes: Vec<u64> = scan_of(1 << 20, 8).ram().iter().map(|part| part.bytes).collect();
+    assert_eq!(bytes, [24, 4, 40, 0]);
+    let rotation = StartGapConfig::default().policy(1 << 20).unwrap();
+    assert_eq!(rotation.ram().iter().map(|part| part.bytes).sum::<u64>(), 8);
+}
