@@ -8,10 +8,11 @@ use wearwell_core::dedup::{DEDUPS, DedupConfig};
 use wearwell_core::nand::PRESETS;
 use wearwell_core::placement::PLACEMENTS;
 use wearwell_core::stack::{
-    LOG_LAYOUTS, MetadataResult, Progress, STRUCTURES, Scenario, StructureConfig, run,
+    LOG_LAYOUTS, MetadataResult, Progress, STRUCTURES, Scenario, StructureConfig, ftl_entries, run,
 };
 use wearwell_core::trace::FORMATS;
 use wearwell_core::victim::VICTIMS;
+use wearwell_core::wear::{WEAR_LEVELLINGS, WearConfig};
 use wearwell_core::workload::WORKLOADS;
 
 fn root() -> PathBuf {
@@ -53,6 +54,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("## Metadata of a log", Some("LogMetadata")),
     ("## `[trace]`", Some("TraceConfig")),
     ("## `[timing]`", Some("TimingConfig")),
+    ("## `[power]`", Some("PowerConfig")),
     ("## `[precondition]`", Some("Precondition")),
     ("## `[measure]`", Some("Measure")),
 ];
@@ -92,7 +94,7 @@ fn choices(schema: &Value) -> Vec<String> {
 
 #[test]
 fn every_choice_of_a_setting_is_documented() {
-    let pages = ["scenario", "workloads", "placements", "dedup"]
+    let pages = ["scenario", "workloads", "placements", "dedup", "ftl"]
         .map(|page| read(&format!("docs/{page}.md")))
         .concat();
     let choices = choices(&schema());
@@ -162,12 +164,20 @@ fn every_field_of_a_result_is_documented() {
         "timing": {},
         "measure": { "warm_up": 2.0 },
     }));
+    let cut = result_of(json!({
+        "ftl": "gecko",
+        "device": { "blocks_per_plane": 80, "pages_per_block": 16, "spare_factor": 0.3 },
+        "workload": { "kind": "uniform" },
+        "power": { "at_end": true, "random": 3 },
+        "measure": { "warm_up": 1.0, "drive_writes": 1.0 },
+    }));
+    assert!(!cut["power"].is_null() && !cut["layers"][0]["ftl"]["recovery"].is_null(), "{cut}");
     assert!(!timed["timing"].is_null() && !timed["layers"][0]["dedup"].is_null());
     assert!(!stacked["layers"][1]["arrivals"].is_null() && !stacked["layers"][0]["trims"].is_null());
     let page = read("docs/results.md");
-    for result in [worn_out, divided, stacked, timed] {
+    for result in [worn_out, divided, stacked, timed, cut] {
         let mut names = BTreeSet::new();
-        fields(&result, &["scenario", "incoming", "outgoing"], &mut names);
+        fields(&result, &["scenario", "incoming", "outgoing", "counts", "spare_reads"], &mut names);
         for name in names {
             assert!(page.contains(&format!("| `{name}` |")), "docs/results.md does not list `{name}`");
         }
@@ -186,7 +196,9 @@ fn every_name_has_a_row_in_its_page() {
     listed("workloads", WORKLOADS.iter().map(|entry| entry.name).collect());
     listed("victims", VICTIMS.iter().map(|entry| entry.name).collect());
     listed("placements", PLACEMENTS.iter().map(|entry| entry.name).collect());
+    listed("wear-levelling", WEAR_LEVELLINGS.iter().map(|entry| entry.name).collect());
     listed("dedup", DEDUPS.iter().map(|entry| entry.name).collect());
+    listed("ftl", ftl_entries().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
 }
 
@@ -228,6 +240,19 @@ fn every_structure_and_its_settings_are_documented() {
             serde_json::to_value(settings).unwrap().as_object().unwrap().keys().filter(|key| *key != "kind")
         {
             assert!(structures.contains(&format!("| {key} |")), "docs/scenario.md: {key} of {}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_setting_of_wear_levelling_is_documented_with_its_default() {
+    let page = read("docs/wear-levelling.md");
+    for entry in WEAR_LEVELLINGS {
+        let config: WearConfig = serde_json::from_value(json!(entry.name)).unwrap();
+        let settings = serde_json::to_value(config).unwrap();
+        for (key, default) in settings.as_object().unwrap().iter().filter(|(key, _)| *key != "kind") {
+            let row = format!("\n| `{key}` | `{}` | `{default}` |", entry.name);
+            assert!(page.contains(&row), "docs/wear-levelling.md: `{key}` of {}", entry.name);
         }
     }
 }

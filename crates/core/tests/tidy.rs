@@ -19,7 +19,7 @@ const ORDER: &[&[&str]] = &[
     &["theory"],
     &["counters"],
     &["layer"],
-    &["nand", "victim", "placement", "validity", "mapping", "trace", "workload"],
+    &["nand", "victim", "placement", "wear", "validity", "mapping", "trace", "workload"],
     &["timing"],
     &["log"],
     &["ftl", "dedup"],
