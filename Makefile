@@ -6,12 +6,13 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
-.PHONY: demo test properties test-rust test-python lint build python bench fuzz clean help
+.PHONY: demo test properties power test-rust test-python lint build python bench fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
+	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make lint    formatting and lints, as the continuous integration runs them'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make python  install the Python package into $(VENV)'
@@ -34,6 +35,9 @@ test-rust:
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-core
+
+power:
+	WEARWELL_CUTS=40 cargo test --release -p wearwell-core --test power -- --nocapture
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests
@@ -60,6 +64,9 @@ bench:
 	cargo bench --bench stack
 	cargo bench --bench timing
 	cargo bench --bench dedup
+	cargo bench --bench mapping
+	cargo bench --bench validity
+	cargo bench --bench ftl
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

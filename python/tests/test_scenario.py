@@ -24,11 +24,12 @@ choices = 3
 def schema_of(cls):
     schema = json.loads(_core.scenario_schema())
     names = {ww.Log: "LogConfig", ww.Tenant: "TenantConfig", ww.Trace: "TraceConfig", ww.Timing: "TimingConfig"}
+    names |= {ww.Power: "PowerConfig"}
     return schema if cls is ww.Scenario else schema["$defs"][names.get(cls, cls.__name__)]
 
 
 @pytest.mark.parametrize(
-    "cls", [ww.Scenario, ww.Device, ww.Log, ww.Tenant, ww.Trace, ww.Timing, ww.Precondition, ww.Measure]
+    "cls", [ww.Scenario, ww.Device, ww.Log, ww.Tenant, ww.Trace, ww.Timing, ww.Power, ww.Precondition, ww.Measure]
 )
 def test_fields_and_defaults_are_those_of_the_schema(cls):
     properties = schema_of(cls)["properties"]
@@ -134,3 +135,33 @@ def test_keys_lead_into_lists_and_named_parts():
 
 def test_numpy_values_are_plain_numbers(small):
     assert ww.run(small, seed=np.int64(7), device__spare_factor=np.float64(0.25)).scenario.seed == 7
+
+
+def test_an_ftl_may_be_a_name_alone():
+    text = TEXT.replace('[ftl.victim]\npolicy = "d_choices"\nchoices = 3\n', "")
+    scenario = ww.Scenario.from_toml(f'ftl = "gecko"\n{text}')
+    assert scenario.ftl.structure == "gecko"
+    resolved = scenario.resolve()
+    assert resolved.ftl.structure["validity"]["kind"] == "gecko"
+    assert resolved.ftl.structure["cache_entries"] == 64
+
+
+def test_keys_inside_of_an_ftl_by_name_can_be_set():
+    scenario = {"ftl": "gecko"}
+    set_key(scenario, "ftl.structure.cache_entries", 9)
+    assert scenario == {"ftl": {"structure": {"kind": "gecko", "cache_entries": 9}}}
+    assert {"gecko", "fast"} <= {ftl["name"] for ftl in ww.list_ftls()}
+    assert {"gecko", "ram_bitmap"} <= {store["name"] for store in ww.list_validities()}
+
+
+def test_power_cuts_are_counted():
+    scenario = ww.Scenario(
+        device=ww.Device(capacity="4 MiB", spare_factor=0.3, pages_per_block=16, page_size="4 KiB"),
+        ftl=ww.Log(structure="fast"),
+        workload="uniform",
+        power=ww.Power(random=3, at_end=True),
+        measure=ww.Measure(warm_up=0.5, drive_writes=1.0),
+    )
+    result = ww.run(scenario)
+    assert result.power["cuts"] > 0
+    assert result.layer("ftl").ftl["recovery"]["seconds"] > 0

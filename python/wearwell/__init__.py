@@ -11,13 +11,22 @@ from . import theory, trace
 from ._advise import advise
 from ._core import Blocks, __version__
 from ._errors import ConvergenceError, ParameterError, RunError, ScenarioError, TraceError, WearwellError
-from ._listing import list_dedups, list_formats, list_placements, list_presets, list_victims, list_workloads
+from ._listing import (
+    list_dedups,
+    list_formats,
+    list_ftls,
+    list_placements,
+    list_presets,
+    list_validities,
+    list_victims,
+    list_workloads,
+)
 from ._progress import Progress
 from ._run import VictimPolicy, run
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
-from .scenario import Device, Log, Measure, Precondition, Scenario, Tenant, Trace
+from .scenario import Device, Log, Measure, Power, Precondition, Scenario, Tenant, Trace
 from .timing import Timing
 
 __all__ = [
@@ -28,6 +37,7 @@ __all__ = [
     "Log",
     "Measure",
     "ParameterError",
+    "Power",
     "Precondition",
     "Progress",
     "Record",
@@ -45,8 +55,10 @@ __all__ = [
     "advise",
     "list_dedups",
     "list_formats",
+    "list_ftls",
     "list_placements",
     "list_presets",
+    "list_validities",
     "list_victims",
     "list_workloads",
     "run",

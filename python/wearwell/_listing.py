@@ -40,3 +40,13 @@ def list_presets() -> list[dict[str, Any]]:
 def list_dedups() -> list[dict[str, Any]]:
     """All ways to store equal pages once: ``name``, ``help`` and ``source`` of each."""
     return _list("dedups")
+
+
+def list_ftls() -> list[dict[str, Any]]:
+    """All flash translation layers: ``name``, ``help`` and ``source`` of each."""
+    return _list("ftls")
+
+
+def list_validities() -> list[dict[str, Any]]:
+    """All ways to keep which pages are valid: ``name``, ``help`` and ``source`` of each."""
+    return _list("validities")

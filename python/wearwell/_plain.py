@@ -9,7 +9,7 @@ from typing import Any
 
 from ._errors import ScenarioError
 
-TAGS = {"victim": "policy", "placement": "kind", "workload": "kind"}
+TAGS = {"victim": "policy", "placement": "kind", "workload": "kind", "ftl": "structure", "structure": "kind"}
 """Parts that may be given as a name alone, with the key that holds the name in their tables."""
 
 

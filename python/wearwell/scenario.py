@@ -57,6 +57,10 @@ class Device(Part):
         Whether blocks go bad once they reach their endurance.
     factory_bad_blocks : int
         Blocks bad from the factory.
+    program_failure_rate : float
+        Probability that programming a page fails.
+    read_disturb_limit : int
+        Page reads that a block endures before its pages are written anew; any number unless given.
     """
 
     preset: str | None = None
@@ -80,6 +84,8 @@ class Device(Part):
     endurance_spread: float = 0.0
     wears_out: bool = False
     factory_bad_blocks: int = 0
+    program_failure_rate: float = 0.0
+    read_disturb_limit: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -91,7 +97,7 @@ class Log(Part):
     name : str
         The layer's name in results.
     structure : str or dict
-        What the layer is, see docs/scenario.md; a log-structured store unless given.
+        What the layer is, see docs/scenario.md; a log-structured store unless given. Of an FTL, see `list_ftls`.
     victim : str or dict
         Which block is cleaned next, see `list_victims`.
     placement : str or dict
@@ -239,6 +245,39 @@ class Tenant(Part):
 
 
 @dataclass(kw_only=True)
+class Power(Part):
+    """Power cuts, for FTLs that come back from their flash.
+
+    Of `every`, `random` and `at_operation` one may be given. After each cut what was acknowledged is read back.
+
+    Parameters
+    ----------
+    at_end : bool
+        Whether power is cut when the run is over; the recovery is then in the result.
+    every : int
+        Power is cut after each so many programs and erases while measuring.
+    random : int
+        Power is cut at so many random operations while measuring.
+    at_operation : str
+        Power is cut at these operations: ``"4711"`` before one, ``"4711t"`` in the middle of it.
+    recovery_cut_probability : float
+        Probability that a recovery is cut, too.
+    read_us, program_us, spare_read_us, erase_us : float
+        Microseconds of flash operations, for the time of recoveries.
+    """
+
+    at_end: bool = False
+    every: int | None = None
+    random: int | None = None
+    at_operation: str | None = None
+    recovery_cut_probability: float = 0.0
+    read_us: float | None = None
+    program_us: float | None = None
+    spare_read_us: float | None = None
+    erase_us: float | None = None
+
+
+@dataclass(kw_only=True)
 class Precondition(Part):
     """What is written before anything counts.
 
@@ -314,6 +353,8 @@ class Scenario(Part):
         Several workloads and traces at once, each on a layer of its choice.
     timing : Timing
         Timed mode; without it a run only counts.
+    power : Power
+        Power cuts; none without it.
     precondition : Precondition
         What is written before anything counts.
     measure : Measure
@@ -336,6 +377,7 @@ class Scenario(Part):
         "trace": Trace,
         "tenant": Tenant,
         "timing": Timing,
+        "power": Power,
         "precondition": Precondition,
         "measure": Measure,
     }
@@ -350,12 +392,19 @@ class Scenario(Part):
     content: Named | None = None
     tenant: list[Tenant] = field(default_factory=list)
     timing: Timing | None = None
+    power: Power | None = None
     precondition: Precondition = field(default_factory=Precondition)
     measure: Measure = field(default_factory=Measure)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that was given, as plain dictionaries, lists, numbers and text."""
         return name_workloads(super().to_dict())
+
+    @classmethod
+    def _read(cls, name: str, value: Any, key: str) -> Any:
+        if name == "ftl" and isinstance(value, str):
+            return Log(structure=value)
+        return super()._read(name, value, key)
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Self:

@@ -6,11 +6,13 @@ use wearwell_core::config::Entry;
 use wearwell_core::dedup::DEDUPS;
 use wearwell_core::nand::{PRESETS, Preset};
 use wearwell_core::placement::PLACEMENTS;
+use wearwell_core::stack::ftl_entries;
 use wearwell_core::trace::{FORMATS, Format};
+use wearwell_core::validity::VALIDITIES;
 use wearwell_core::victim::VICTIMS;
 use wearwell_core::workload::WORKLOADS;
 
-/// Victim policies, placements, workloads, trace formats, ways to deduplicate and device presets, as JSON.
+/// Victim policies, placements, workloads, trace formats, ways to deduplicate, FTLs, validity stores and device presets, as JSON.
 #[pyfunction]
 pub fn listing() -> String {
     let workloads = WORKLOADS.iter().map(|workload| {
@@ -27,6 +29,8 @@ pub fn listing() -> String {
         "workloads": workloads.collect::<Value>(),
         "formats": FORMATS.iter().copied().map(format).collect::<Value>(),
         "dedups": DEDUPS.iter().map(entry).collect::<Value>(),
+        "ftls": ftl_entries().map(entry).collect::<Value>(),
+        "validities": VALIDITIES.iter().map(entry).collect::<Value>(),
         "presets": PRESETS.iter().map(preset).collect::<Value>(),
     });
     listing.to_string()

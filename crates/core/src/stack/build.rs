@@ -2,7 +2,7 @@
 
 use super::device::{self, ResolvedDevice};
 use super::metadata_config;
-use super::payload::StackPayload;
+use super::payload::{Chips, Outage, StackPayload};
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
 use super::store::{Obstacles, Spec, block_directory};
@@ -10,9 +10,10 @@ use super::structure::{self, Ground};
 use super::tenants;
 use super::tree::{self, Node, Tree, User};
 use crate::config::ConfigError;
+use crate::ftl::{CutSettings, PowerCycle};
 use crate::layer::{Payload, Reports};
 use crate::log::{BoxedLayer, Observed, Segments, Shared};
-use crate::nand::Nand;
+use crate::placement::PlacementConfig;
 use crate::seed::Seed;
 use crate::temperature::Temperature;
 use crate::timing::Journal;
@@ -29,6 +30,8 @@ pub struct Stack<P> {
     pub device: ResolvedDevice,
     /// Layers that several stand on.
     shared: Vec<Shared<P>>,
+    /// What cuts the drive's power, where the scenario has `power`.
+    pub(super) power: Option<Box<dyn PowerCycle>>,
     pub(super) tree: Tree,
 }
 
@@ -99,26 +102,32 @@ pub(super) fn build_with<P: StackPayload>(
     let page_bytes = device.geometry.page_bytes;
     refuse_segments(&scenario.ftl)?;
     refuse_dedup(scenario)?;
+    refuse_power(scenario, victim.is_some())?;
     let tree = tree::resolve(scenario, &device)?;
     check_zones(scenario, &tree, page_bytes)?;
     let ftl = tree.ftl();
     let wears_out = device.wear.endurance_cycles.is_some();
     let whole_blocks = match scenario.ftl.placement.frontiers() {
-        Some(frontiers) => {
+        Some(frontiers) if scenario.ftl.own_flash().is_none() => {
             let obstacles = Obstacles { wears_out, shared: tree.layers[ftl].sizes.is_some() };
             block_directory(&scenario.ftl, &frontiers, obstacles, size_of::<P>() > 0)
                 .map_err(|error| error.within("ftl"))?
         }
-        None => false,
+        _ => false,
     };
-    refuse_too_large(&device, &tree, whole_blocks)?;
+    refuse_too_large(&device, &tree, whole_blocks, scenario)?;
     let mut building = Building {
-        nand: Some(Nand::<P>::new(device.geometry, device.wear, Seed(scenario.seed))),
+        chips: Some(Chips {
+            device: device.clone(),
+            seed: Seed(scenario.seed),
+            journal,
+            outage: outage(scenario)?,
+        }),
+        power: None,
         logs: scenario.log.iter().map(|_| None).collect(),
         entrances: tree.tenants.iter().map(|_| None).collect(),
         shared: Vec::new(),
         streams_on_ftl: 0,
-        journal,
     };
     for at in tree.upwards() {
         let node = &tree.layers[at];
@@ -142,7 +151,7 @@ pub(super) fn build_with<P: StackPayload>(
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);
     }
-    let Building { entrances, shared, streams_on_ftl, .. } = building;
+    let Building { entrances, shared, streams_on_ftl, power, .. } = building;
     if let Some(zones) = scenario.ftl.zones() {
         zones.check_open(streams_on_ftl).map_err(|error| error.within("ftl"))?;
     }
@@ -151,7 +160,7 @@ pub(super) fn build_with<P: StackPayload>(
         on: seat.on,
         partition: seat.partition,
     });
-    Ok(Stack { entrances: entrances.collect(), shared, page_bytes, device, tree })
+    Ok(Stack { entrances: entrances.collect(), shared, power, page_bytes, device, tree })
 }
 
 /// The oracle of the only tenant of a layer.
@@ -168,14 +177,14 @@ fn temperature(scenario: &Scenario, node: &Node) -> Result<Option<Box<dyn Temper
 
 /// A stack on its way up.
 struct Building<P> {
-    nand: Option<Nand<P>>,
+    chips: Option<Chips>,
     /// What each log will stand on.
     logs: Vec<Option<BoxedLayer<P>>>,
     entrances: Vec<Option<BoxedLayer<P>>>,
     shared: Vec<Shared<P>>,
     /// Streams of all logs that stand on the FTL: each may hold a segment open.
     streams_on_ftl: u32,
-    journal: Option<Journal>,
+    power: Option<Box<dyn PowerCycle>>,
 }
 
 impl<P: StackPayload> Building<P> {
@@ -188,9 +197,10 @@ impl<P: StackPayload> Building<P> {
         at: usize,
     ) -> Result<BoxedLayer<P>, ConfigError> {
         let Some(log) = scenario.log.get_mut(at) else {
-            let nand = self.nand.take().expect("there is one FTL");
-            let ftl = &mut scenario.ftl;
-            return Ok(P::on_flash(spec, ftl, node.logical_pages, nand, self.journal.take())?.0);
+            let chips = self.chips.take().expect("there is one FTL");
+            let founded = P::on_flash(spec, &mut scenario.ftl, node.logical_pages, chips)?;
+            self.power = founded.power;
+            return Ok(founded.layer);
         };
         let lower = self.logs[at].take().expect("layers are built upwards");
         if log.other_structure().is_some() {
@@ -233,12 +243,22 @@ impl<P: StackPayload> Building<P> {
 }
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
-fn refuse_too_large(device: &ResolvedDevice, tree: &Tree, whole_blocks: bool) -> Result<(), ConfigError> {
+fn refuse_too_large(
+    device: &ResolvedDevice,
+    tree: &Tree,
+    whole_blocks: bool,
+    scenario: &Scenario,
+) -> Result<(), ConfigError> {
     // Places of logical pages, then owners and validity bits of physical ones where the directory keeps them.
     let places: u64 = tree.layers.iter().map(|layer| 4 * u64::from(layer.logical_pages)).sum();
     let kept = tree.layers.iter().enumerate().filter(|(at, _)| !(whole_blocks && *at == tree.ftl()));
     let owners: u64 = kept.map(|(_, layer)| 4 * layer.physical_pages + layer.physical_pages / 8).sum();
-    let needed = places + owners + 12 * u64::from(device.geometry.blocks());
+    let blocks = u64::from(device.geometry.blocks());
+    let (logical, pages) = (device.logical_pages, device.geometry.pages());
+    let own = scenario.ftl.own_flash().map_or(0, |structure| structure.memory_bytes(logical, pages, blocks));
+    // Notes in spare areas, and, where power is cut in the middle of the work, stamps and what is known of each page.
+    let cut = scenario.power.as_ref().map_or(0, |_| 17 * pages + 48 * u64::from(logical));
+    let needed = places + owners + 12 * blocks + own + cut;
     match physical_memory() {
         Some(there) if needed > there => Err(ConfigError::new(
             "device",
@@ -271,11 +291,12 @@ fn check_zones(scenario: &Scenario, tree: &Tree, page_bytes: u32) -> Result<(), 
     let ftl = tree.ftl();
     if scenario.ftl.zones().is_none() {
         return match scenario.ftl.other_structure() {
-            Some(other) => {
-                let problem = format!("is \"{}\"; an FTL can be \"log\" or \"zones\"", other.entry().name);
+            Some(other) if !other.has_own_flash() => {
+                let can_be: Vec<_> = structure::ftl_entries().map(|entry| entry.name).collect();
+                let problem = format!("is \"{}\"; an FTL can be {}", other.entry().name, can_be.join(", "));
                 Err(ConfigError::new("ftl.structure", problem))
             }
-            None => Ok(()),
+            _ => Ok(()),
         };
     }
     for &user in &tree.layers[ftl].users {
@@ -303,6 +324,10 @@ fn refuse_dedup(scenario: &Scenario) -> Result<(), ConfigError> {
     if scenario.ftl.zones().is_some() {
         return Err(ConfigError::new("ftl.dedup", "means nothing on a zoned drive, which has no map"));
     }
+    if let Some(structure) = scenario.ftl.own_flash() {
+        let problem = format!("means nothing with structure = \"{}\"; leave it out", structure.entry().name);
+        return Err(ConfigError::new("ftl.dedup", problem));
+    }
     if let (Some(own), Some(theirs)) =
         (scenario.ftl.dedup.threshold(), scenario.ftl.placement.reference_threshold())
         && own != theirs
@@ -327,6 +352,40 @@ fn refuse_dedup(scenario: &Scenario) -> Result<(), ConfigError> {
         }
         None => Ok(()),
     }
+}
+
+/// How the drive's power will be cut.
+fn outage(scenario: &Scenario) -> Result<Outage, ConfigError> {
+    let Some(power) = &scenario.power else { return Ok(Outage::None) };
+    let Some(cuts) = power.cuts()? else { return Ok(Outage::AtEnd) };
+    if scenario.timing.is_some() {
+        let problem =
+            "cuts power in the middle of a run, which only counts; leave out `timing`, or cut `at_end`";
+        return Err(ConfigError::new("power", problem));
+    }
+    Ok(Outage::AtWork(CutSettings {
+        cuts,
+        recovery_cut_probability: power.recovery_cut_probability,
+        seed: Seed(scenario.seed).of("power"),
+    }))
+}
+
+/// Refuses power cuts of an FTL that cannot come back from its flash, or not with the parts that it has.
+fn refuse_power(scenario: &Scenario, own_victim: bool) -> Result<(), ConfigError> {
+    if scenario.power.is_none() {
+        return Ok(());
+    }
+    if scenario.ftl.zones().is_some() || !scenario.ftl.dedup.is_none() {
+        let problem =
+            "needs an FTL that comes back from its flash; a zoned drive or one that deduplicates cannot";
+        return Err(ConfigError::new("power", problem));
+    }
+    if own_victim || matches!(scenario.ftl.placement, PlacementConfig::Oracle(_)) {
+        let problem = "needs a victim policy and a placement that can be built anew after a cut; the program's own policy and \
+                       the oracle cannot";
+        return Err(ConfigError::new("power", problem));
+    }
+    Ok(())
 }
 
 fn refuse_segments(ftl: &LogConfig) -> Result<(), ConfigError> {

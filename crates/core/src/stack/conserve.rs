@@ -5,7 +5,7 @@ use super::run::RunError;
 use super::tenants::Traffic;
 use super::tree::{Tree, User};
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{LayerReport, Reports};
+use crate::layer::{FtlReport, LayerReport, NandReport, Reports};
 
 /// What is compared.
 struct Boundary<'a> {
@@ -47,7 +47,25 @@ pub(super) fn check(tree: &Tree, reports: &Reports, tenants: &[Served], died: bo
     if sent != received {
         return Err(inconsistent(format!("the FTL wrote {sent} pages, the flash took {received}")));
     }
-    Ok(())
+    match (&reports.layers[tree.ftl()].ftl, &reports.nand) {
+        (Some(ftl), Some(nand)) if !died => check_flash(lowest, ftl, nand),
+        _ => Ok(()),
+    }
+}
+
+/// What an FTL says that it read and erased must be what the flash did.
+fn check_flash(counters: &Counters, ftl: &FtlReport, nand: &NandReport) -> Result<(), RunError> {
+    let pairs = [
+        ("read", "pages", counters.outgoing_total(Operation::Read), nand.reads),
+        ("read", "spare areas", ftl.spare_reads.iter().sum(), nand.spare_reads),
+        ("erased", "blocks", counters.outgoing_total(Operation::Erase), nand.erases),
+    ];
+    match pairs.into_iter().find(|(.., sent, done)| sent != done) {
+        Some((did, what, sent, done)) => {
+            Err(inconsistent(format!("the FTL {did} {sent} {what}, the flash {done}")))
+        }
+        None => Ok(()),
+    }
 }
 
 impl Boundary<'_> {

@@ -3,7 +3,7 @@
 use super::scenario::{Device, Scenario};
 use super::size::ByteSize;
 use crate::config::ConfigError;
-use crate::nand::{Geometry, PRESETS, Preset, Wear};
+use crate::nand::{Faults, Geometry, PRESETS, Preset, Wear};
 
 /// A drive with nothing left open.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct ResolvedDevice {
     pub logical_pages: u32,
     /// How blocks wear out in the run.
     pub wear: Wear,
+    /// How its flash fails besides, if it does.
+    pub faults: Option<Faults>,
     /// Program/erase cycles for lifetime figures, whether blocks wear out in the run or not.
     pub endurance_cycles: Option<u32>,
 }
@@ -68,6 +70,7 @@ fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevi
         geometry,
         logical_pages,
         wear: wear(device, &geometry)?,
+        faults: faults(device)?,
         endurance_cycles: device.endurance_cycles,
     })
 }
@@ -292,4 +295,17 @@ fn wear(device: &Device, geometry: &Geometry) -> Result<Wear, ConfigError> {
         endurance_spread: device.endurance_spread,
         factory_bad_blocks: device.factory_bad_blocks,
     })
+}
+
+fn faults(device: &Device) -> Result<Option<Faults>, ConfigError> {
+    let Device { program_failure_rate, read_disturb_limit, .. } = *device;
+    if !(0.0..1.0).contains(&program_failure_rate) {
+        let problem = format!("is {program_failure_rate}; it must be at least 0 and below 1");
+        return Err(ConfigError::new("device.program_failure_rate", problem));
+    }
+    if read_disturb_limit == Some(0) {
+        return Err(ConfigError::new("device.read_disturb_limit", "is 0; a block endures at least 1 read"));
+    }
+    let fails = program_failure_rate > 0.0 || read_disturb_limit.is_some();
+    Ok(fails.then_some(Faults { program_failure_rate, read_disturb_limit }))
 }

@@ -22,7 +22,17 @@ const RIVALS: &[&[&str]] = &[
 const RIVALS_IN: &[(&str, &[&str])] = &[("tenant", &["workload", "trace"])];
 
 /// Tables that are one of several kinds: the last part of their key, and the key inside that names the kind.
-const KINDS: &[(&str, &str)] = &[("victim", "policy"), ("placement", "kind"), ("workload", "kind")];
+const KINDS: &[(&str, &str)] =
+    &[("victim", "policy"), ("placement", "kind"), ("workload", "kind"), ("structure", "kind")];
+
+/// Tables that may be given by a name alone: the last part of their key, and the key inside that it stands for. Settings of
+/// an FTL besides its structure stay when the structure is replaced.
+const NAMED: &[(&str, &str)] = &[("ftl", "structure")];
+
+/// The key inside of the table under `name` that a name alone stands for.
+fn tag_of(name: &str) -> Option<&'static str> {
+    KINDS.iter().chain(NAMED).find(|(last, _)| *last == name).map(|(_, tag)| *tag)
+}
 
 /// A scenario as it was written, with what was changed since.
 #[derive(Clone, Debug)]
@@ -264,8 +274,7 @@ fn named(tag: &str, name: String) -> Value {
 /// Turns a policy that is given by its name alone, under a key that ends in `segment`, into a table.
 fn widen(value: &mut Value, segment: Option<&Segment>) {
     let Some(Segment::Name(name)) = segment else { return };
-    let kind = KINDS.iter().find(|(last, _)| last == name);
-    if let (Some((_, tag)), Value::String(policy)) = (kind, &mut *value) {
+    if let (Some(tag), Value::String(policy)) = (tag_of(name), &mut *value) {
         *value = named(tag, std::mem::take(policy));
     }
 }

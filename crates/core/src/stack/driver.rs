@@ -186,6 +186,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.pace.iter_mut().for_each(Pace::reset);
         let start = self.host_pages;
         let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
+        self.stack.power.iter_mut().for_each(|power| power.begin(wanted));
         let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
         while self.end_of_life.is_none() {
             let written = self.host_pages - start;

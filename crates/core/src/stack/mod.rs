@@ -7,6 +7,7 @@ mod conserve;
 mod device;
 mod draft;
 mod driver;
+mod ftl_result;
 mod journal;
 mod key;
 mod log_layouts;
@@ -14,6 +15,7 @@ mod metadata_config;
 mod pace;
 mod parts;
 mod payload;
+mod power;
 mod precondition;
 mod report;
 mod result;
@@ -38,9 +40,11 @@ pub use axis::Axis;
 pub use build::{Entrance, Stack, build};
 pub use device::ResolvedDevice;
 pub use draft::{Draft, DraftError, parse_value};
+pub use ftl_result::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use log_layouts::{LOG_LAYOUTS, LogLayout};
 pub use metadata_config::MetadataConfig;
 pub use parts::{MakeWorkload, Parts};
+pub use power::{PowerConfig, PowerResult, StepSeconds};
 pub use result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, PartitionResult, Performance, Phase, RunResult, StepResult, TenantResult, TrimResult,
@@ -50,7 +54,7 @@ pub use run::{Observer, Progress, RunError, resolve, run, run_with};
 pub use scenario::Scenario;
 pub use size::ByteSize;
 pub use source::SourceError;
-pub use structure::{STRUCTURES, StructureConfig};
+pub use structure::{STRUCTURE_ALIASES, STRUCTURES, StructureConfig, ftl_entries};
 pub use summary::{Row, rows, summary};
 pub use sweep::{Point, PointResult, Sweep, SweepError, SweepObserver, SweepOptions};
 pub use timing_config::TimingConfig;

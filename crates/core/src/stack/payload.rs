@@ -1,33 +1,137 @@
 //! What the pages of a stack hold, and how its stores are built accordingly.
 
+use super::device::ResolvedDevice;
 use super::scenario::LogConfig;
 use super::store::Spec;
-use super::structure;
+use super::structure::{self, StructureConfig};
 use crate::config::ConfigError;
 use crate::dedup::{Dedup, Sharing};
+use crate::ftl::{CutSettings, PowerCycle};
 use crate::layer::{Bytes, Content, Payload, no_data};
 use crate::log::{BoxedLayer, Segments};
-use crate::nand::Nand;
+use crate::nand::{Fragile, Nand, Supply};
+use crate::seed::Seed;
 use crate::timing::{Journal, Timed};
 use crate::workload::PageBatch;
 use std::ops::Range;
 
+/// The flash of a drive, before it is known what its pages hold.
+pub struct Chips {
+    /// The drive.
+    pub device: ResolvedDevice,
+    /// The root seed.
+    pub seed: Seed,
+    /// Into which the flash writes what it does, in timed mode.
+    pub journal: Option<Journal>,
+    /// How its power will be cut, if it will.
+    pub outage: Outage,
+}
+
+/// How the power of a drive will be cut.
+#[derive(Clone, Debug)]
+pub enum Outage {
+    /// Not at all.
+    None,
+    /// From outside, between two requests.
+    AtEnd,
+    /// In the middle of its work.
+    AtWork(CutSettings),
+}
+
+/// A layer that stands on flash.
+pub struct Founded<P> {
+    /// The layer.
+    pub layer: BoxedLayer<P>,
+    /// Its streams.
+    pub streams: u8,
+    /// What cuts its power, where that was asked for.
+    pub power: Option<Box<dyn PowerCycle>>,
+}
+
+impl<P> From<(BoxedLayer<P>, u8)> for Founded<P> {
+    fn from((layer, streams): (BoxedLayer<P>, u8)) -> Self {
+        Founded { layer, streams, power: None }
+    }
+}
+
+impl Chips {
+    /// The erased flash.
+    fn nand<P: Payload>(&self) -> Nand<P> {
+        let ResolvedDevice { geometry, wear, faults, .. } = self.device;
+        let nand = Nand::new(geometry, wear, self.seed);
+        match faults {
+            Some(faults) => nand.with_faults(faults, self.seed),
+            None => nand,
+        }
+    }
+
+    /// The same, writing down what it does.
+    fn timed<P: Payload>(&self) -> Timed<P> {
+        Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
+    }
+
+    /// Whether it must be told which pages are read, not only how many.
+    fn reads_by_page(&self) -> bool {
+        self.journal.is_some() || self.device.faults.is_some_and(|faults| faults.read_disturb_limit.is_some())
+    }
+
+    /// Whether the FTL must find its way by what is in spare areas.
+    fn needs_spare_areas(&self, ftl: &LogConfig) -> bool {
+        ftl.own_flash().is_some() || !matches!(self.outage, Outage::None)
+    }
+
+    /// The FTL that stands on flash itself, on flash with spare areas.
+    fn own<P: Payload>(
+        &self,
+        spec: Spec,
+        ftl: &mut LogConfig,
+        logical_pages: u32,
+    ) -> Result<Founded<P>, ConfigError> {
+        let nand = self.nand::<P>().with_spare_area();
+        let finish = structure::Plain { cut: !matches!(self.outage, Outage::None) };
+        match self.journal.clone() {
+            Some(journal) => {
+                structure::build_on_flash(spec, ftl, logical_pages, Timed::new(nand, journal), finish)
+            }
+            None => structure::build_on_flash(spec, ftl, logical_pages, nand, finish),
+        }
+    }
+
+    /// The same on a supply that is cut, with pages that are known by stamps.
+    fn interrupted(
+        &self,
+        spec: Spec,
+        ftl: &mut LogConfig,
+        logical_pages: u32,
+        cut: CutSettings,
+    ) -> Result<Founded<()>, ConfigError> {
+        let supply = Supply::new(ftl.own_flash().is_some_and(StructureConfig::has_battery));
+        let flash = Fragile::new(self.nand::<Content>().with_spare_area(), supply.clone());
+        structure::build_on_flash(spec, ftl, logical_pages, flash, structure::Cutting { supply, cut })
+    }
+}
+
 /// A payload that stacks are built for.
 pub trait StackPayload: Payload {
-    /// The FTL on flash, which writes what it does into the journal, and the number of its streams.
+    /// The FTL on flash, and the number of its streams.
     fn on_flash(
         spec: Spec,
         ftl: &mut LogConfig,
         logical_pages: u32,
-        nand: Nand<Self>,
-        journal: Option<Journal>,
-    ) -> Result<(BoxedLayer<Self>, u8), ConfigError> {
-        let recording = journal.clone().unwrap_or_else(Journal::paused);
-        let medium = Timed::new(nand, recording);
-        match ftl.zones() {
-            Some(_) => Ok((structure::build_zones(ftl, medium)?, 0)),
-            None => Self::on_medium(spec, ftl, logical_pages, medium, journal),
+        chips: Chips,
+    ) -> Result<Founded<Self>, ConfigError> {
+        if matches!(chips.outage, Outage::AtWork(_)) {
+            let problem = "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end";
+            return Err(ConfigError::new("power", problem));
         }
+        if chips.needs_spare_areas(ftl) {
+            return chips.own(spec, ftl, logical_pages);
+        }
+        let layer = match ftl.zones() {
+            Some(_) => (structure::build_zones(ftl, chips.timed())?, 0),
+            None => Self::on_medium(spec, ftl, logical_pages, chips.timed(), chips.journal)?,
+        };
+        Ok(layer.into())
     }
 
     /// A log on the segments of a layer, and the number of its streams.
@@ -59,17 +163,21 @@ impl StackPayload for () {
         spec: Spec,
         ftl: &mut LogConfig,
         logical_pages: u32,
-        nand: Nand<()>,
-        journal: Option<Journal>,
-    ) -> Result<(BoxedLayer<()>, u8), ConfigError> {
-        match (journal, ftl.zones()) {
-            (None, None) => spec.store(ftl, logical_pages, nand),
-            (None, Some(_)) => Ok((structure::build_zones(ftl, nand)?, 0)),
-            (Some(journal), None) => {
-                spec.boxed_store(ftl, logical_pages, Timed::new(nand, journal), |_| None)
-            }
-            (Some(journal), Some(_)) => Ok((structure::build_zones(ftl, Timed::new(nand, journal))?, 0)),
+        chips: Chips,
+    ) -> Result<Founded<()>, ConfigError> {
+        if chips.needs_spare_areas(ftl) {
+            return match chips.outage.clone() {
+                Outage::AtWork(cut) => chips.interrupted(spec, ftl, logical_pages, cut),
+                _ => chips.own(spec, ftl, logical_pages),
+            };
         }
+        let layer = match (chips.reads_by_page(), ftl.zones()) {
+            (false, None) => spec.store(ftl, logical_pages, chips.nand())?,
+            (false, Some(_)) => (structure::build_zones(ftl, chips.nand())?, 0),
+            (true, None) => spec.boxed_store(ftl, logical_pages, chips.timed(), |_| None)?,
+            (true, Some(_)) => (structure::build_zones(ftl, chips.timed())?, 0),
+        };
+        Ok(layer.into())
     }
 
     fn on_segments(

@@ -3,6 +3,8 @@
 use super::build::{Entrance, Stack, over_provisioning};
 use super::conserve;
 use super::driver::Finished;
+use super::ftl_result::{Delta, RecoveryResult, ftl_result, recovery_result};
+use super::power::{FlashTimes, PowerResult};
 use super::result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, Performance, Phase, RunResult, TrimResult, WearResult, WornOut,
@@ -76,11 +78,15 @@ impl Snapshot {
     }
 }
 
-pub(super) fn result<P: Payload>(scenario: Scenario, run: Finished<P>) -> Result<RunResult, RunError> {
+pub(super) fn result<P: Payload>(
+    scenario: Scenario,
+    mut run: Finished<P>,
+    times: Option<FlashTimes>,
+) -> Result<RunResult, RunError> {
     let after = Snapshot::take(&run.stack);
     let died = run.end_of_life.is_some();
     conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
-    let layers: Vec<LayerResult> = layer_results(&run, &after);
+    let mut layers: Vec<LayerResult> = layer_results(&run, &after, Delta::of(&scenario));
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
     let cleaned: u64 = pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum();
     let tenants = tenant_report::tenants(&scenario, &run, &after, &layers);
@@ -99,6 +105,12 @@ pub(super) fn result<P: Payload>(scenario: Scenario, run: Finished<P>) -> Result
         tbw: after.host_pages() as f64 * page_bytes / 1e12,
         end_of_life: run.end_of_life.is_some(),
     });
+    let outages = run.stack.power.as_ref().and_then(|power| power.outages());
+    let power = outages.zip(times).map(|(outages, times)| PowerResult::of(&outages, &times));
+    if let Some(times) = times {
+        let ftl = layers.last_mut().and_then(|layer| layer.ftl.as_mut());
+        ftl.expect("only such FTLs are cut").recovery = cut_at_end(&scenario, &mut run, &times)?;
+    }
     let warnings = warnings(&scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -117,19 +129,38 @@ pub(super) fn result<P: Payload>(scenario: Scenario, run: Finished<P>) -> Result
         worn_out,
         performance: performance(&after, run.seconds),
         timing: run.timing,
+        power,
         windows: run.windows,
         scenario,
     })
+}
+
+/// Cuts the power once the run is over, if that was asked for and the drive is still alive.
+fn cut_at_end<P: Payload>(
+    scenario: &Scenario,
+    run: &mut Finished<P>,
+    times: &FlashTimes,
+) -> Result<Option<RecoveryResult>, RunError> {
+    let asked = scenario.power.as_ref().is_some_and(|power| power.at_end) && run.end_of_life.is_none();
+    let Some(power) = run.stack.power.as_mut().filter(|_| asked) else { return Ok(None) };
+    let report = power.cycle()?;
+    run.stack.check().map_err(|problem| RunError::Inconsistent(format!("after the power cut: {problem}")))?;
+    let device = &run.stack.device;
+    let model = scenario.ftl.model(device.logical_pages, &device.geometry, times);
+    Ok(Some(recovery_result(&report, times, model)))
 }
 
 fn written(layer: &LayerReport) -> u64 {
     layer.counters.outgoing_total(Operation::Write)
 }
 
-fn layer_results<P>(run: &Finished<P>, after: &Snapshot) -> Vec<LayerResult> {
+fn layer_results<P>(run: &Finished<P>, after: &Snapshot, delta: Delta) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    let raw_pages = run.stack.device.geometry.pages();
-    let layer = |(at, (before, after))| layer_result(&run.stack.tree, at, before, after, raw_pages);
+    let (raw_pages, ftl) = (run.stack.device.geometry.pages(), run.stack.tree.ftl());
+    let layer = |(at, (before, after))| LayerResult {
+        ftl: ftl_result(before, after, delta, at == ftl && run.stack.power.is_some()),
+        ..layer_result(&run.stack.tree, at, before, after, raw_pages)
+    };
     pairs.enumerate().map(layer).collect()
 }
 
@@ -182,6 +213,7 @@ fn layer_result(
         metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
         lsm: lsm(before, after),
         dedup: after.dedup.map(|dedup| dedup.since(&before.dedup.unwrap_or_default())),
+        ftl: None,
     }
 }
 
@@ -257,6 +289,7 @@ fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
     NandResult {
         programs: after.programs() - before.programs(),
         reads: after.nand().reads - before.nand().reads,
+        spare_reads: after.nand().spare_reads - before.nand().spare_reads,
         erases: after.erases() - before.erases(),
     }
 }

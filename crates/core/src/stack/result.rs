@@ -1,5 +1,7 @@
 //! What a run gives: everything a person or a program needs to read, trust and repeat it.
 
+use super::ftl_result::FtlResult;
+use super::power::PowerResult;
 use super::scenario::Scenario;
 use super::steady::Estimate;
 use crate::counters::{Cause, Counters, Operation};
@@ -48,6 +50,9 @@ pub struct RunResult {
     /// Response times and what they are made of; only of timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingReport>,
+    /// What power cuts in the middle of the run led to, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerResult>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
     /// How fast the simulation ran; differs from run to run.
@@ -166,6 +171,9 @@ pub struct LayerResult {
     /// What deduplication did; only where there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedup: Option<DedupReport>,
+    /// What only an FTL other than the log has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ftl: Option<FtlResult>,
 }
 
 /// What a merge tree did, and how it stood at the end.
@@ -340,8 +348,15 @@ pub struct NandResult {
     pub programs: u64,
     /// Pages read.
     pub reads: u64,
+    /// Spare areas read without their pages.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spare_reads: u64,
     /// Blocks erased.
     pub erases: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Wear since the drive was new.

@@ -6,6 +6,7 @@ use super::driver::Driver;
 use super::pace::Pace;
 use super::parts::Parts;
 use super::payload::RunPayload;
+use super::power;
 use super::report;
 use super::result::{Phase, RunResult};
 use super::scenario::{Measure, Scenario};
@@ -115,6 +116,7 @@ fn run_holding<P: RunPayload>(
     let journal = resolved.timing.is_some().then(Journal::default);
     let stack = build::build_with::<P>(&mut resolved, parts.victim, journal.clone())?;
     let pace = journal.map(|journal| pace(&mut resolved, &stack.device, journal)).transpose()?;
+    let times = power::resolve(&mut resolved)?;
     let wants = Wants {
         contents: resolved.holds_content(),
         time: resolved.timing.as_ref().and_then(TimingConfig::clock),
@@ -127,7 +129,7 @@ fn run_holding<P: RunPayload>(
     let before = driver.snapshot();
     driver.measure(&resolved.measure)?;
     let seconds = start.elapsed().as_secs_f64();
-    report::result(resolved, driver.finish(warmed_up, before, seconds)?)
+    report::result(resolved, driver.finish(warmed_up, before, seconds)?, times)
 }
 
 /// The clock of a timed run.
@@ -172,6 +174,7 @@ fn check_rest<P: RunPayload>(resolved: &mut Scenario, stack: &Stack<P>) -> Resul
     if resolved.timing.is_some() {
         timing(resolved, &stack.device)?;
     }
+    power::resolve(resolved)?;
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! What a run is made of, as a person writes it: the types behind a scenario file.
 
 use super::metadata_config::MetadataConfig;
+use super::power::PowerConfig;
 use super::size::ByteSize;
-use super::structure::StructureConfig;
+use super::structure::{self, StructureConfig};
 use super::timing_config::TimingConfig;
 use super::trim_config::TrimConfig;
 use crate::dedup::DedupConfig;
@@ -27,8 +28,9 @@ pub struct Scenario {
     pub seed: u64,
     /// The drive.
     pub device: Device,
-    /// The flash translation layer on the drive.
-    #[serde(default)]
+    /// The flash translation layer on the drive; `ftl = "gecko"` is short for `ftl.structure = "gecko"`.
+    #[serde(default, deserialize_with = "structure::ftl")]
+    #[schemars(schema_with = "structure::ftl_schema")]
     pub ftl: LogConfig,
     /// Logs stacked on the drive, the topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,6 +50,9 @@ pub struct Scenario {
     /// Timed mode; without this table a run only counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingConfig>,
+    /// Power cuts; none without this table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerConfig>,
     /// What is written before anything counts.
     #[serde(default)]
     pub precondition: Precondition,
@@ -147,6 +152,17 @@ pub struct Device {
     /// Blocks bad from the factory.
     #[serde(default)]
     pub factory_bad_blocks: u32,
+    /// Probability that programming a page fails, whose block is then emptied and retired; 0 to below 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub program_failure_rate: f64,
+    /// Page reads that a block endures after an erase before its pages are written anew; any number unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub read_disturb_limit: Option<u32>,
+}
+
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
 }
 
 /// A log-structured layer: the FTL of the drive or a log stacked on it.

@@ -5,6 +5,7 @@ use super::size::ByteSize;
 use super::structure::Ground;
 use super::tree::Lower;
 use crate::config::{ConfigError, StoreSize};
+use crate::ftl::page::PageConfig;
 use crate::layer::{Medium, Payload};
 use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, Reclaim, StoreConfig};
 use crate::placement::{Placement, PlacementContext};
@@ -83,6 +84,23 @@ impl Spec {
             None => store,
         };
         Ok((Box::new(store), streams))
+    }
+
+    /// The settings of an FTL that can come back from its flash, which has no blocks in hand while power may be lost.
+    pub fn page_config<M: Medium>(
+        &self,
+        log: &mut LogConfig,
+        logical_pages: u32,
+        medium: &M,
+    ) -> Result<PageConfig, ConfigError> {
+        let size = self.size(logical_pages, medium);
+        let context = PlacementContext { size: &size, temperature: None };
+        let placement = log.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
+        if log.directory == DirectoryKind::Block {
+            return Err(only_page("power"));
+        }
+        let store = self.config(log, &placement, &size, medium)?;
+        Ok(PageConfig { store, victim: log.victim.clone(), placement: log.placement.clone() })
     }
 
     fn size<M: Medium>(&self, logical_pages: u32, medium: &M) -> StoreSize {

@@ -74,6 +74,16 @@ fn layer_columns(layer: &LayerResult) -> Row {
         ];
         row.extend(columns.map(|(name, value)| (format!("{}_{name}", layer.name), value)));
     }
+    if let Some(ftl) = &layer.ftl {
+        let recovery = ftl.recovery.as_ref();
+        let columns = [
+            ("write_amplification_with_reads", json!(ftl.write_amplification_with_reads)),
+            ("internal_reads", json!(ftl.internal_reads)),
+            ("ram_bytes", json!(ftl.ram_bytes)),
+            ("recovery_s", json!(recovery.map(|recovery| recovery.seconds))),
+        ];
+        row.extend(columns.map(|(name, value)| (format!("{}_{name}", layer.name), value)));
+    }
     row
 }
 

@@ -1,7 +1,10 @@
 //! What a layer is, where it is not the one log-structured store.
 
 mod direct;
+mod ftls;
+mod hybrids;
 mod lsm;
+mod own_flash;
 mod zones;
 
 use super::scenario::LogConfig;
@@ -9,9 +12,13 @@ use super::size::ByteSize;
 use crate::config::{ConfigError, Entry, named_config};
 use crate::layer::Payload;
 use crate::log::BoxedLayer;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
+pub(super) use own_flash::{Cutting, Plain, build as build_on_flash};
 pub(super) use zones::{build as build_zones, refuse_user};
 
 /// The configuration of a structure.
@@ -24,13 +31,20 @@ named_config! {
     /// What a layer is, with its settings: a name, or a table with the name as `kind`.
     enum StructureConfig, list STRUCTURES, aliases STRUCTURE_ALIASES,
     of StructureKind, called "structure", tag "kind";
-    Log: Log;
+    #[serde(alias = "page")] Log: Log;
     Lsm: lsm::Lsm;
     Silt: lsm::Silt;
     PassThrough: direct::PassThroughConfig;
     Sparse: direct::SparseConfig;
     Objects: direct::ObjectsConfig;
     Zones: zones::ZonesSettings;
+    Dftl: ftls::Dftl;
+    Lazyftl: ftls::LazyFtl;
+    #[serde(alias = "mu-ftl")] MuFtl: ftls::MuFtl;
+    #[serde(alias = "ib-ftl")] IbFtl: ftls::IbFtl;
+    #[serde(alias = "geckoftl")] Gecko: ftls::GeckoFtl;
+    Fast: hybrids::Fast;
+    Bast: hybrids::Bast;
 }
 
 /// The log-structured store, which the other keys of its layer describe.
@@ -84,6 +98,11 @@ impl LogConfig {
         self.structure.as_ref().filter(|structure| !matches!(structure, StructureConfig::Log(_)))
     }
 
+    /// The structure, if it is an FTL that stands on flash itself, other than the log and the zoned drive.
+    pub(super) fn own_flash(&self) -> Option<&StructureConfig> {
+        self.structure.as_ref().filter(|structure| structure.has_own_flash())
+    }
+
     /// Whether this is a zoned drive.
     pub(super) fn zones(&self) -> Option<&zones::ZonesSettings> {
         match &self.structure {
@@ -93,12 +112,69 @@ impl LogConfig {
     }
 }
 
+/// Reads the FTL in either form: a table, or the name of its structure alone.
+pub(super) fn ftl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LogConfig, D::Error> {
+    struct Form;
+
+    impl<'de> Visitor<'de> for Form {
+        type Value = LogConfig;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                "the name of an FTL's structure, or a table with the name as `structure` and other keys",
+            )
+        }
+
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<LogConfig, E> {
+            let structure = StructureConfig::deserialize(name.into_deserializer())?;
+            Ok(LogConfig { structure: Some(structure), ..LogConfig::default() })
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<LogConfig, A::Error> {
+            LogConfig::deserialize(MapAccessDeserializer::new(table))
+        }
+    }
+
+    deserializer.deserialize_any(Form)
+}
+
+/// The schema of both forms.
+pub(super) fn ftl_schema(generator: &mut SchemaGenerator) -> Schema {
+    let names = STRUCTURES.iter().map(|entry| entry.name);
+    let names = names.chain(STRUCTURE_ALIASES.iter().map(|&(alias, _)| alias)).filter(|name| is_ftl(name));
+    json_schema!({
+        "anyOf": [
+            generator.subschema_for::<LogConfig>(),
+            {
+                "description": "the name of a structure alone: every setting at its default",
+                "type": "string",
+                "enum": names.collect::<Vec<_>>(),
+            },
+        ]
+    })
+}
+
+/// Whether the structure of that name can be an FTL.
+fn is_ftl(name: &str) -> bool {
+    let structure = serde_json::from_value::<StructureConfig>(name.into()).expect("a name of the table");
+    let own = matches!(structure, StructureConfig::Log(_) | StructureConfig::Zones(_));
+    own || structure.has_own_flash()
+}
+
+/// The structures that an FTL can have.
+pub fn ftl_entries() -> impl Iterator<Item = &'static Entry> {
+    STRUCTURES.iter().filter(|entry| is_ftl(entry.name))
+}
+
 /// What the structure of `log` shows above when it stands on `ground`.
 pub(super) fn size(log: &mut LogConfig, ground: &Ground) -> Result<Shown, ConfigError> {
     let structure = log.other_structure().cloned().expect("asked only of other structures");
     let name = structure.entry().name;
-    let is_tree = matches!(structure, StructureConfig::Lsm(_) | StructureConfig::Silt(_));
-    refuse_keys(log, name, is_tree)?;
+    let keeps: &[&str] = match structure {
+        StructureConfig::Lsm(_) | StructureConfig::Silt(_) => &["spare_factor", "trim"],
+        _ => &[],
+    };
+    refuse_keys(log, name, keeps)?;
     match structure {
         StructureConfig::Lsm(tree) => lsm::size(log, &tree.layout(ground)?, ground),
         StructureConfig::Silt(tree) => lsm::size(log, &tree.layout(ground)?, ground),
@@ -106,11 +182,11 @@ pub(super) fn size(log: &mut LogConfig, ground: &Ground) -> Result<Shown, Config
             Ok(Shown { logical_pages: ground.pages, block: ground.block })
         }
         StructureConfig::Sparse(sparse) => sparse.size(ground),
-        StructureConfig::Zones(_) => Err(ConfigError::new(
-            "structure",
-            "is \"zones\", which only the FTL can be; see docs/scenario.md",
-        )),
         StructureConfig::Log(_) => unreachable!("filtered out above"),
+        _ => Err(ConfigError::new(
+            "structure",
+            format!("is \"{name}\", which only the FTL can be; see docs/scenario.md"),
+        )),
     }
 }
 
@@ -127,12 +203,12 @@ pub(super) fn build<P: Payload>(
         StructureConfig::PassThrough(_) => Ok(Box::new(crate::log::PassThrough::new(lower, logical_pages))),
         StructureConfig::Objects(objects) => objects.build(lower, ground),
         StructureConfig::Sparse(sparse) => sparse.build(lower, ground),
-        StructureConfig::Zones(_) | StructureConfig::Log(_) => unreachable!("refused with its size"),
+        _ => unreachable!("refused with its size"),
     }
 }
 
-/// Refuses keys that only mean something in a log-structured store; a tree has a reserve and trims, too.
-pub(super) fn refuse_keys(log: &LogConfig, name: &str, is_tree: bool) -> Result<(), ConfigError> {
+/// Refuses keys that only mean something in a log-structured store, but for those that this structure has, too.
+pub(super) fn refuse_keys(log: &LogConfig, name: &str, keeps: &[&str]) -> Result<(), ConfigError> {
     let plain = LogConfig::default();
     let given = [
         ("victim", log.victim != plain.victim),
@@ -144,14 +220,15 @@ pub(super) fn refuse_keys(log: &LogConfig, name: &str, is_tree: bool) -> Result<
         ("free_blocks_low", log.free_blocks_low.is_some()),
         ("free_blocks_high", log.free_blocks_high.is_some()),
         ("free_blocks_deferred", log.free_blocks_deferred.is_some()),
+        ("free_blocks_idle", log.free_blocks_idle.is_some()),
         ("segment_size", log.segment_size.is_some()),
         ("segment_blocks", log.segment_blocks.is_some()),
         ("first_hint", log.first_hint.is_some()),
         ("metadata", log.metadata.is_some()),
-        ("spare_factor", log.spare_factor.is_some() && !is_tree),
-        ("trim", log.trim.is_some() && !is_tree),
+        ("spare_factor", log.spare_factor.is_some()),
+        ("trim", log.trim.is_some()),
     ];
-    match given.iter().find(|(_, given)| *given) {
+    match given.iter().find(|(key, given)| *given && !keeps.contains(key)) {
         Some((key, _)) => {
             Err(ConfigError::new(*key, format!("means nothing with structure = \"{name}\"; leave it out")))
         }

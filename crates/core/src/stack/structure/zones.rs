@@ -57,7 +57,7 @@ pub(crate) fn build<M: Medium + 'static>(
     medium: M,
 ) -> Result<BoxedLayer<M::Payload>, ConfigError> {
     let settings = ftl.zones().expect("asked only of zoned drives");
-    refuse_keys(ftl, "zones", false)?;
+    refuse_keys(ftl, "zones", &[])?;
     let config = ZonesConfig { zone_blocks: settings.zone_blocks, max_open_zones: settings.max_open_zones };
     Ok(Box::new(Zones::new(medium, config).map_err(|error| error.within("structure"))?))
 }
