@@ -20,6 +20,15 @@ pub struct Args {
 /// Where results go unless told otherwise.
 const RESULTS: &str = "experiments/results";
 
+/// Sizes of the drives of an experiment: logarithms of their numbers of blocks to the base 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Of those that are swept.
+    pub swept: u32,
+    /// Of the largest one, of which there are few.
+    pub largest: u32,
+}
+
 impl Args {
     /// Reads the command line; `experiment` is the name of the binary and `runs` the number of runs unless given.
     pub fn from_env(experiment: &str, runs: u64) -> Result<Self, Failure> {
@@ -49,6 +58,38 @@ impl Args {
         }
         let command = format!("cargo run --release -p wearwell-experiments --bin {experiment}");
         Ok(Args { runs: 0, length: 1.0, out, command })
+    }
+
+    /// Reads the command line of an experiment with one run on each drive, with `scale` unless given.
+    pub fn of_drives(experiment: &str, scale: Scale) -> Result<(Self, Scale), Failure> {
+        Self::parse_drives(experiment, scale, std::env::args_os().skip(1))
+    }
+
+    fn parse_drives(
+        experiment: &str,
+        mut scale: Scale,
+        given: impl IntoIterator<Item = std::ffi::OsString>,
+    ) -> Result<(Self, Scale), Failure> {
+        let mut args = Self::parse_calculation(experiment, [])?;
+        let mut parser = lexopt::Parser::from_args(given);
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Long("blocks") => scale.swept = parser.value()?.parse()?,
+                Long("largest") => scale.largest = parser.value()?.parse()?,
+                Long("out") => args.out = parser.value()?.into(),
+                Long("help") => {
+                    println!("{experiment} [--blocks LOG2] [--largest LOG2] [--out DIRECTORY]");
+                    std::process::exit(0);
+                }
+                _ => return Err(arg.unexpected().into()),
+            }
+        }
+        // Below, pages run out; above, page numbers.
+        if !(10..=22).contains(&scale.swept) || !(scale.swept..=22).contains(&scale.largest) {
+            return Err("--blocks must be from 10 to 22, --largest from there to 22".into());
+        }
+        args.command += &format!(" -- --blocks {} --largest {}", scale.swept, scale.largest);
+        Ok((args, scale))
     }
 
     fn parse(
@@ -83,7 +124,7 @@ impl Args {
 
 #[cfg(test)]
 mod tests {
-    use super::Args;
+    use super::{Args, Scale};
 
     fn parse(given: &[&str]) -> Result<Args, String> {
         Args::parse("table", 10, given.iter().map(Into::into)).map_err(|error| error.to_string())
@@ -106,5 +147,19 @@ mod tests {
         assert!(parse(&[]).unwrap().command.ends_with("--bin figure"));
         assert_eq!(parse(&["--out", "there"]).unwrap().out, std::path::Path::new("there"));
         assert!(parse(&["--runs", "3"]).is_err());
+    }
+
+    #[test]
+    fn drives_have_sizes() {
+        let parse = |given: &[&str]| {
+            let scale = Scale { swept: 18, largest: 22 };
+            Args::parse_drives("figure", scale, given.iter().map(Into::into))
+        };
+        let (args, scale) = parse(&["--blocks", "12"]).unwrap();
+        assert_eq!(scale, Scale { swept: 12, largest: 22 });
+        assert!(args.command.ends_with("--bin figure -- --blocks 12 --largest 22"));
+        for bad in [&["--blocks", "23"][..], &["--largest", "17"], &["--blocks", "9"], &["--runs", "2"]] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -1,0 +1,174 @@
+//! FTLs with tables in flash, run as GeckoFTL's section 5 runs them: uniform writes until the drive is steady, then measured,
+//! then cut off from power.
+
+use crate::Failure;
+use serde_json::json;
+use wearwell_core::counters::{Cause, Counters, Operation};
+use wearwell_core::ftl::Restart;
+use wearwell_core::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_core::layer::{Layer, RamPart, RecoveryStep, Reports, no_data};
+use wearwell_core::nand::{Geometry, Nand, Wear};
+use wearwell_core::seed::{Seed, below};
+use wearwell_core::units::Lpn;
+use wearwell_core::validity::ValidityConfig;
+
+/// The paper's drive, but for its size.
+pub const PAGES_PER_BLOCK: u32 = 128;
+const PAGE_BYTES: u32 = 4096;
+/// Time of a program over that of a read.
+pub const DELTA: f64 = 10.0;
+const BATCH: usize = 4096;
+
+/// The five FTLs of Figure 13.
+pub const FTLS: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
+
+/// An FTL of Figure 13 on `blocks` blocks, with the paper's proportions.
+pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failure> {
+    let logical_pages = (f64::from(blocks) * f64::from(PAGES_PER_BLOCK) * 0.7) as u32;
+    // 2^19 entries on 2^22 blocks.
+    let cache_entries = blocks / 8;
+    let tree = DirectoryConfig::Tree { cached_nodes: None };
+    let validity = |name: &str| serde_json::from_value::<ValidityConfig>(json!(name));
+    let plain = PagedConfig {
+        kind,
+        logical_pages,
+        page_bytes: PAGE_BYTES,
+        cache_entries,
+        dirty_entries: None,
+        eager: false,
+        directory: DirectoryConfig::Global,
+        validity: validity("ram_bitmap")?,
+        cleans_metadata: true,
+        checkpoints: false,
+        durability: Durability::Battery,
+        extra_free_blocks: 0,
+        wear: Default::default(),
+        seed: Seed(1),
+    };
+    let limited = PagedConfig {
+        dirty_entries: Some(cache_entries / 10),
+        durability: Durability::Synchronised,
+        ..plain.clone()
+    };
+    let config = match kind {
+        "dftl" => PagedConfig { eager: true, ..plain },
+        "lazyftl" => limited,
+        "mu_ftl" => {
+            PagedConfig { eager: true, directory: tree, validity: validity("flash_bitmap")?, ..plain }
+        }
+        "ib_ftl" => PagedConfig { directory: tree, validity: validity("log")?, ..limited },
+        "gecko" => PagedConfig {
+            validity: validity("gecko")?,
+            cleans_metadata: false,
+            checkpoints: true,
+            durability: Durability::Deferred { dated: true },
+            ..plain
+        },
+        other => return Err(format!("no FTL is called {other}; one of {}", FTLS.join(", ")).into()),
+    };
+    let (victim, placement) =
+        (serde_json::from_value(json!("greedy"))?, serde_json::from_value(json!("single"))?);
+    Ok(PagedSettings { config, victim, placement })
+}
+
+/// What a run showed.
+#[derive(Debug)]
+pub struct Measured {
+    /// Pages written and read for each page that the host wrote, in the order of [`CAUSES`].
+    pub traffic: [(f64, f64); 3],
+    /// Spare areas read for each page that the host wrote.
+    pub spare_reads: f64,
+    /// RAM of the device.
+    pub ram: Vec<RamPart>,
+    /// What recovery did.
+    pub recovery: Vec<RecoveryStep>,
+    /// Writes a second of processor time, while it was measured.
+    pub rate: f64,
+    /// Memory of the simulation, bytes.
+    pub memory_bytes: u64,
+}
+
+/// What internal traffic is for: the user's pages and their cleaning, the translation table, page validity.
+pub const CAUSES: [&str; 3] = ["user", "translation", "validity"];
+
+impl Measured {
+    /// The paper's write amplification of each cause, `writes + reads / delta` (section 5, "Metrics").
+    pub fn amplification(&self) -> [f64; 3] {
+        self.traffic.map(|(writes, reads)| writes + reads / DELTA)
+    }
+
+    /// Recovery, seconds: 3 us a spare area, 100 us a page read, 1 ms a page written (section 5.3).
+    pub fn recovery_s(&self) -> f64 {
+        self.recovery.iter().map(seconds).sum()
+    }
+}
+
+/// Time of a step.
+pub fn seconds(step: &RecoveryStep) -> f64 {
+    (3.0 * step.spare_reads as f64 + 100.0 * step.page_reads as f64 + 1000.0 * step.page_writes as f64) / 1e6
+}
+
+fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
+    let mut reports = Reports::default();
+    ftl.describe(&mut reports);
+    let (layer, nand) = (&reports.layers[0], reports.nand.as_ref().expect("flash"));
+    (layer.counters, nand.spare_reads, layer.memory_bytes + nand.memory_bytes)
+}
+
+/// Fills the drive in order, writes `warm_up` times its logical pages at random, and measures `measured` times as many.
+pub fn run(settings: &PagedSettings, blocks: u32, warm_up: f64, measured: f64) -> Result<Measured, Failure> {
+    let logical_pages = settings.config.logical_pages;
+    let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, PAGE_BYTES), Wear::default(), Seed(1));
+    let mut ftl = settings.build(nand.with_spare_area())?;
+    let mut batch = Vec::with_capacity(BATCH);
+    for first in (0..logical_pages).step_by(BATCH) {
+        batch.clear();
+        batch.extend((first..logical_pages.min(first.saturating_add(BATCH as u32))).map(Lpn));
+        ftl.write(&batch, no_data(batch.len()), 0)?;
+    }
+    let mut random = Seed(2).random();
+    let mut overwrite = |ftl: &mut PagedFtl<Nand<()>>, share: f64| -> Result<u64, Failure> {
+        let batches = (f64::from(logical_pages) * share / BATCH as f64).ceil() as u64;
+        for _ in 0..batches {
+            batch.clear();
+            batch.extend((0..BATCH).map(|_| Lpn(below(&mut random, u64::from(logical_pages)) as u32)));
+            ftl.write(&batch, no_data(BATCH), 0)?;
+        }
+        Ok(batches * BATCH as u64)
+    };
+    overwrite(&mut ftl, warm_up)?;
+    let (before, spares_before, _) = standing(&ftl);
+    let begun = cpu_time::ThreadTime::now();
+    let writes = overwrite(&mut ftl, measured)?;
+    let rate = writes as f64 / begun.elapsed().as_secs_f64();
+    let (after, spares, memory_bytes) = standing(&ftl);
+    let counters = after.since(&before);
+    let per_write = |causes: &[Cause]| {
+        let sum = |operation| causes.iter().map(|&cause| counters.outgoing(cause, operation)).sum::<u64>();
+        (sum(Operation::Write) as f64 / writes as f64, sum(Operation::Read) as f64 / writes as f64)
+    };
+    let traffic = [
+        per_write(&[Cause::Host, Cause::Cleaning, Cause::WearLevelling]),
+        per_write(&[Cause::Translation]),
+        per_write(&[Cause::Validity]),
+    ];
+    let ram = ftl.ram();
+    ftl.save()?;
+    let (_, recovery) = PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error)?;
+    let spare_reads = (spares - spares_before) as f64 / writes as f64;
+    Ok(Measured { traffic, spare_reads, ram, recovery: recovery.steps, rate, memory_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gecko_writes_less_for_validity_than_a_bitmap_in_flash() {
+        let run = |kind| run(&settings(kind, 1 << 9).unwrap(), 1 << 9, 1.0, 0.5).unwrap();
+        let (gecko, bitmap) = (run("gecko"), run("mu_ftl"));
+        assert!(gecko.amplification()[2] < 0.2 * bitmap.amplification()[2]);
+        assert!(bitmap.amplification()[2] > 1.0, "each write is reported at once");
+        assert!(settings("ftl", 1 << 9).is_err());
+    }
+}

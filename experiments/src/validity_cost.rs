@@ -1,0 +1,360 @@
+//! What knowing which pages are valid costs, in isolation: validity stores beside a page-mapped log with greedy cleaning and
+//! uniformly random writes (GeckoFTL, section 5.1).
+
+use crate::Failure;
+use crate::log_on_log::number;
+use crate::table::Table;
+use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
+use wearwell_core::config::StoreSize;
+use wearwell_core::layer::{Layer, no_data};
+use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_core::nand::{Geometry, Nand, Wear};
+use wearwell_core::placement::Frontiers;
+use wearwell_core::seed::{Random, Seed, below};
+use wearwell_core::theory::ftl::{
+    FtlDrive, FtlSizes, flash_bitmap_write_amplification, gecko_write_amplification,
+};
+use wearwell_core::units::Lpn;
+use wearwell_core::validity::{FlashBitmap, Gecko, GeckoConfig, PageValidity};
+use wearwell_core::victim::{VictimConfig, VictimPolicy};
+
+/// Bytes of a page (section 5, "Default Configuration").
+const PAGE_BYTES: u32 = 4096;
+
+/// Time of a page write over that of a page read (section 5).
+pub const DELTA: f64 = 10.0;
+
+/// Application writes that results are given for.
+const INTERVAL: f64 = 1e4;
+
+/// Drive writes at the end of a run that are measured.
+const MEASURED: f64 = 0.5;
+
+/// Pages written at a time.
+const BATCH: usize = 64;
+
+/// A drive, and how long it is written to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drive {
+    /// Logarithm of the number of blocks to the base 2 (K).
+    pub log2_blocks: u32,
+    /// Pages of a block (B).
+    pub pages_per_block: u32,
+    /// Logical over physical pages (R).
+    pub load: f64,
+}
+
+impl Drive {
+    /// The paper's drive (section 5) of other sizes.
+    pub fn of_blocks(log2_blocks: u32) -> Self {
+        Drive { log2_blocks, pages_per_block: 128, load: 0.7 }
+    }
+
+    /// Random drive writes after the sequential fill, the last half of which is measured: 2, or 1 from 2^21 blocks on.
+    pub fn drive_writes(&self) -> f64 {
+        if self.log2_blocks > 20 { 1.0 } else { 2.0 }
+    }
+
+    fn logical_pages(&self) -> u32 {
+        (f64::from(self.pages_per_block << self.log2_blocks) * self.load) as u32
+    }
+}
+
+/// A store to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// A bitmap in flash.
+    Bitmap,
+    /// Logarithmic Gecko.
+    Gecko {
+        /// T.
+        size_ratio: u32,
+        /// S.
+        partitions: u32,
+        /// Whether merges take in all runs that they lead to (appendix A).
+        multiway: bool,
+    },
+}
+
+impl Store {
+    /// Logarithmic Gecko with T = 2 and this S, as the paper recommends.
+    pub fn gecko(partitions: u32) -> Self {
+        Store::Gecko { size_ratio: 2, partitions, multiway: true }
+    }
+
+    /// T, S and kind of merges, or the bitmap's name.
+    pub fn name(&self) -> String {
+        match self {
+            Store::Bitmap => "bitmap".to_owned(),
+            Store::Gecko { size_ratio, partitions, multiway } => {
+                let merges = if *multiway { "" } else { " two-way" };
+                format!("Gecko T = {size_ratio} S = {partitions}{merges}")
+            }
+        }
+    }
+
+    fn build(&self, drive: &Drive) -> Result<Box<dyn PageValidity>, Failure> {
+        let (blocks, pages) = (1 << drive.log2_blocks, drive.pages_per_block);
+        Ok(match *self {
+            Store::Bitmap => Box::new(FlashBitmap::new(blocks, pages, PAGE_BYTES)),
+            Store::Gecko { size_ratio, partitions, multiway } => {
+                let sizes = GeckoConfig::new(blocks, pages, PAGE_BYTES);
+                Box::new(Gecko::new(GeckoConfig { size_ratio, partitions, multiway, ..sizes })?)
+            }
+        })
+    }
+
+    /// Write amplification by the formulas of table 1 with a factor of 1.
+    fn calculated(&self, drive: &Drive) -> Result<f64, Failure> {
+        let sizes = FtlSizes {
+            blocks: 1 << drive.log2_blocks,
+            pages_per_block: drive.pages_per_block,
+            load: drive.load,
+            ..FtlSizes::default()
+        };
+        Ok(match *self {
+            Store::Bitmap => {
+                flash_bitmap_write_amplification(&FtlDrive::new(FtlSizes { partitions: 1, ..sizes })?)?
+            }
+            Store::Gecko { size_ratio, partitions, .. } => {
+                gecko_write_amplification(&FtlDrive::new(FtlSizes { size_ratio, partitions, ..sizes })?)?
+            }
+        })
+    }
+}
+
+/// What a store cost: page operations in 10000 application writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The drive.
+    pub drive: Drive,
+    /// The store.
+    pub store: Store,
+    /// Reads and writes by pages that the application invalidates.
+    pub updates: [f64; 2],
+    /// By queries about victims.
+    pub queries: [f64; 2],
+    /// By erased blocks.
+    pub erases: [f64; 2],
+    /// Cleaning operations.
+    pub cleanings: f64,
+    /// Pages of the store in flash at the end.
+    pub flash_pages: u64,
+    /// By calculation.
+    pub calculated: f64,
+}
+
+impl Cost {
+    /// Writes, and reads over delta, for each application write. (Section 5 prints (w + r) / delta; its own value for the
+    /// bitmap, 1 + 1/delta, says that only reads are divided.)
+    pub fn write_amplification(&self) -> f64 {
+        let [reads, writes] = [0, 1].map(|at| self.updates[at] + self.queries[at] + self.erases[at]);
+        (writes + reads / DELTA) / INTERVAL
+    }
+
+    const COLUMNS: [&'static str; 16] = [
+        "store",
+        "log2_blocks",
+        "pages_per_block",
+        "load",
+        "random_drive_writes",
+        "update_reads",
+        "update_writes",
+        "query_reads",
+        "query_writes",
+        "erase_reads",
+        "erase_writes",
+        "cleanings",
+        "flash_pages",
+        "write_amplification",
+        "calculated",
+        "of_bitmap_percent",
+    ];
+
+    fn row(&self, bitmap: Option<f64>) -> Vec<String> {
+        let drive = &self.drive;
+        let head = [
+            self.store.name(),
+            drive.log2_blocks.to_string(),
+            drive.pages_per_block.to_string(),
+            drive.load.to_string(),
+            drive.drive_writes().to_string(),
+        ];
+        let io = [self.updates, self.queries, self.erases].concat();
+        let io = io.into_iter().chain([self.cleanings]).map(|value| number(value, 1));
+        let amplification = self.write_amplification();
+        let percent = bitmap.map_or(String::new(), |bitmap| number(100.0 * amplification / bitmap, 2));
+        let tail = [number(amplification, 5), number(self.calculated, 5), percent];
+        head.into_iter().chain(io).chain([self.flash_pages.to_string()]).chain(tail).collect()
+    }
+
+    /// All of them, each beside the bitmap of the same drive, where there is one.
+    pub fn table(costs: &[Cost]) -> Table {
+        let mut table = Table::new(&Self::COLUMNS);
+        for cost in costs {
+            let bitmap = costs.iter().find(|other| other.store == Store::Bitmap && other.drive == cost.drive);
+            table.push(cost.row(bitmap.map(Cost::write_amplification)));
+        }
+        table
+    }
+
+    /// What a store cost on a drive, which must have been measured.
+    pub fn find(costs: &[Cost], drive: Drive, store: Store) -> &Cost {
+        let found = costs.iter().find(|cost| cost.drive == drive && cost.store == store);
+        found.unwrap_or_else(|| panic!("{} was not measured on {drive:?}", store.name()))
+    }
+}
+
+type Log = LogStore<Probe, PageTable, Box<dyn VictimPolicy>, Frontiers>;
+
+/// A drive that is written to, with stores that watch.
+struct Bench {
+    log: Log,
+    random: Random,
+    logical_pages: u32,
+}
+
+impl Bench {
+    fn new(drive: &Drive, stores: &[Store]) -> Result<Self, Failure> {
+        let seed = Seed(1);
+        let (blocks, pages_per_block) = (1 << drive.log2_blocks, drive.pages_per_block);
+        let logical_pages = drive.logical_pages();
+        let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), seed);
+        let tracked = stores.iter().map(|store| Ok(Tracked::new(store.build(drive)?)));
+        let probe = Probe::new(nand, tracked.collect::<Result<_, Failure>>()?);
+        let size = StoreSize { blocks, pages_per_block, logical_pages, seed };
+        let log = LogStore::new(
+            StoreConfig::new(logical_pages, Reclaim::InPlace, seed),
+            probe,
+            PageTable::new(logical_pages, blocks, pages_per_block),
+            VictimConfig::default().build_boxed(&size)?,
+            Frontiers::single(),
+        )?;
+        Ok(Bench { log, random: seed.of("application").random(), logical_pages })
+    }
+
+    /// Writes each page once, in order.
+    fn fill(&mut self) -> Result<(), Failure> {
+        let mut batch = Vec::with_capacity(BATCH);
+        for first in (0..self.logical_pages).step_by(BATCH) {
+            let end = first.saturating_add(BATCH as u32).min(self.logical_pages);
+            batch.clear();
+            batch.extend((first..end).map(Lpn));
+            self.log.write(&batch, no_data(batch.len()), 0)?;
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> [Lpn; BATCH] {
+        let pages = u64::from(self.logical_pages);
+        let batch = std::array::from_fn(|_| Lpn(below(&mut self.random, pages) as u32));
+        batch.iter().for_each(|page| self.log.foresee(*page, false));
+        batch
+    }
+
+    /// Writes uniformly random pages, at least this many drive writes; how many pages.
+    fn write(&mut self, drive_writes: f64) -> Result<u64, Failure> {
+        let batches = (drive_writes * f64::from(self.logical_pages) / BATCH as f64).ceil() as u64;
+        let mut next = self.draw();
+        for _ in 0..batches {
+            let batch = std::mem::replace(&mut next, self.draw());
+            batch.iter().for_each(|page| self.log.foresee(*page, true));
+            let mut sorted = batch;
+            sorted.sort_unstable();
+            // A page that is twice in a batch dies twice, which the probe hears of only in batches of their own.
+            let is_distinct = sorted.windows(2).all(|pair| pair[0] != pair[1]);
+            for part in batch.chunks(if is_distinct { BATCH } else { 1 }) {
+                self.log.write(part, no_data(part.len()), 0)?;
+            }
+        }
+        Ok(batches * BATCH as u64)
+    }
+
+    fn spent(&self) -> Vec<Spent> {
+        self.log.medium().tracked().iter().map(Tracked::spent).collect()
+    }
+}
+
+/// Fills the drive in order, writes random pages, and measures in the last half drive write what each store cost.
+///
+/// # Errors
+///
+/// Sizes that the drive or a store cannot have.
+pub fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
+    let mut bench = Bench::new(&drive, stores)?;
+    bench.fill()?;
+    bench.write(drive.drive_writes() - MEASURED)?;
+    let (before, erases) = (bench.spent(), bench.log.medium().erases());
+    let writes = bench.write(MEASURED)?;
+    let per_interval = INTERVAL / writes as f64;
+    let cleanings = (bench.log.medium().erases() - erases) as f64 * per_interval;
+    let between = |before: FlashIo, after: FlashIo| {
+        [after.reads - before.reads, after.writes - before.writes].map(|pages| pages as f64 * per_interval)
+    };
+    let pairs = before.iter().zip(bench.log.medium().tracked());
+    let costs = stores.iter().zip(pairs).map(|(store, (before, tracked))| {
+        let after = tracked.spent();
+        Ok(Cost {
+            drive,
+            store: *store,
+            updates: between(before.updates, after.updates),
+            queries: between(before.queries, after.queries),
+            erases: between(before.erases, after.erases),
+            cleanings,
+            flash_pages: tracked.flash_pages(),
+            calculated: store.calculated(&drive)?,
+        })
+    });
+    costs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_core::log::Directory;
+    use wearwell_core::units::BlockId;
+    use wearwell_core::validity::PageSet;
+
+    const SMALL: Drive = Drive { log2_blocks: 8, pages_per_block: 64, load: 0.8 };
+
+    /// The engine's own table of pages, block by block, beside what the stores say is not invalid.
+    #[test]
+    fn stores_know_the_valid_pages_that_the_engine_knows() {
+        let two_way = Store::Gecko { size_ratio: 3, partitions: 1, multiway: false };
+        let stores = [Store::Bitmap, Store::gecko(2), Store::gecko(64), two_way];
+        let mut bench = Bench::new(&SMALL, &stores).unwrap();
+        bench.fill().unwrap();
+        for _ in 0..20 {
+            bench.write(0.3).unwrap();
+            let mut valid = vec![vec![false; 64]; 256];
+            let directory = bench.log.directory();
+            for page in (0..bench.logical_pages).map(Lpn) {
+                let block = directory.block_of(page).unwrap();
+                valid[block.index()][directory.page_in_block(page).unwrap() as usize] = true;
+            }
+            for tracked in bench.log.medium().tracked() {
+                for block in (0..256).map(BlockId) {
+                    let mut invalid = PageSet::new(64);
+                    tracked.peek(block, &mut invalid);
+                    for page in 0..bench.log.written(block) {
+                        assert_eq!(invalid.contains(page), !valid[block.index()][page as usize]);
+                    }
+                }
+            }
+        }
+        assert!(bench.log.medium().erases() > 1000);
+        bench.log.check().unwrap();
+    }
+
+    #[test]
+    fn the_bitmap_costs_a_read_and_a_write_each_time() {
+        let [bitmap, gecko]: [Cost; 2] =
+            measure(SMALL, &[Store::Bitmap, Store::gecko(2)]).unwrap().try_into().unwrap();
+        assert_eq!(bitmap.updates, [INTERVAL; 2]);
+        assert_eq!(bitmap.queries, [bitmap.cleanings, 0.0]);
+        assert_eq!(bitmap.erases, [bitmap.cleanings; 2]);
+        let wanted = 1.1 * (1.0 + bitmap.cleanings / INTERVAL) + bitmap.cleanings / INTERVAL / DELTA;
+        assert!((bitmap.write_amplification() - wanted).abs() < 1e-9);
+        assert!(gecko.queries[1] == 0.0 && gecko.write_amplification() < 0.1 * wanted);
+    }
+}

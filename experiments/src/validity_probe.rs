@@ -1,0 +1,198 @@
+//! Flash with validity stores beside it: they hear of each page that dies and are asked about each victim of cleaning, and
+//! the flash operations that this costs them are counted.
+
+use wearwell_core::config::ConfigError;
+use wearwell_core::counters::Cause;
+use wearwell_core::layer::{LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_core::nand::Nand;
+use wearwell_core::units::{BlockId, Lpn, Slot};
+use wearwell_core::validity::{MemoryFlash, PageSet, PageValidity};
+
+/// Page operations of a store on its own flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashIo {
+    /// Pages read.
+    pub reads: u64,
+    /// Pages written.
+    pub writes: u64,
+}
+
+/// What a store did, by what it was called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Telling it of pages that writes of the host invalidate.
+    pub updates: FlashIo,
+    /// Asking it which pages of a victim are invalid.
+    pub queries: FlashIo,
+    /// Telling it that a block was erased.
+    pub erases: FlashIo,
+}
+
+/// A store, its flash, and what it did there.
+pub struct Tracked {
+    store: Box<dyn PageValidity>,
+    flash: MemoryFlash,
+    spent: Spent,
+}
+
+impl Tracked {
+    /// A store that has been told nothing.
+    pub fn new(store: Box<dyn PageValidity>) -> Self {
+        Tracked { store, flash: MemoryFlash::new(), spent: Spent::default() }
+    }
+
+    /// What it did so far.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Pages of it that are in flash.
+    pub fn flash_pages(&self) -> u64 {
+        self.flash.live_pages()
+    }
+
+    /// Adds the invalid pages of a block to `invalid`, at no cost.
+    pub fn peek(&self, block: BlockId, invalid: &mut PageSet) {
+        self.store.peek(block, &self.flash, invalid);
+    }
+
+    /// Calls the store and adds what it does to the part of `spent` that `part` names.
+    fn call(
+        &mut self,
+        part: impl FnOnce(&mut Spent) -> &mut FlashIo,
+        call: impl FnOnce(&mut dyn PageValidity, &mut MemoryFlash) -> Result<(), LayerError>,
+    ) {
+        let (reads, writes) = (self.flash.reads(), self.flash.appends());
+        call(self.store.as_mut(), &mut self.flash).expect("flash in memory that takes all");
+        let io = part(&mut self.spent);
+        io.reads += self.flash.reads() - reads;
+        io.writes += self.flash.appends() - writes;
+    }
+}
+
+/// Flash whose log is watched. Pages that cleaning moves are not told of: their block is erased.
+///
+/// A page that occurs twice in one run of the log is told of but once; writes must come in batches without such pages.
+pub struct Probe {
+    nand: Nand<()>,
+    tracked: Vec<Tracked>,
+    invalid: PageSet,
+    /// Live pages that cleaning has read since the last erase.
+    live: u32,
+    erases: u64,
+}
+
+impl Probe {
+    /// Stores beside erased flash.
+    pub fn new(nand: Nand<()>, tracked: Vec<Tracked>) -> Self {
+        let invalid = PageSet::new(nand.pages_per_block());
+        Probe { nand, tracked, invalid, live: 0, erases: 0 }
+    }
+
+    /// The stores.
+    pub fn tracked(&self) -> &[Tracked] {
+        &self.tracked
+    }
+
+    /// Blocks erased so far, each after a query.
+    pub fn erases(&self) -> u64 {
+        self.erases
+    }
+}
+
+impl Medium for Probe {
+    type Payload = ();
+
+    const MAY_HEAR_OF_DEATHS: bool = true;
+
+    const READS_BY_PAGE: bool = false;
+
+    fn hears_of_deaths(&self) -> bool {
+        !self.tracked.is_empty()
+    }
+
+    fn died(&mut self, _owner: Lpn, block: BlockId, page: u32) {
+        let slot = Slot(block.0 * self.nand.pages_per_block() + page);
+        for tracked in &mut self.tracked {
+            tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
+        }
+    }
+
+    /// Erases a victim after each store was asked about it, as an FTL would; they must know how many of its pages are invalid.
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
+        let live = std::mem::take(&mut self.live);
+        for tracked in &mut self.tracked {
+            let invalid = &mut self.invalid;
+            invalid.clear();
+            tracked.call(|spent| &mut spent.queries, |store, flash| store.query(block, invalid, flash));
+            assert_eq!(invalid.count() + live, invalid.pages(), "pages of block {}", block.0);
+            tracked.call(|spent| &mut spent.erases, |store, flash| store.erased(block, flash));
+        }
+        self.erases += 1;
+        self.nand.erase(block, cause)
+    }
+
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, ()>) -> Result<(), MediumError> {
+        let pages = run.data.len() as u64;
+        self.tracked.iter_mut().for_each(|tracked| tracked.flash.advance(pages));
+        self.nand.program(block, page, run)
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        cause: Cause,
+        out: &mut Vec<()>,
+    ) -> Result<(), MediumError> {
+        if cause == Cause::Cleaning {
+            self.live += pages.len();
+        }
+        self.nand.read(block, pages, cause, out)
+    }
+
+    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.nand.serve(streams)
+    }
+
+    fn blocks(&self) -> u32 {
+        self.nand.blocks()
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.nand.pages_per_block()
+    }
+
+    fn count_reads(&mut self, pages: u64) {
+        self.nand.count_reads(pages);
+    }
+
+    fn prefetch_block(&self, block: BlockId) {
+        self.nand.prefetch_block(block);
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.nand.flush()
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.nand.retire(block);
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.nand.is_bad(block)
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.nand.erases(block)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.nand.describe(reports);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.nand.check()?;
+        self.tracked.iter().try_for_each(|tracked| tracked.store.check(&tracked.flash))
+    }
+}
