@@ -247,7 +247,10 @@ fn keys_of_a_log_are_refused_in_other_structures() {
         );
     }
     let ftl = refusal(&format!("{DRIVE}[ftl]\nstructure = \"lsm\"\n{UNIFORM}"));
-    assert_eq!(ftl, "ftl.structure: is \"lsm\"; an FTL can be \"log\" or \"zones\"");
+    assert_eq!(
+        ftl,
+        "ftl.structure: is \"lsm\"; an FTL can be log, zones, dftl, lazyftl, mu_ftl, ib_ftl, gecko, fast, bast",
+    );
     let log = refusal(&format!("{DRIVE}[[log]]\nstructure = \"zones\"\n{UNIFORM}"));
     assert!(log.starts_with("log[0].structure: is \"zones\", which only the FTL can be"), "{log}");
 }

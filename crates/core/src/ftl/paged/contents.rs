@@ -154,6 +154,18 @@ impl Contents {
         self.held[holder as usize].get(index)
     }
 
+    /// Lets go of what a page of the bitmap holds that was replaced: nobody reads it again, its spare area says all that
+    /// recovery asks, and bitmaps written anew for each page of the user would soon fill the simulation's memory.
+    pub fn forget_bitmap(&mut self, at: Slot) {
+        let (block, index) = self.block_of(at);
+        let Some(holder) = self.holders[block].checked_sub(1) else { return };
+        if let Some(MetaPage::Validity(page)) = self.held[holder as usize].get_mut(index)
+            && let ValidityPage::Bitmap(bitmap) = &mut page.0
+        {
+            bitmap.words = Box::default();
+        }
+    }
+
     /// The block was erased.
     pub fn erase(&mut self, block: BlockId) {
         let holder = std::mem::take(&mut self.holders[block.index()]);

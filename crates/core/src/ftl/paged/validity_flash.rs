@@ -44,6 +44,7 @@ impl<F: Flash> ValidityFlash for Space<F> {
         if let Some(unneeded) = &mut self.unneeded {
             unneeded.insert(at);
         }
+        self.contents.forget_bitmap(at);
         self.discard_metadata(at);
     }
 
