@@ -97,7 +97,7 @@ impl<F: Flash> PagedFtl<F> {
         }
         let counted = self.space.blocks.valid_pages(block);
         let exact = pages - reported;
-        let open = self.space.frontiers.iter().flatten().any(|frontier| frontier.block == block);
+        let open = self.space.is_open(block);
         let loose = self.approximate.contains(&block) || self.space.failed.contains(&block);
         if counted != exact && !loose && (open || written == pages) {
             return Err(format!("block {} counts {counted} valid pages, not {exact}", block.0));
@@ -130,7 +130,7 @@ impl<F: Flash> PagedFtl<F> {
                 }
             }
         }
-        let open = self.space.frontiers.iter().flatten().any(|frontier| frontier.block == block);
+        let open = self.space.is_open(block);
         let counted = self.space.blocks.valid_pages(block) - if open { erased } else { 0 };
         if counted != needed {
             return Err(format!(

@@ -127,7 +127,7 @@ impl<F: Flash> PagedFtl<F> {
             return Ok(());
         }
         *fruitless = 0;
-        self.victim_valid_pages[valid.min(pages_per_block) as usize] += 1;
+        self.victim_valid_pages[valid as usize] += 1;
         if self.space.group(victim) == BlockGroup::User {
             self.empty_user(victim, Cause::Cleaning)
         } else {
@@ -316,8 +316,10 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Writes the pages of a block anew that was read too often.
     fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
-        let open = self.space.frontiers.iter().flatten().any(|frontier| frontier.block == block);
-        if open || self.space.blocks.valid_pages(block) == 0 || self.space.failed.contains(&block) {
+        if self.space.is_open(block)
+            || self.space.blocks.valid_pages(block) == 0
+            || self.space.failed.contains(&block)
+        {
             return Ok(());
         }
         self.events.refreshed_blocks += 1;

@@ -94,7 +94,7 @@ impl<F: Flash> PagedFtl<F> {
     fn recover_all(&mut self) -> Result<RecoveryReport, LayerError> {
         let mut steps = Steps::default();
         let scan = self.scan_blocks();
-        self.find_open_blocks(&scan)?;
+        self.find_open_blocks(&scan);
         steps.end("block scan", self);
         let versions = self.find_translation_pages(&scan)?;
         steps.end("mapping directory", self);
@@ -163,7 +163,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// The newest block of each stream may have room. The clock goes on behind the newest page of all.
-    fn find_open_blocks(&mut self, scan: &BlockScan) -> Result<(), LayerError> {
+    fn find_open_blocks(&mut self, scan: &BlockScan) {
         let mut torn = Vec::new();
         for (&stream, blocks) in &scan.streams {
             let &(_, block) = blocks.last().expect("a stream that was found has a block");
@@ -185,8 +185,6 @@ impl<F: Flash> PagedFtl<F> {
             }
         }
         self.torn = torn;
-        self.space.settled = 0;
-        Ok(())
     }
 
     /// Step 2: reads the spare areas of all translation pages; the newest version of each is the one that counts.

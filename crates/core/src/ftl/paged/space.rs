@@ -447,12 +447,9 @@ impl<F: Flash> Space<F> {
 
     /// Metadata blocks that are neither open nor erased, with their valid pages.
     pub fn closed_metadata(&self) -> impl Iterator<Item = (u32, BlockId)> + '_ {
-        let frontiers = &self.frontiers;
         let all = (0..self.flash.blocks()).map(BlockId);
         let used = all.filter(|&block| self.blocks.valid_pages(block) > 0);
         let metadata = used.filter(|&block| self.group(block) != BlockGroup::User);
-        metadata
-            .filter(|&block| !frontiers.iter().flatten().any(|frontier| frontier.block == block))
-            .map(|block| (self.blocks.valid_pages(block), block))
+        metadata.filter(|&block| !self.is_open(block)).map(|block| (self.blocks.valid_pages(block), block))
     }
 }
