@@ -1,0 +1,11 @@
+//! NVMFS: a file system over NVRAM and an SSD.
+//!
+//! Metadata and hot data live in NVRAM, byte by byte and in place; what cools is written to the SSD in extents of
+//! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
+//! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
+//!
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
+
+pub mod api;
+pub mod nvram;
+pub mod ssd;
