@@ -7,5 +7,8 @@
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
 
 pub mod api;
+#[cfg(target_os = "linux")]
+pub mod backing;
 pub mod nvram;
+pub mod power;
 pub mod ssd;
