@@ -273,7 +273,7 @@ mod tests {
         let refused =
             |text: &str| StackSsd::in_memory(&scenario(text), 8 << 20).map(|_| ()).unwrap_err().to_string();
         assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));
-        let tenant = "[[tenant]]\nshare = 0.5\nworkload = \"uniform\"\n";
+        let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
         assert!(refused(&tenant.repeat(2)).starts_with("tenant"), "{}", refused(&tenant.repeat(2)));
         assert!(refused("[ftl]\nvictim = \"none such\"").contains("none such"));
         let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
