@@ -296,7 +296,7 @@ mod tests {
         drop(ssd);
         let ssd = open();
         let mut out = vec![0; BLOCK_BYTES];
-        ssd.resume([9..10]).expect("within");
+        ssd.resume(std::iter::once(9..10)).expect("within");
         ssd.read(9, &mut out).expect("within");
         assert_eq!(out, [5; BLOCK_BYTES]);
         assert_eq!(incoming(&ssd, Operation::Write), 1);
