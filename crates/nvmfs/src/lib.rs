@@ -7,5 +7,10 @@
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
 
 pub mod api;
+pub mod layout;
 pub mod nvram;
+pub mod options;
+pub mod placement;
 pub mod ssd;
+pub mod stats;
+pub mod store;
