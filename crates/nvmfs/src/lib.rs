@@ -6,9 +6,15 @@
 //!
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
 
+#[cfg(target_os = "linux")]
 pub mod api;
 #[cfg(target_os = "linux")]
 pub mod backing;
+pub mod layout;
 pub mod nvram;
+pub mod options;
+pub mod placement;
 pub mod power;
 pub mod ssd;
+pub mod stats;
+pub mod store;
