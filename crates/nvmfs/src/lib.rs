@@ -4,7 +4,8 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on; [`workload`] is what
+//! is played on it and on others.
 
 #[cfg(target_os = "linux")]
 pub mod api;
@@ -18,3 +19,4 @@ pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
+pub mod workload;
