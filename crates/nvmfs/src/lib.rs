@@ -4,10 +4,12 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
+//! [`model`] is the plainest one, to compare others with.
 
 pub mod api;
 pub mod layout;
+pub mod model;
 pub mod nvram;
 pub mod options;
 pub mod placement;
