@@ -8,11 +8,14 @@
 //! [`model`] is the plainest one, to compare others with.
 
 pub mod api;
+#[cfg(target_os = "linux")]
+pub mod backing;
 pub mod layout;
 pub mod model;
 pub mod nvram;
 pub mod options;
 pub mod placement;
+pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
