@@ -10,8 +10,10 @@
 pub mod api;
 #[cfg(target_os = "linux")]
 pub mod backing;
+pub mod fs;
 pub mod layout;
 pub mod model;
+pub mod names;
 pub mod nvram;
 pub mod options;
 pub mod placement;
