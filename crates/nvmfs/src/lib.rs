@@ -4,8 +4,8 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
-//! [`model`] is the plainest one, to compare others with.
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on; [`fs`] is the whole,
+//! [`model`] the plainest one, to compare others with; [`workload`] is what is played on it and on others.
 
 pub mod api;
 #[cfg(target_os = "linux")]
@@ -21,3 +21,4 @@ pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
+pub mod workload;

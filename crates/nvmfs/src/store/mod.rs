@@ -6,15 +6,20 @@
 mod data;
 mod extents;
 mod flush;
+mod homes;
 mod map;
+mod open;
 mod pages;
 mod recycle;
 mod region;
 mod room;
+mod scan;
 
 pub use flush::Batch;
+pub use open::{Found, OpenError};
 pub use pages::State;
 pub use region::{Changes, Region};
+pub use scan::{Problem, Scan, Wrong};
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{Field, PageId, Superblock};
@@ -37,6 +42,8 @@ pub struct Store<N, S> {
     options: Options,
     /// What was done.
     pub counts: Counts,
+    /// The extent in which blocks are given places, where they keep them, and the block after the last one given.
+    open_extent: Option<(u32, u64)>,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -53,6 +60,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             superblock,
             options,
             counts: Counts::default(),
+            open_extent: None,
             scratch: Vec::new(),
         }
     }
@@ -100,6 +108,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// A page that nothing points to any more becomes free.
     fn free_page(&mut self, page: PageId) {
         pages::set_flushing(&mut self.region, page, false);
+        self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
 
@@ -126,6 +135,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
+        self.open_extent.take_if(|(open, _)| *open == extent);
         self.extents.give_back(extent);
     }
 
