@@ -23,8 +23,10 @@ use crate::names::{self, Names};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::stats::Stats;
-use crate::store::{Changes, State, Store};
+use crate::options::{Format, Options};
+use crate::store::{Changes, Found, OpenError, State, Store};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
@@ -42,6 +44,33 @@ pub struct Nvmfs<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    /// Makes a file system: an empty root directory. What was on NVRAM and SSD is lost.
+    ///
+    /// # Errors
+    /// Impossible sizes or settings, a failing SSD.
+    pub fn format(
+        nvram: N,
+        ssd: Arc<S>,
+        format: &Format,
+        options: Options,
+    ) -> std::result::Result<Self, OpenError> {
+        Ok(Self::over(Store::format(nvram, ssd, format, options)?)?)
+    }
+
+    /// Opens a file system, after whatever happened to it.
+    ///
+    /// # Errors
+    /// Devices that do not hold it, damage that needs fsck.
+    pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
+        let (store, found) = Store::open(nvram, ssd, options)?;
+        Ok((Self::over(store)?, found))
+    }
+
+    /// Closes it. Files without a name that are still open are removed when it is mounted again.
+    pub fn close(self) -> N {
+        self.store.close()
+    }
+
     /// The file system in an open store. Files that had no name any more are removed.
     ///
     /// # Errors
