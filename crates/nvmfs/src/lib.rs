@@ -7,7 +7,16 @@
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
 //! [`model`] is the plainest one, to compare others with.
 
+#[cfg(target_os = "linux")]
 pub mod api;
+#[cfg(target_os = "linux")]
+pub mod backing;
+pub mod layout;
 pub mod model;
 pub mod nvram;
+pub mod options;
+pub mod placement;
+pub mod power;
 pub mod ssd;
+pub mod stats;
+pub mod store;

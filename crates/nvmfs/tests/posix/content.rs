@@ -81,6 +81,7 @@ fn what_was_cut_reads_as_zeros(fs: &mut dyn FileSystem) {
 fn files_end_at_the_limit(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     refuses("TooLarge", fs.write(ino, MAX_FILE_BYTES, b"x", &at(2)));
+    refuses("TooLarge", fs.write(ino, u64::MAX, b"x", &at(2)));
     assert_eq!(fs.write(ino, MAX_FILE_BYTES, b"", &at(2)).unwrap(), 0);
     assert_eq!(fs.attributes(ino).unwrap().size_bytes, 0);
     assert_eq!(fs.write(ino, MAX_FILE_BYTES - 3, b"12345", &at(2)).unwrap(), 3);
