@@ -123,14 +123,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
 
-    /// What nobody owns is free: pages and extents, the lowest to be used first.
+    /// Pages that nobody owns are free, the lowest to be used first. Extents have to wait: clean pages may have copies in
+    /// them, which no inode tells of.
     fn free_the_rest(&mut self) {
         for page in (0..self.region.areas.pages).rev().map(PageId) {
             if pages::state_of(&self.region, page) == State::Free {
                 self.pages.put(&mut self.region, page, State::Free, false);
             }
         }
-        self.extents.find_free();
     }
 }
 
