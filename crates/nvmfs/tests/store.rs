@@ -15,7 +15,7 @@ use wearwell_nvmfs::store::{Batch, Store};
 type Small = Store<PlainNvram, MemorySsd>;
 
 const NVRAM_BYTES: usize = 5 << 20;
-const SSD_BLOCKS: u64 = 8192;
+const SSD_BLOCKS: u64 = 3072;
 const FILES: u32 = 3;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
@@ -58,13 +58,13 @@ impl Rig {
                 self.write(ino, block * BLOCK + numbers.random_range(0..BLOCK), length(numbers), numbers)
             }
             600..850 => self.read(ino, block, 1 + numbers.random_range(0..20)),
-            850..950 => self.cut(ino, block, block + numbers.random_range(0..60)),
-            950..965 => self.cut(ino, block, u64::MAX),
-            965..975 => self.begin_flush(),
-            975..985 => self.end_flush(),
+            850..955 => self.cut(ino, block, block + numbers.random_range(0..60)),
+            955..957 => self.cut(ino, block, u64::MAX),
+            957..970 => self.begin_flush(),
+            970..985 => self.end_flush(),
             985..990 => self.store().settle().expect("a flush"),
-            990..994 => _ = self.store().recycle_step(),
-            994..997 => self.open_anew(true),
+            990..996 => _ = self.store().recycle_step(),
+            996..998 => self.open_anew(true),
             _ => self.open_anew(false),
         }
     }
@@ -77,9 +77,14 @@ impl Rig {
             count => count.expect("a write"),
         };
         self.refused += u32::from(count < length);
-        for (at, byte) in (offset..).zip(&data[..count]) {
+        let mut data = &data[..count];
+        let mut at = offset;
+        while !data.is_empty() {
+            let within = (at % BLOCK) as usize;
+            let (now, later) = data.split_at(data.len().min(BLOCK_BYTES - within));
             let block = self.blocks.entry((ino, at / BLOCK)).or_insert_with(|| vec![0; BLOCK_BYTES]);
-            block[(at % BLOCK) as usize] = *byte;
+            block[within..within + now.len()].copy_from_slice(now);
+            (data, at) = (later, at + now.len() as u64);
         }
     }
 
@@ -159,14 +164,14 @@ fn block(numbers: &mut impl Rng) -> u64 {
 
 fn length(numbers: &mut impl Rng) -> usize {
     match numbers.random_range(0..10) {
-        0 => numbers.random_range(1..600_000),
-        1..5 => numbers.random_range(1..40_000),
+        0..2 => numbers.random_range(1..600_000),
+        2..6 => numbers.random_range(1..40_000),
         _ => numbers.random_range(1..6000),
     }
 }
 
 fn exercise(placement: PlacementKind, seeds: u64) {
-    const STEPS: u32 = 3_000;
+    const STEPS: u32 = 1_000;
     let mut refused = 0;
     for seed in 0..seeds {
         println!("{placement:?}, seed {seed}");
@@ -182,15 +187,15 @@ fn exercise(placement: PlacementKind, seeds: u64) {
         println!("{counts:?}");
         assert!(counts.read_blocks > counts.read_hits, "everything fits on NVRAM");
     }
-    println!("{refused} writes were cut short");
+    assert!(refused > 0, "there was always room");
 }
 
 #[test]
 fn blocks_placed_by_use_are_kept() {
-    exercise(PlacementKind::Nvmfs, 4);
+    exercise(PlacementKind::Nvmfs, 3);
 }
 
 #[test]
 fn blocks_placed_by_size_are_kept() {
-    exercise(PlacementKind::Conquest, 4);
+    exercise(PlacementKind::Conquest, 3);
 }
