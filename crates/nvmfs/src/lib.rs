@@ -5,14 +5,16 @@
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
-//! [`model`] is the plainest one, to compare others with.
+//! [`fs`] is what they make together; [`model`] is the plainest one, to compare it with; [`workload`] is what is played on
+//! all of them, and [`top`] plays it into a simulated stack.
 
-#[cfg(target_os = "linux")]
 pub mod api;
 #[cfg(target_os = "linux")]
 pub mod backing;
+pub mod fs;
 pub mod layout;
 pub mod model;
+pub mod names;
 pub mod nvram;
 pub mod options;
 pub mod placement;
@@ -20,3 +22,5 @@ pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
+pub mod top;
+pub mod workload;

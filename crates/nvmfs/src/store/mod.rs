@@ -108,7 +108,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// A page that nothing points to any more becomes free.
     fn free_page(&mut self, page: PageId) {
         pages::set_flushing(&mut self.region, page, false);
-        // What it had on the SSD, if that is still wanted, is no copy any more but the block itself.
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
