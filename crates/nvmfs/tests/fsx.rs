@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::content;
+use common::{Remount, content, small};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino, Kind, ROOT};
@@ -83,13 +83,13 @@ fn offset(numbers: &mut impl Rng) -> usize {
 /// A file system with one file, and what the file should hold.
 struct Exerciser<F> {
     fs: F,
-    remount: fn(F) -> F,
+    remount: Remount<F>,
     file: Ino,
     expected: Vec<u8>,
 }
 
 impl<F: FileSystem> Exerciser<F> {
-    fn new(mut fs: F, remount: fn(F) -> F) -> Self {
+    fn new((mut fs, remount): (F, Remount<F>)) -> Self {
         let file = fs.make(ROOT, b"fsx", Kind::File, 0o600, 0, &Caller::default()).expect("a new file").ino;
         Self { fs, remount, file, expected: Vec::new() }
     }
@@ -203,7 +203,7 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec
 }
 
 /// Exercises fresh file systems from some seeds, or as the environment says.
-fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> F, remount: fn(F) -> F) {
+fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> (F, Remount<F>)) {
     let asked = std::env::var("WEARWELL_FSX").ok().map(|text| {
         let (seed, count) = text.split_once(':').expect("WEARWELL_FSX=seed:ops");
         (seed.parse().expect("a seed"), count.parse().expect("a number of operations"))
@@ -212,24 +212,31 @@ fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> F, remount: 
     for (seed, count) in runs {
         println!("WEARWELL_FSX={seed}:{count}");
         let steps = steps(seed, count);
-        if let Err((number, what)) = Exerciser::new(fresh(), remount).run(&steps) {
+        if let Err((number, what)) = Exerciser::new(fresh()).run(&steps) {
             println!("WEARWELL_FSX={seed}:{} fails: {what}", number + 1);
-            let fails =
-                |steps: &[Step]| Exerciser::new(fresh(), remount).run(steps).err().map(|(last, _)| last);
+            let fails = |steps: &[Step]| Exerciser::new(fresh()).run(steps).err().map(|(last, _)| last);
             let fewer = shrink(steps[..=number].to_vec(), fails);
             panic!("{what}\nthe same goes wrong, or another thing, after {fewer:#?}");
         }
     }
 }
 
-fn remounted(mut fs: ModelFs) -> ModelFs {
-    fs.remount();
-    fs
+fn model() -> (ModelFs, Remount<ModelFs>) {
+    let remount = |mut fs: ModelFs| {
+        fs.remount();
+        fs
+    };
+    (ModelFs::new(), Box::new(remount))
 }
 
 #[test]
 fn the_model_keeps_a_file() {
-    exercise(4, 3_000, ModelFs::new, remounted);
+    exercise(4, 3_000, model);
+}
+
+#[test]
+fn nvmfs_keeps_a_file() {
+    exercise(4, 3_000, small);
 }
 
 #[test]
@@ -242,7 +249,9 @@ fn a_loss_at_a_mount_is_found_and_shrunk() {
         }
         fs
     }
-    let fails = |steps: &[Step]| Exerciser::new(ModelFs::new(), lossy).run(steps).err().map(|(last, _)| last);
+    let fails = |steps: &[Step]| {
+        Exerciser::new((ModelFs::new(), Box::new(lossy))).run(steps).err().map(|(last, _)| last)
+    };
     let steps = steps(1, 1_000);
     let last = fails(&steps).expect("the loss is found");
     let fewer = shrink(steps[..=last].to_vec(), fails);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{OP_WORDS, Op, Room, Twin, random_ops};
+use common::{OP_WORDS, Op, Room, Twin, random_ops, small};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::{Allocate, Caller, Change, FileSystem, Ino, Kind, ROOT, Seek};
 use wearwell_nvmfs::model::ModelFs;
@@ -54,6 +54,15 @@ fn the_model_agrees_with_a_small_one() {
         refused += twin.refused;
     }
     assert!(refused > 100, "only {refused} operations lacked room");
+}
+
+#[test]
+fn nvmfs_agrees_with_the_model() {
+    for seed in 0..10 {
+        let (fs, remount) = small();
+        let mut twin = Twin::new(fs, Room::Scarce, remount);
+        agree(&mut twin, random_ops(seed).take(2_000)).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+    }
 }
 
 /// What a faulty file system does besides an operation.

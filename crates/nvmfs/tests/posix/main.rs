@@ -52,6 +52,11 @@ fn the_model_is_posix() {
     run_all(|| ModelFs::with_capacity(8192, 70_000));
 }
 
+#[test]
+fn nvmfs_is_posix() {
+    run_all(|| common::small().0);
+}
+
 /// Someone, at a time in seconds.
 fn at(seconds: i64) -> Caller {
     Caller { uid: 1000, gid: 100, now_ns: seconds * 1_000_000_000 }
