@@ -21,9 +21,9 @@ use crate::api::{
 use crate::layout::Inode;
 use crate::names::{self, Names};
 use crate::nvram::Nvram;
+use crate::options::{Format, Options};
 use crate::ssd::Ssd;
 use crate::stats::Stats;
-use crate::options::{Format, Options};
 use crate::store::{Changes, Found, OpenError, State, Store};
 use std::ops::ControlFlow;
 use std::sync::Arc;
