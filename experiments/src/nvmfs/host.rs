@@ -79,6 +79,6 @@ impl HostFileSystem {
         let mut command = Command::new("sh");
         // The shell enters the group, and what it becomes stays in it.
         command.args(["-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
-        watch(command.args(job.command(&mount_point)), recorder)
+        watch(command.args(job.command(&mount_point)), recorder, || ())
     }
 }
