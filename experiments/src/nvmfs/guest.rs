@@ -15,12 +15,12 @@ pub const NILFS2: &str = "nilfs2";
 const MODULES: &str = "/usr/lib/uml/modules";
 
 /// Longest run of a guest, seconds.
-const TIMEOUT_S: &str = "900";
+const TIMEOUT_S: &str = "300";
 
 /// The cleaner with its own thresholds, but in haste: nothing is protected from it for an hour, it hardly rests, and says
 /// what it does. As it comes, it frees two segments in five seconds, and any workload would fill the disk.
 const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
-    clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 4\nmc_nsegments_per_clean 8\n\
+    clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
@@ -30,7 +30,11 @@ const SEGMENT_BLOCKS: u64 = 2048;
 /// Longest request that [`merged`] makes, bytes; as long as those of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
-/// Runs the job on nilfs2 in a guest with `memory_bytes` of memory, its kernel's included.
+/// What the guest's kernel and the cleaner need beside the page cache, which holds the segments being cleaned; with less
+/// the cleaner thrashes.
+const OWN_MEMORY_BYTES: u64 = 128 << 20;
+
+/// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
 /// The guest's disk driver cuts requests into blocks and keeps flushes to itself.
 pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) -> Result<Seen, Failure> {
@@ -48,7 +52,9 @@ pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) ->
     std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
     let mut command = Command::new("timeout");
     command.env("TMPDIR", "/dev/shm").args([TIMEOUT_S, "linux.uml"]);
-    command.arg(format!("mem={}M", memory_bytes >> 20)).arg(format!("ubd0={}", recorder.disk.display()));
+    command
+        .arg(format!("mem={}M", (memory_bytes + OWN_MEMORY_BYTES) >> 20))
+        .arg(format!("ubd0={}", recorder.disk.display()));
     command.arg(format!("init={}", init.display()));
     let root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
