@@ -16,7 +16,7 @@ use wearwell_nvmfs::workload::{FILE_WORKLOADS, FileWorkloadConfig};
 const HELP: &str = "\
 nvmfs_record [--file-systems ext3,ext4,btrfs,nilfs2] [--workloads iozone,postmark,fio,fileserver,...]
              [--disk-mib 2048] [--cache-mib 128] [--utilisation 0.6] [--written-mib 1024] [--seed 1]
-             [--sync-every WRITES] [--scratch /dev/shm] [--out experiments/results] [--traces FOLDER]
+             [--sync-every WRITES] [--memory /dev/shm] [--out experiments/results] [--traces FOLDER]
 The packaged programs are workloads too: program:postmark, program:fio.
 nvmfs_record play JOB DIRECTORY: plays one job; used by the recordings.";
 
@@ -33,7 +33,8 @@ struct Settings {
     written_mib: u64,
     seed: u64,
     sync_every: Option<u64>,
-    scratch: PathBuf,
+    /// Where the disk's content is kept, a tmpfs.
+    memory: PathBuf,
     out: PathBuf,
     /// Where recordings are kept; nowhere unless given.
     traces: Option<PathBuf>,
@@ -51,7 +52,7 @@ impl Default for Settings {
             written_mib: 1024,
             seed: 1,
             sync_every: None,
-            scratch: "/dev/shm".into(),
+            memory: "/dev/shm".into(),
             out: "experiments/results".into(),
             traces: None,
         }
@@ -73,7 +74,7 @@ fn settings(mut parser: lexopt::Parser) -> Result<Settings, Failure> {
             Long("written-mib") => settings.written_mib = parser.value()?.parse()?,
             Long("seed") => settings.seed = parser.value()?.parse()?,
             Long("sync-every") => settings.sync_every = Some(parser.value()?.parse()?),
-            Long("scratch") => settings.scratch = parser.value()?.into(),
+            Long("memory") => settings.memory = parser.value()?.into(),
             Long("out") => settings.out = parser.value()?.into(),
             Long("traces") => settings.traces = Some(parser.value()?.into()),
             Long("help") => {
@@ -118,13 +119,21 @@ fn job(settings: &Settings, workload: &str, scratch: &Path) -> Result<Job, Failu
 
 /// Records one file system under one workload; the requests, and what was seen.
 fn record(settings: &Settings, file_system: &str, workload: &str) -> Result<(RequestBatch, Seen), Failure> {
-    let scratch = tempfile::Builder::new().prefix("wearwell-").tempdir_in(&settings.scratch)?;
-    let recorder = Recorder::start(scratch.path(), settings.disk_mib << 20)?;
+    let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
+    let memory = folder(&settings.memory)?;
+    // Elsewhere: a guest has another file system over the usual place for memory.
+    let scratch = folder(&std::env::temp_dir())?;
+    let recorder = Recorder::start(memory.path(), settings.disk_mib << 20)?;
     let job = job(settings, workload, scratch.path())?;
     let memory_bytes = settings.cache_mib << 20;
     let seen = match HostFileSystem::named(file_system) {
         Some(host) => host.run(&recorder, &job, memory_bytes, scratch.path())?,
-        None if file_system == NILFS2 => guest::run(&recorder, &job, memory_bytes, scratch.path())?,
+        None if file_system == NILFS2 => {
+            let mut seen = guest::run(&recorder, &job, memory_bytes, scratch.path())?;
+            let (requests, set_up_requests) = guest::merged(&recorder.requests(), seen.set_up_requests);
+            seen.set_up_requests = set_up_requests;
+            return Ok((requests, seen));
+        }
         None => return Err(format!("no file system called {file_system}").into()),
     };
     Ok((recorder.requests(), seen))
@@ -154,6 +163,10 @@ fn row(
     row.extend([writes.to_string(), format!("{written:.0}"), reads.to_string()]);
     row.extend([trims.to_string(), format!("{trimmed:.0}"), flushes.to_string()]);
     row.push(seen.report.map_or(String::new(), |report| format!("{:.1}", report.seconds)));
+    row.push(seen.report.map_or(String::new(), |report| format!("{:.1}", report.waited_seconds)));
+    row.push(seen.cleaned.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
+    let efficiency = seen.cleaned.and_then(|cleaned| cleaned.efficiency());
+    row.push(efficiency.map_or(String::new(), |efficiency| format!("{efficiency:.2}")));
     for ftl in ReplayFtl::ALL {
         let replayed = replay(requests, from, ftl, disk_bytes)?;
         row.push(replayed.erases.to_string());
@@ -182,6 +195,9 @@ fn main() -> Result<(), Failure> {
         "trimmed_mib",
         "flushes",
         "seconds",
+        "waited_s",
+        "recycled_blocks",
+        "cleaning_efficiency",
         "page_erases",
         "page_erase_cost",
         "fast_erases",
@@ -192,7 +208,9 @@ fn main() -> Result<(), Failure> {
             let (requests, seen) = record(&settings, file_system, workload)?;
             if let Some(folder) = &settings.traces {
                 std::fs::create_dir_all(folder)?;
-                let name = format!("{file_system}-{}.csv.zst", workload.replace(':', "-"));
+                let name = format!("{file_system}-{}", workload.replace(':', "-"));
+                std::fs::write(folder.join(format!("{name}.log")), seen.lines.join("\n"))?;
+                let name = format!("{name}.csv.zst");
                 let mut writer =
                     TraceWriter::create(folder.join(name), &WriteOptions::named("wearwell-csv"))?;
                 writer.write_batch(&requests)?;

@@ -1,11 +1,12 @@
 //! nilfs2, which the running kernel may lack, in User-mode Linux on a recorded disk.
 
 use crate::Failure;
-use crate::nvmfs::job::{Job, Seen, watch};
+use crate::nvmfs::job::{Cleaned, Job, Seen, watch};
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use wearwell_core::trace::{Op, RequestBatch};
 
 /// Name of the file system that is run in a guest.
 pub const NILFS2: &str = "nilfs2";
@@ -14,34 +15,26 @@ pub const NILFS2: &str = "nilfs2";
 const MODULES: &str = "/usr/lib/uml/modules";
 
 /// Longest run of a guest, seconds.
-const TIMEOUT_S: &str = "900";
+const TIMEOUT_S: &str = "300";
 
-/// The cleaner as it comes, except that nothing is protected from it for an hour, that it looks every second, and that it
-/// says what it does: a run of minutes would otherwise fill the disk.
+/// The cleaner with its own thresholds, but in haste: nothing is protected from it for an hour, it hardly rests, and says
+/// what it does. As it comes, it frees two segments in five seconds, and any workload would fill the disk.
 const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
-    cleaning_interval 1\nmc_cleaning_interval 0.1\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
+    cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
-/// What the cleaner of a log-structured file system did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Segments made free.
-    pub segments: u64,
-    /// Blocks of 4 KiB in them, the paper's "recycled blocks" (section IV-D).
-    pub recycled_blocks: u64,
-    /// Valid ones among them, which were moved.
-    pub moved_blocks: u64,
-}
+/// Blocks of 4 KiB in a segment, as `mkfs.nilfs2` makes them.
+const SEGMENT_BLOCKS: u64 = 2048;
 
-impl Cleaned {
-    /// "1 - (moved_valid_blocks / total_recycled_blocks)" (section IV-D); `None` if nothing was recycled.
-    pub fn efficiency(&self) -> Option<f64> {
-        (self.recycled_blocks > 0).then(|| 1.0 - self.moved_blocks as f64 / self.recycled_blocks as f64)
-    }
-}
+/// Longest request that [`merged`] makes, bytes; as long as those of the host's loop device.
+const MERGED_BYTES: u64 = 1 << 20;
 
-/// Runs the job on nilfs2 in a guest with `memory_bytes` of memory, its kernel's included.
+/// What the guest's kernel and the cleaner need beside the page cache, which holds the segments being cleaned; with less
+/// the cleaner thrashes.
+const OWN_MEMORY_BYTES: u64 = 128 << 20;
+
+/// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
 /// The guest's disk driver cuts requests into blocks and keeps flushes to itself.
 pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) -> Result<Seen, Failure> {
@@ -59,18 +52,64 @@ pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) ->
     std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
     let mut command = Command::new("timeout");
     command.env("TMPDIR", "/dev/shm").args([TIMEOUT_S, "linux.uml"]);
-    command.arg(format!("mem={}M", memory_bytes >> 20)).arg(format!("ubd0={}", recorder.disk.display()));
+    command
+        .arg(format!("mem={}M", (memory_bytes + OWN_MEMORY_BYTES) >> 20))
+        .arg(format!("ubd0={}", recorder.disk.display()));
     command.arg(format!("init={}", init.display()));
     let root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
-    let mut seen = watch(command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]), recorder)?;
-    if seen.report.is_none() {
-        let last = &seen.lines[seen.lines.len().saturating_sub(20)..];
-        return Err(format!("the job in the guest did not end well:\n{}", last.join("\n")).into());
-    }
-    // The last word of the file system itself, behind what the job said.
-    let log = std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
+    let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
+    let mut before = 0;
+    command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]);
+    let mut seen = watch(&mut command, recorder, || before = cleaned_segments(&cleaner_log()))?;
+    let log = cleaner_log();
     seen.lines.extend(log.lines().map(str::to_owned));
+    let Some(report) = seen.report else {
+        let last = &seen.lines[seen.lines.len().saturating_sub(60)..];
+        return Err(format!("the job in the guest did not end well:\n{}", last.join("\n")).into());
+    };
+    let segments = cleaned_segments(&log) - before;
+    let blocks = written_bytes(&recorder.requests(), seen.set_up_requests) / 4096;
+    seen.cleaned = Some(Cleaned {
+        segments,
+        recycled_blocks: segments * SEGMENT_BLOCKS,
+        // The cleaner does not tell; what was written beyond the job's own blocks is that and the log's metadata.
+        moved_blocks: blocks.saturating_sub(report.counts.written_bytes / 4096),
+    });
     Ok(seen)
+}
+
+/// Segments that the cleaner's log says were made free.
+fn cleaned_segments(log: &str) -> u64 {
+    log.lines().filter(|line| line.contains("]: segment ") && line.ends_with(" cleaned")).count() as u64
+}
+
+fn written_bytes(requests: &RequestBatch, from: usize) -> u64 {
+    let writes = (from..requests.len()).filter(|at| requests.op[*at] == Op::Write);
+    writes.map(|at| requests.length_bytes[at]).sum()
+}
+
+/// The requests before the guest's driver cut them: neighbours in time and place joined, but not beyond the number
+/// `set_up_requests`, nor above 1 MiB. Returns that number among the new ones too.
+pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch, usize) {
+    let mut merged = RequestBatch::default();
+    let mut set_up = 0;
+    for at in 0..requests.len() {
+        if at == set_up_requests {
+            set_up = merged.len();
+        }
+        let request = requests.get(at);
+        let joins = merged.len().checked_sub(1).filter(|last| {
+            merged.op[*last] == request.op
+                && merged.offset_bytes[*last] + merged.length_bytes[*last] == request.offset_bytes
+                && merged.length_bytes[*last] + request.length_bytes <= MERGED_BYTES
+                && at != set_up_requests
+        });
+        match joins {
+            Some(last) if request.op != Op::Flush => merged.length_bytes[last] += request.length_bytes,
+            _ => merged.push(&request),
+        }
+    }
+    (merged, if set_up_requests >= requests.len() { requests.len() } else { set_up })
 }
 
 /// What the guest does, from its first process on.
@@ -80,16 +119,53 @@ fn script(job: &[String], scratch: &Path) -> String {
     format!(
         "#!/bin/sh\n\
          export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
-         mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev\n\
+         mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
          mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
          mount -t hostfs none /mnt/out -o {scratch}/out\n\
          modprobe -d {scratch}/modules nilfs2\n\
-         busybox syslogd -O /mnt/out/cleaner.log -s 0\n\
+         mkdir -p /dev/shm /dev/mqueue; mount -t tmpfs tmpfs /dev/shm; mount -t mqueue mqueue /dev/mqueue\n\
+         busybox syslogd -O /mnt/out/cleaner.log\n\
          mkfs.nilfs2 -q -f /dev/ubda && mount -i -t nilfs2 -o discard /dev/ubda /mnt/fs\n\
          nilfs_cleanerd -n -c {scratch}/cleaner.conf /dev/ubda /mnt/fs &\n\
          {}\n\
-         df -k /mnt/fs; sleep 0.3; umount -i /mnt/fs || umount -l -i /mnt/fs; sync\n\
+         df -k /mnt/fs; kill %1; wait %1; umount -i /mnt/fs\n\
          busybox poweroff -f\n",
         quoted.join(" ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_core::trace::Request;
+
+    #[test]
+    fn neighbours_are_joined_but_not_across_the_end_of_the_set_up() {
+        let mut requests = RequestBatch::default();
+        let ops = [
+            (Op::Write, 0),
+            (Op::Write, 1),
+            (Op::Write, 2),
+            (Op::Write, 3),
+            (Op::Write, 9),
+            (Op::Trim, 10),
+            (Op::Trim, 11),
+        ];
+        for (op, page) in ops {
+            let (offset_bytes, length_bytes) = (page * 4096, 4096);
+            requests.push(&Request { time_ns: 0, op, volume: 0, offset_bytes, length_bytes, hint: 0 });
+        }
+        let (merged, set_up) = merged(&requests, 2);
+        assert_eq!(merged.length_bytes, [8192, 8192, 4096, 8192]);
+        assert_eq!(merged.offset_bytes, [0, 8192, 36_864, 40_960]);
+        assert_eq!(set_up, 1);
+    }
+
+    #[test]
+    fn the_cleaner_says_what_it_freed() {
+        let log = "daemon.debug nilfs_cleanerd[7]: 2 segments selected to be cleaned\n\
+                   daemon.debug nilfs_cleanerd[7]: segment 16 cleaned\n\
+                   daemon.debug nilfs_cleanerd[7]: segment 17 cleaned\n";
+        assert_eq!(cleaned_segments(log), 2);
+    }
 }

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wearwell_core::seed::Seed;
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 use wearwell_nvmfs::workload::play::{OnDirectory, PlayCounts, PlayOptions, Player, Target};
+
+/// How long a job waits for the cleaner of a full file system before it gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The line with which a job says that its files are made and synced.
 const SET_UP_LINE: &str = "job: set up";
@@ -39,6 +42,8 @@ pub struct JobReport {
     pub counts: PlayCounts,
     /// How long that took, the final sync included, seconds.
     pub seconds: f64,
+    /// How much of it was spent waiting for space, seconds.
+    pub waited_seconds: f64,
 }
 
 /// A command to be run in a file system.
@@ -50,6 +55,24 @@ pub struct Job {
     _files: Vec<PathBuf>,
 }
 
+/// What the cleaner of a log-structured file system did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Segments made free.
+    pub segments: u64,
+    /// Blocks of 4 KiB in them, the paper's "recycled blocks" (section IV-D).
+    pub recycled_blocks: u64,
+    /// Valid ones among them, which were moved.
+    pub moved_blocks: u64,
+}
+
+impl Cleaned {
+    /// "1 - (moved_valid_blocks / total_recycled_blocks)" (section IV-D); `None` if nothing was recycled.
+    pub fn efficiency(&self) -> Option<f64> {
+        (self.recycled_blocks > 0).then(|| 1.0 - self.moved_blocks as f64 / self.recycled_blocks as f64)
+    }
+}
+
 /// What was seen of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -57,6 +80,8 @@ pub struct Seen {
     pub set_up_requests: usize,
     /// Its report, of generated jobs.
     pub report: Option<JobReport>,
+    /// What the cleaner did in the main phase, where there is one.
+    pub cleaned: Option<Cleaned>,
     /// All other lines.
     pub lines: Vec<String>,
 }
@@ -106,15 +131,20 @@ pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
     let options = PlayOptions { sync_every: job.sync_every, ..PlayOptions::default() };
-    let mut player = Player::new(OnDirectory::new(root), options);
+    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), options);
     player.set_up(&mut *workload)?;
     player.target.sync_all()?;
     say(SET_UP_LINE)?;
     player.reset_counts();
+    let waited = player.target.waited();
     let began = Instant::now();
     player.play(&mut *workload, u64::MAX)?;
     player.target.sync_all()?;
-    let report = JobReport { counts: player.counts(), seconds: began.elapsed().as_secs_f64() };
+    let report = JobReport {
+        counts: player.counts(),
+        seconds: began.elapsed().as_secs_f64(),
+        waited_seconds: (player.target.waited() - waited).as_secs_f64(),
+    };
     say(&format!("{REPORT}{}", serde_json::to_string(&report)?))
 }
 
@@ -125,8 +155,9 @@ fn say(line: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Runs a command that plays a job, or that runs a machine which does, and watches what it says.
-pub fn watch(command: &mut Command, recorder: &Recorder) -> Result<Seen, Failure> {
+/// Runs a command that plays a job, or that runs a machine which does, and watches what it says; `set_up` is called as soon
+/// as the job's files are made.
+pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut()) -> Result<Seen, Failure> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut seen = Seen::default();
     let stdout = child.stdout.take().expect("asked for above");
@@ -134,6 +165,7 @@ pub fn watch(command: &mut Command, recorder: &Recorder) -> Result<Seen, Failure
         let line = String::from_utf8_lossy(&line?).trim_end().to_owned();
         if line == SET_UP_LINE {
             seen.set_up_requests = recorder.len();
+            set_up();
         } else if let Some(report) = line.strip_prefix(REPORT) {
             seen.report = Some(serde_json::from_str(report)?);
         } else {

@@ -6,6 +6,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long to wait before asking again for space.
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// A directory, and the paths of the workload's files in it.
 #[derive(Debug)]
@@ -16,12 +20,47 @@ pub struct OnDirectory {
     /// By file: its path; `None` while there is none of that number.
     files: Vec<Option<PathBuf>>,
     open: Option<File>,
+    patience: Duration,
+    waited: Duration,
 }
 
 impl OnDirectory {
     /// Plays in the directory `root`, which is there.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        OnDirectory { root: root.into(), directories: Vec::new(), files: Vec::new(), open: None }
+        OnDirectory {
+            root: root.into(),
+            directories: Vec::new(),
+            files: Vec::new(),
+            open: None,
+            patience: Duration::ZERO,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// Waits up to `patience` for space before giving up an operation: a log-structured file system refuses what its
+    /// cleaner has not yet made room for.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// How long it waited for space so far.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Does something that takes space.
+    fn taking_space<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        let began = Instant::now();
+        loop {
+            match act(self) {
+                Err(error) if error.kind() == ErrorKind::StorageFull && began.elapsed() < self.patience => {
+                    std::thread::sleep(BETWEEN_TRIES);
+                    self.waited += BETWEEN_TRIES;
+                }
+                done => return done,
+            }
+        }
     }
 
     fn file(&self, file: FileId) -> Result<&PathBuf> {
@@ -47,7 +86,7 @@ impl Target for OnDirectory {
 
     fn make_directory(&mut self, directory: DirectoryId, parent: Option<DirectoryId>) -> Result<()> {
         let path = self.directory(parent)?.join(format!("d{}", directory.0));
-        fs::create_dir(&path)?;
+        self.taking_space(|_| fs::create_dir(&path))?;
         assert_eq!(directory.0 as usize, self.directories.len(), "directories are made in order");
         self.directories.push(path);
         Ok(())
@@ -55,13 +94,13 @@ impl Target for OnDirectory {
 
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<()> {
         let path = self.directory(directory)?.join(format!("f{}", file.0));
-        File::create_new(&path)?;
+        self.taking_space(|_| File::create_new(&path))?;
         *at(&mut self.files, file.0) = Some(path);
         Ok(())
     }
 
     fn delete(&mut self, file: FileId) -> Result<()> {
-        fs::remove_file(self.file(file)?)?;
+        self.taking_space(|this| fs::remove_file(this.file(file)?))?;
         self.files[file.0 as usize] = None;
         Ok(())
     }
@@ -76,7 +115,7 @@ impl Target for OnDirectory {
     }
 
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<()> {
-        self.opened().write_all_at(data, offset_bytes)
+        self.taking_space(|this| this.opened().write_all_at(data, offset_bytes))
     }
 
     fn read(&mut self, offset_bytes: u64, out: &mut [u8]) -> Result<()> {
@@ -84,7 +123,7 @@ impl Target for OnDirectory {
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.opened().sync_all()
+        self.taking_space(|this| this.opened().sync_all())
     }
 
     fn close(&mut self) -> Result<()> {
