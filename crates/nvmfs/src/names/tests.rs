@@ -67,7 +67,7 @@ fn churn(fs: &mut Fs) -> Vec<String> {
 
 #[test]
 fn indexes_change_nothing_but_the_time() {
-    let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(40 << 10));
+    let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(20 << 10));
     let told = churn(&mut with);
     assert!(told == churn(&mut without), "without indexes");
     assert!(told == churn(&mut tight), "with too little memory for all");
@@ -75,7 +75,7 @@ fn indexes_change_nothing_but_the_time() {
     assert_eq!(with.names.indexes.state().0, 4);
     assert_eq!(without.names.indexes.state().0, 0);
     let (indexes, _, bytes) = tight.names.indexes.state();
-    assert!((1..4).contains(&indexes) && bytes <= 40 << 10, "{indexes} indexes of {bytes} bytes");
+    assert!((1..4).contains(&indexes) && bytes <= 20 << 10, "{indexes} indexes of {bytes} bytes");
     for fs in [&with, &without, &tight] {
         assert_eq!(problems(fs), []);
         fs.store.check().unwrap();
