@@ -4,8 +4,9 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on; [`fs`] is the whole,
-//! [`model`] the plainest one, to compare others with; [`workload`] is what is played on it and on others.
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
+//! [`fs`] is what they make together; [`model`] is the plainest one, to compare it with; [`workload`] is what is played on
+//! all of them, and [`top`] plays it into a simulated stack.
 
 pub mod api;
 #[cfg(target_os = "linux")]
@@ -21,4 +22,5 @@ pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
+pub mod top;
 pub mod workload;

@@ -117,11 +117,7 @@ fn job(settings: &Settings, workload: &str, scratch: &Path) -> Result<Job, Failu
 }
 
 /// Records one file system under one workload; the requests, and what was seen.
-fn record(
-    settings: &Settings,
-    file_system: &str,
-    workload: &str,
-) -> Result<(RequestBatch, Seen), Failure> {
+fn record(settings: &Settings, file_system: &str, workload: &str) -> Result<(RequestBatch, Seen), Failure> {
     let scratch = tempfile::Builder::new().prefix("wearwell-").tempdir_in(&settings.scratch)?;
     let recorder = Recorder::start(scratch.path(), settings.disk_mib << 20)?;
     let job = job(settings, workload, scratch.path())?;

@@ -62,8 +62,7 @@ pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) ->
     command.arg(format!("mem={}M", memory_bytes >> 20)).arg(format!("ubd0={}", recorder.disk.display()));
     command.arg(format!("init={}", init.display()));
     let root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
-    let mut seen =
-        watch(command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]), recorder)?;
+    let mut seen = watch(command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]), recorder)?;
     if seen.report.is_none() {
         let last = &seen.lines[seen.lines.len().saturating_sub(20)..];
         return Err(format!("the job in the guest did not end well:\n{}", last.join("\n")).into());

@@ -54,12 +54,8 @@ impl Recorder {
     ///
     /// Errors: as of mounting by FUSE, for which one must be root.
     pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
-        let image = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(scratch.join("image"))?;
+        let image =
+            File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
         image.set_len(bytes)?;
         let mount_point = scratch.join("device");
         std::fs::create_dir_all(&mount_point)?;

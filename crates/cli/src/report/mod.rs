@@ -5,6 +5,7 @@ pub mod ftl;
 pub mod parquet;
 pub mod table;
 pub mod timing;
+pub mod top;
 pub mod windows;
 
 use self::parquet::Column;

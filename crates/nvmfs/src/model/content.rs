@@ -24,8 +24,9 @@ struct Piece {
 /// Cuts a range of bytes at the edges of blocks.
 fn pieces(offset: u64, length: u64) -> impl Iterator<Item = Piece> {
     let end = offset + length;
-    let last = end.div_ceil(BLOCK);
-    (offset / BLOCK..last).map(move |block| {
+    // No pieces, wherever no bytes are.
+    let blocks = if length == 0 { 0..0 } else { offset / BLOCK..end.div_ceil(BLOCK) };
+    blocks.map(move |block| {
         let from = offset.max(block * BLOCK);
         let to = end.min((block + 1) * BLOCK);
         Piece { block, from: (from % BLOCK) as usize, length: (to - from) as usize }

@@ -140,11 +140,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.fill()
     }
 
-    /// Lengths of the clean and of the dirty list.
-    pub fn lists(&self) -> (u32, u32) {
-        (self.pages.count(State::Clean), self.pages.count(State::Dirty))
-    }
-
     /// Extents of the SSD by number of valid blocks.
     pub fn extent_histogram(&self) -> Vec<u32> {
         self.extents.histogram()

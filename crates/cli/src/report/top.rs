@@ -1,0 +1,112 @@
+//! What a file system at the top of a stack did.
+
+use super::grid;
+use super::table::count;
+use serde_json::{Value, json};
+use wearwell_core::stack::{Row, RunResult};
+use wearwell_nvmfs::stats::Stats;
+use wearwell_nvmfs::top::{TopConfig, TopReport};
+
+/// A result as it stands in a .json file, with what stood at the top, so that it can be repeated from it.
+pub fn json(result: &RunResult, top: Option<&(TopConfig, TopReport)>) -> String {
+    let Some((config, report)) = top else { return super::json(result) };
+    let mut value = serde_json::to_value(result).expect("results are plain data");
+    value["scenario"]["top"] = json!(config);
+    value["top"] = json!(report);
+    serde_json::to_string_pretty(&value).expect("results are plain data") + "\n"
+}
+
+/// Columns beside those of the result.
+pub fn columns(report: &TopReport) -> Row {
+    let counts = &report.stats.counts;
+    let columns = [
+        ("top_operations", json!(report.played.operations)),
+        ("top_written_bytes", json!(report.played.written_bytes)),
+        ("top_read_hit_ratio", json!(report.stats.read_hit_ratio)),
+        ("top_write_hit_ratio", json!(report.stats.write_hit_ratio)),
+        ("top_ssd_written_blocks", json!(counts.ssd_written_blocks)),
+        ("top_recycled_blocks", json!(counts.recycled_blocks())),
+        ("top_moved_blocks", json!(counts.moved_blocks)),
+        ("top_cleaning_efficiency", json!(report.stats.cleaning_efficiency)),
+    ];
+    columns.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect()
+}
+
+/// The figures as a table.
+pub fn table(report: &TopReport) -> String {
+    let played = &report.played;
+    let mut rows = vec![(
+        "Played".to_owned(),
+        format!(
+            "{} operations after the set-up, {} MiB written, {} MiB read",
+            count(played.operations),
+            count(played.written_bytes >> 20),
+            count(played.read_bytes >> 20)
+        ),
+    )];
+    if !report.set_up {
+        rows.push(("Set-up".into(), "the run ended before all files were made".into()));
+    }
+    rows.extend(stats_rows(&report.stats));
+    let rows = rows.into_iter().map(|(name, value)| vec![name, value]).collect();
+    grid(&["NVMFS", ""], rows, &[]) + "\n"
+}
+
+/// How a file system stands, line by line.
+pub fn stats_rows(stats: &Stats) -> Vec<(String, String)> {
+    let counts = &stats.counts;
+    let rows = [
+        (
+            "Found on NVRAM",
+            format!("{} of reads, {} of writes", share(stats.read_hit_ratio), share(stats.write_hit_ratio)),
+        ),
+        (
+            "NVRAM",
+            format!(
+                "{} pages: {} dirty, {} clean, {} metadata, {} free",
+                count(stats.pages.into()),
+                count(stats.dirty_pages.into()),
+                count(stats.clean_pages.into()),
+                count(stats.metadata_pages.into()),
+                count(stats.free_pages.into())
+            ),
+        ),
+        (
+            "SSD",
+            format!(
+                "{} extents of 512 KiB, {} free; {} valid blocks, {} of what the extents in use hold",
+                count(stats.extents.into()),
+                count(stats.free_extents.into()),
+                count(stats.ssd_valid_blocks),
+                share(Some(stats.extent_fill))
+            ),
+        ),
+        (
+            "Traffic to the SSD",
+            format!(
+                "{} blocks written in {} requests, {} read for users, {} read to clean, {} trimmed",
+                count(counts.ssd_written_blocks),
+                count(counts.ssd_writes),
+                count(counts.ssd_read_blocks),
+                count(counts.cleaning_read_blocks),
+                count(counts.trimmed_blocks)
+            ),
+        ),
+        (
+            "Recycling",
+            format!(
+                "{} blocks recycled, {} of them moved: cleaning efficiency {}",
+                count(counts.recycled_blocks()),
+                count(counts.moved_blocks),
+                share(stats.cleaning_efficiency)
+            ),
+        ),
+        ("Inodes", format!("{} of {}", count(stats.inodes.into()), count(stats.inode_limit.into()))),
+        ("Data", format!("{} of {} blocks of 4 KiB", count(stats.used_blocks), count(stats.capacity_blocks))),
+    ];
+    rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(|| "none".into(), |value| format!("{:.1} %", value * 100.0))
+}

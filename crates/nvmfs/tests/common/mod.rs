@@ -1,0 +1,14 @@
+//! Operations on file systems, made up and compared.
+#![allow(dead_code, unused_imports, reason = "each test uses a part")]
+
+mod compare;
+mod nvmfs;
+mod op;
+mod outcome;
+mod twin;
+
+pub use compare::compare;
+pub use nvmfs::{Remount, Small, small};
+pub use op::{Attribute, OP_WORDS, Op, Position, random_ops};
+pub use outcome::{Outcome, content, error_name, list, run};
+pub use twin::{Room, Twin};
