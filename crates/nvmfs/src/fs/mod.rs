@@ -76,14 +76,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
     pub fn over(store: Store<N, S>) -> Result<Self> {
-        let names = Names::new(&store.region, store.options().index_bytes)?;
-        let mut fs = Nvmfs { store, names, auto_settle: true, is_flushing: false };
+        let mut fs = Self::to_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
         let orphans = fs.orphans()?;
         fs.remove_orphans(&orphans)?;
         Ok(fs)
+    }
+
+    /// The file system in an open store, for [`names::repair`]: whatever is wrong stays as it is.
+    ///
+    /// # Errors
+    /// None that a store as such can have.
+    pub fn to_repair(store: Store<N, S>) -> Result<Self> {
+        let names = Names::new(&store.region, store.options().index_bytes)?;
+        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false })
     }
 
     /// The blocks under it.

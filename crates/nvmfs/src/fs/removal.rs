@@ -107,7 +107,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Files in use that have no name.
-    pub(super) fn orphans(&self) -> Result<Vec<Ino>> {
+    pub(crate) fn orphans(&self) -> Result<Vec<Ino>> {
         let mut orphans = Vec::new();
         for ino in (1..self.store.region.areas.inodes).map(Ino) {
             let inode = self.store.region.raw_inode(ino)?;

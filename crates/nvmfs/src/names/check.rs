@@ -1,1 +1,230 @@
+//! The part of fsck that looks at names: entries, link counts and parents, by walking the tree from the root.
+//!
+//! What is wrong with blocks is found when a store is opened, and is put right before this.
 
+use super::directory;
+use super::inodes;
+use super::record::{self, Record};
+use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
+use crate::layout::{Field, MAX_FILE_BLOCKS, PageId};
+use crate::nvram::Nvram;
+use crate::store::Region;
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+
+/// The word of an inode that has the parent of a directory in its upper half.
+const PARENT_WORD: usize = 56;
+
+/// What is wrong with a name or with what names lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongName {
+    /// There is no root directory.
+    #[error("there is no root directory")]
+    NoRoot,
+    /// A record of a directory makes no sense.
+    #[error("it has an entry that makes no sense")]
+    Entry,
+    /// An entry leads to an inode that is not in use.
+    #[error("it has an entry for inode {}, which is not in use", .0.0)]
+    Unused(Ino),
+    /// An entry tells another kind than its inode.
+    #[error("it has an entry that tells another kind than inode {}, to which it leads", .0.0)]
+    Kind(Ino),
+    /// An entry has the same name as one before it.
+    #[error("it has two entries of one name, the second for inode {}", .0.0)]
+    Twice(Ino),
+    /// A directory has a name already, or is the root.
+    #[error("it has an entry for directory {}, which has a name elsewhere", .0.0)]
+    SecondParent(Ino),
+    /// A directory's size is not that of its blocks.
+    #[error("it has blocks for {0} bytes, and says another size")]
+    Size(u64),
+    /// A link count is wrong.
+    #[error("it has {0} links, and says another number")]
+    Links(u32),
+    /// A directory says another parent.
+    #[error("it is in directory {}, and says another", .0.0)]
+    Parent(Ino),
+    /// No name leads to it.
+    #[error("no name leads to it")]
+    Lost,
+}
+
+/// Something wrong with names. Put right by [`super::repair`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("inode {}: {what}", .ino.0)]
+pub struct NameProblem {
+    /// The directory, or the file.
+    pub ino: Ino,
+    /// What is wrong.
+    pub what: WrongName,
+    /// The word of NVRAM that puts it right, where one does, and what it is to be.
+    pub(super) word: Option<(usize, u64)>,
+}
+
+/// Walks all names.
+///
+/// # Errors
+/// [`crate::api::Error::Damaged`] where pointers lead nowhere, which is to be put right before.
+pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
+    let mut walk = Walk { region, links: vec![0; region.areas.inodes as usize], problems: Vec::new() };
+    if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
+        walk.complain(ROOT, WrongName::NoRoot, None);
+        return Ok(walk.problems);
+    }
+    walk.links[ROOT.0 as usize] = 2;
+    walk.parent(ROOT, ROOT)?;
+    let mut left = vec![ROOT];
+    while let Some(dir) = left.pop() {
+        walk.directory(dir, &mut left)?;
+    }
+    walk.compare_links()?;
+    Ok(walk.problems)
+}
+
+struct Walk<'a, N> {
+    region: &'a Region<N>,
+    /// Links of each inode, by names; of a directory that has a name 2 and one for each in it.
+    links: Vec<u32>,
+    problems: Vec<NameProblem>,
+}
+
+/// An entry that makes sense by itself.
+struct Named {
+    position: u32,
+    at: usize,
+    length: usize,
+    ino: Ino,
+    kind: Kind,
+    hash: u64,
+    name_bytes: usize,
+}
+
+impl<N: Nvram> Walk<'_, N> {
+    fn complain(&mut self, ino: Ino, what: WrongName, word: Option<(usize, u64)>) {
+        self.problems.push(NameProblem { ino, what, word });
+    }
+
+    fn free(&mut self, dir: Ino, what: WrongName, at: usize, length: usize) {
+        self.complain(dir, what, Some((at, record::head(length, None))));
+    }
+
+    fn directory(&mut self, dir: Ino, left: &mut Vec<Ino>) -> Result<()> {
+        let mut entries = Vec::new();
+        let (mut next, mut blocks) = (0, 0);
+        while let Some((block, page)) = directory::next_page(self.region, dir, next, directory::MAX_BLOCKS)? {
+            self.block(dir, block, page, &mut entries);
+            (next, blocks) = (block + 1, block + 1);
+        }
+        let size_bytes = u64::from(blocks) * BLOCK_BYTES as u64;
+        let at = self.region.field(dir, Field::Size)?;
+        // Blocks that are missing at the end are no harm, as long as there can be so many.
+        let says = self.region.word(at);
+        let is_sane = says.is_multiple_of(BLOCK_BYTES as u64) && says / BLOCK_BYTES as u64 <= MAX_FILE_BLOCKS;
+        if !is_sane || says < size_bytes {
+            self.complain(dir, WrongName::Size(size_bytes), Some((at, size_bytes)));
+        }
+        self.drop_twins(dir, &mut entries);
+        entries.into_iter().try_for_each(|entry| self.entry(dir, &entry, left))
+    }
+
+    /// Appends the entries of a block.
+    fn block(&mut self, dir: Ino, block: u32, page: PageId, entries: &mut Vec<Named>) {
+        let page_at = self.region.areas.page(page);
+        for record in record::records(self.region.page(page), self.region.areas.inodes) {
+            match record {
+                Err(bad) => {
+                    let length = bad.length.unwrap_or(BLOCK_BYTES - bad.at);
+                    self.free(dir, WrongName::Entry, page_at + bad.at, length);
+                }
+                Ok(Record { entry: None, .. }) => {}
+                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => entries.push(Named {
+                    position: directory::position(block, at),
+                    at: page_at + at,
+                    length,
+                    ino,
+                    kind,
+                    hash: FixedState::with_seed(0).hash_one(name),
+                    name_bytes: name.len(),
+                }),
+            }
+        }
+    }
+
+    fn name(&self, entry: &Named) -> &[u8] {
+        let at = entry.at + record::HEAD_BYTES;
+        &self.region.bytes()[at..at + entry.name_bytes]
+    }
+
+    /// Of several entries of one name only the first stays.
+    fn drop_twins(&mut self, dir: Ino, entries: &mut Vec<Named>) {
+        entries.sort_by(|one, other| {
+            let by_name = one.hash.cmp(&other.hash).then_with(|| self.name(one).cmp(self.name(other)));
+            by_name.then(one.position.cmp(&other.position))
+        });
+        let is_twin =
+            |one: &Named, other: &Named| one.hash == other.hash && self.name(one) == self.name(other);
+        let twins: Vec<bool> =
+            (0..entries.len()).map(|at| at > 0 && is_twin(&entries[at - 1], &entries[at])).collect();
+        for (entry, _) in entries.iter().zip(&twins).filter(|(_, is_twin)| **is_twin) {
+            self.free(dir, WrongName::Twice(entry.ino), entry.at, entry.length);
+        }
+        let mut is_twin = twins.into_iter();
+        entries.retain(|_| !is_twin.next().expect("as many"));
+        entries.sort_by_key(|entry| entry.position);
+    }
+
+    fn entry(&mut self, dir: Ino, entry: &Named, left: &mut Vec<Ino>) -> Result<()> {
+        let Named { at, length, ino, .. } = *entry;
+        let Some(kind) = self.region.raw_inode(ino)?.kind() else {
+            self.free(dir, WrongName::Unused(ino), at, length);
+            return Ok(());
+        };
+        let links = self.links[ino.0 as usize];
+        if kind == Kind::Directory && links > 0 {
+            self.free(dir, WrongName::SecondParent(ino), at, length);
+            return Ok(());
+        }
+        if kind != entry.kind {
+            let head = record::head(length, Some((ino, kind, entry.name_bytes)));
+            self.complain(dir, WrongName::Kind(ino), Some((at, head)));
+        }
+        if kind == Kind::Directory {
+            self.links[ino.0 as usize] = 2;
+            self.links[dir.0 as usize] += 1;
+            self.parent(ino, dir)?;
+            left.push(ino);
+        } else {
+            self.links[ino.0 as usize] = links + 1;
+        }
+        Ok(())
+    }
+
+    fn parent(&mut self, ino: Ino, dir: Ino) -> Result<()> {
+        let inode = self.region.inode(ino)?;
+        if inode.related != dir.0 {
+            let at = self.region.inode_at(ino)? + PARENT_WORD;
+            let word = u64::from(inode.generation) | u64::from(dir.0) << 32;
+            self.complain(ino, WrongName::Parent(dir), Some((at, word)));
+        }
+        Ok(())
+    }
+
+    fn compare_links(&mut self) -> Result<()> {
+        for ino in inodes::all(self.region) {
+            let inode = self.region.raw_inode(ino)?;
+            let links = self.links[ino.0 as usize];
+            if inode.kind().is_none() || inode.links == links {
+                continue;
+            }
+            if links == 0 {
+                self.complain(ino, WrongName::Lost, None);
+            } else {
+                let at = self.region.field(ino, Field::Mode)?;
+                let word = u64::from(inode.mode) | u64::from(links) << 32;
+                self.complain(ino, WrongName::Links(links), Some((at, word)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use directory::{Found, is_empty, list};
 pub(crate) use inodes::Inodes;
-//REPAIR
+pub use repair::repair;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
 use crate::layout::{DIRECT, PageId, Place};
@@ -76,8 +76,7 @@ impl Names {
         self.indexes.find(region, dir, name)
     }
 
-    /// Room for an entry. If it is not used, [`Names::give_up`] it; nothing else may be allocated in between for the same
-    /// directory.
+    /// Room for an entry, to be used at once: what else an operation needs is allocated before.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if the directory would need a block and gets none.
@@ -105,14 +104,6 @@ impl Names {
         store.region.fence();
         let slot = Slot { position: directory::position(block, 0), bytes: BLOCK_BYTES };
         Ok(Room { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
-    }
-
-    /// Gives room back that is not needed after all.
-    pub fn give_up<N: Nvram, S: Ssd>(&mut self, store: &mut Store<N, S>, room: Room) -> Result<()> {
-        match room.growth {
-            Some(growth) => store.free_metadata_page(room.dir, growth.page),
-            None => Ok(()),
-        }
     }
 
     /// After the changes were applied: a name has an entry.

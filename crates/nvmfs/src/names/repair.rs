@@ -1,1 +1,121 @@
+//! Putting right what [`super::check`] finds.
 
+use super::check::{NameProblem, WrongName, check};
+use super::{Names, check_name, directory, put_entry};
+use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
+use crate::fs::Nvmfs;
+use crate::layout::{Inode, kind_bits};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::Changes;
+
+/// Where files without a name get one.
+const LOST_AND_FOUND: &[u8] = b"lost+found";
+
+/// Puts right all that is wrong with names, and removes what nobody wants. What has no name and is not empty gets one in
+/// `/lost+found`: `#` and its number. Returns what was wrong.
+///
+/// # Errors
+/// [`Error::NoSpace`] if there is no room for new names, [`Error::Damaged`] if blocks are not right yet.
+pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result<Vec<NameProblem>> {
+    let mut repaired = Vec::new();
+    // Each round puts right what it finds but for files in lost directories: each has at least one less of those.
+    for _ in 0..fs.store.region.areas.inodes {
+        let problems = check(&fs.store.region)?;
+        if problems.is_empty() {
+            break;
+        }
+        set_words(fs, &problems)?;
+        let mut lost: Vec<Ino> =
+            problems.iter().filter(|one| one.what == WrongName::Lost).map(|one| one.ino).collect();
+        lost = topmost(fs, lost)?;
+        for ino in lost {
+            connect(fs, ino, caller)?;
+        }
+        repaired.extend(problems);
+    }
+    let orphans = fs.orphans()?;
+    fs.remove_orphans(&orphans)?;
+    Ok(repaired)
+}
+
+fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -> Result<()> {
+    let region = &mut fs.store.region;
+    for problem in problems {
+        if let Some((at, word)) = problem.word {
+            region.store_word(at, word);
+        }
+        if problem.what == WrongName::NoRoot {
+            let mode = kind_bits(Kind::Directory) | 0o755;
+            let root = Inode { mode, links: 2, related: ROOT.0, ..Inode::default() };
+            region.store(region.inode_at(ROOT)?, &root.encode());
+        }
+    }
+    region.fence();
+    // What was known of them in memory may be wrong now.
+    fs.names = Names::new(&fs.store.region, fs.store.options().index_bytes)?;
+    Ok(())
+}
+
+/// Of lost files those that are in no lost directory; one, if all are.
+fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino>> {
+    let region = &fs.store.region;
+    let mut is_below = vec![false; region.areas.inodes as usize];
+    for &dir in &lost {
+        if region.inode(dir)?.kind() == Some(Kind::Directory) {
+            directory::list(region, dir, 0, |_, ino, _, _| {
+                is_below[ino.0 as usize] |= ino != dir;
+                std::ops::ControlFlow::Continue(())
+            })
+            // What comes after a bad entry is looked at when the directory has a name.
+            .or_else(|error| if matches!(error, Error::Damaged(_)) { Ok(()) } else { Err(error) })?;
+        }
+    }
+    let first = lost.first().copied();
+    let top: Vec<Ino> = lost.into_iter().filter(|ino| !is_below[ino.0 as usize]).collect();
+    Ok(if top.is_empty() { first.into_iter().collect() } else { top })
+}
+
+/// Gives a lost file a name, or removes it if it is empty.
+fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) -> Result<()> {
+    let inode = fs.store.region.inode(ino)?;
+    let kind = inode.kind().ok_or(Error::NotFound)?;
+    let is_empty = match kind {
+        Kind::File => inode.size_bytes == 0,
+        Kind::Directory => matches!(directory::is_empty(&fs.store.region, ino), Ok(true)),
+        _ => false,
+    };
+    if is_empty {
+        return fs.remove_inode(ino);
+    }
+    let dir = lost_and_found(fs, caller)?;
+    let mut name = format!("#{}", ino.0).into_bytes();
+    while fs.names.find(&fs.store.region, dir, &name)?.is_some() {
+        name.push(b'_');
+        check_name(&name)?;
+    }
+    let room = fs.names.make_room(&mut fs.store, dir, &name)?;
+    let mut changes = Changes::default();
+    put_entry(&fs.store.region, &mut changes, room, (ino, kind, &name))?;
+    let inode = changes.inode(&fs.store.region, ino)?;
+    if kind == Kind::Directory {
+        // The rest of its links, as of the directories in it, is counted in the next round.
+        inode.related = dir.0;
+        changes.inode(&fs.store.region, dir)?.links += 1;
+    } else {
+        inode.links = 1;
+    }
+    fs.store.region.apply(changes);
+    fs.names.entered(&fs.store.region, room, &name);
+    Ok(())
+}
+
+/// The directory for files without a name, made if needed; the root if something else has its name.
+fn lost_and_found<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result<Ino> {
+    match fs.lookup(ROOT, LOST_AND_FOUND) {
+        Ok(there) if there.kind == Kind::Directory => Ok(there.ino),
+        Ok(_) => Ok(ROOT),
+        Err(Error::NotFound) => Ok(fs.make_directory(ROOT, LOST_AND_FOUND, 0o700, caller)?.ino),
+        Err(error) => Err(error),
+    }
+}
