@@ -4,8 +4,10 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on.
+//! [`api`] is what every file system here offers, [`mount`] puts one under a directory, [`nvram`] and [`ssd`] are what this one
+//! stands on.
 
 pub mod api;
+pub mod mount;
 pub mod nvram;
 pub mod ssd;

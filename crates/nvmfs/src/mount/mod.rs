@@ -1,0 +1,157 @@
+//! A file system under a directory, by FUSE.
+//!
+//! The kernel checks permissions and keeps pages, names and attributes; as nothing but this mount changes the file system, it may
+//! keep them long. Writes go through its page cache at once, so that what `write` returned from is in NVRAM and survives a
+//! power cut; what a program writes through `mmap` does so after `msync`.
+
+mod adapter;
+mod convert;
+mod privileges;
+mod worker;
+
+use crate::api::{FileSystem, Result};
+use fuser::{Config, MountOption, Session, SessionACL};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use worker::{Shared, Worker};
+
+/// The extended attribute of the root directory under which [`Mountable::report`] is read.
+pub const REPORT_XATTR: &str = "user.nvmfs.stats";
+
+/// A file system that can be mounted.
+pub trait Mountable: FileSystem {
+    /// Does a small piece of the work that is done beside requests, such as flushing one extent (section III-B); returns
+    /// whether more is to be done now. Requests wait meanwhile.
+    fn background(&mut self) -> Result<bool>;
+
+    /// The last call, when nothing is open any more: writes what makes the next start quick.
+    fn close(self) -> Result<()>
+    where
+        Self: Sized;
+
+    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`].
+    fn report(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// How to mount.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the table of mounts calls it.
+    pub source: String,
+    /// Users other than the one who mounts may use it.
+    pub allow_other: bool,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The kernel keeps no pages: every read and write is a request.
+    pub direct_io: bool,
+    /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
+    pub writeback_cache: bool,
+    /// How long the kernel keeps names and attributes.
+    pub keep: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            source: "nvmfs".into(),
+            allow_other: false,
+            read_only: false,
+            direct_io: false,
+            writeback_cache: false,
+            keep: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Options {
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName(self.source.clone()),
+            MountOption::Subtype("nvmfs".into()),
+            MountOption::DefaultPermissions,
+            if self.read_only { MountOption::RO } else { MountOption::RW },
+        ];
+        config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
+        config
+    }
+}
+
+/// A mounted file system. Dropping it unmounts, without waiting for those who use it.
+pub struct Mounted<F: Mountable + Send + 'static> {
+    at: PathBuf,
+    session: Option<JoinHandle<io::Result<()>>>,
+    unmounter: fuser::SessionUnmounter,
+    shared: Arc<Shared<F>>,
+    worker: Option<Worker>,
+}
+
+/// Mounts `file_system` on the directory `at`. Fails if it is no directory or the user may not mount there.
+pub fn mount<F: Mountable + Send + 'static>(
+    file_system: F,
+    at: &Path,
+    options: &Options,
+) -> io::Result<Mounted<F>> {
+    let at = at.canonicalize()?;
+    let shared = Arc::new(Shared::new(file_system));
+    let adapter = adapter::Adapter::new(shared.clone(), options.clone());
+    let mut session = Session::new(adapter, &at, &options.config())?;
+    let unmounter = session.unmount_callable();
+    let worker = Worker::start(shared.clone())?;
+    let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
+    Ok(Mounted { at, session: Some(session), unmounter, shared, worker: Some(worker) })
+}
+
+impl<F: Mountable + Send + 'static> Mounted<F> {
+    /// Whether somebody unmounted it already, with `umount`.
+    pub fn ended(&self) -> bool {
+        self.session.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Unmounts the directory. Fails with EBUSY as long as files on it are open, and can be tried again.
+    pub fn unmount(&self) -> io::Result<()> {
+        if self.ended() {
+            return Ok(());
+        }
+        match rustix::mount::unmount(&self.at, rustix::mount::UnmountFlags::empty()) {
+            // Somebody else was faster.
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
+            Err(rustix::io::Errno::PERM) => unmount_as_user(&self.at),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until it is unmounted, stops the background work and closes the file system.
+    pub fn join(mut self) -> io::Result<()> {
+        let session = self.session.take().expect("only this and drop take it");
+        let served = session.join().unwrap_or_else(|_| Err(io::Error::other("serving requests panicked")));
+        let worked = self.worker.take().expect("only this and drop take it").stop();
+        let closed = self.shared.take().map_or(Ok(()), F::close);
+        served.and(worked.and(closed).map_err(io::Error::other))
+    }
+}
+
+impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
+    fn drop(&mut self) {
+        if self.session.take().is_some() {
+            // There is nobody left to tell of an error.
+            let _ = self.unmounter.unmount();
+        }
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.stop();
+        }
+    }
+}
+
+/// Users other than root unmount by a helper that has the right to.
+fn unmount_as_user(at: &Path) -> io::Result<()> {
+    let output = Command::new("fusermount3").arg("-u").arg("--").arg(at).stdin(Stdio::null()).output()?;
+    let message = || io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    if output.status.success() { Ok(()) } else { Err(message()) }
+}
