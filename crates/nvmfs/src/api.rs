@@ -275,13 +275,7 @@ pub trait FileSystem {
     fn remove_directory(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()>;
 
     /// Gives a file another name instead of one that it has, in one step.
-    fn rename(
-        &mut self,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
-        how: Rename,
-        caller: &Caller,
-    ) -> Result<()>;
+    fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()>;
 
     /// The file is in use, until [`FileSystem::release`] is called as often.
     fn open(&mut self, ino: Ino) -> Result<()>;
@@ -296,14 +290,7 @@ pub trait FileSystem {
     fn write(&mut self, ino: Ino, offset: u64, data: &[u8], caller: &Caller) -> Result<usize>;
 
     /// `fallocate`.
-    fn allocate(
-        &mut self,
-        ino: Ino,
-        how: Allocate,
-        offset: u64,
-        length: u64,
-        caller: &Caller,
-    ) -> Result<()>;
+    fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
     /// The next data or hole at or after `offset`.
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64>;

@@ -427,7 +427,8 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let told = self.shared.request(|fs| {
             fs.read_directory(ino(of), from, &mut |entry| {
                 let number = INodeNo(entry.ino.0.into());
-                let full = reply.add(number, entry.next, file_type(entry.kind), OsStr::from_bytes(entry.name));
+                let full =
+                    reply.add(number, entry.next, file_type(entry.kind), OsStr::from_bytes(entry.name));
                 if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
         });
@@ -437,14 +438,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         }
     }
 
-    fn readdirplus(
-        &self,
-        _: &Request,
-        of: INodeNo,
-        _: FileHandle,
-        from: u64,
-        mut reply: ReplyDirectoryPlus,
-    ) {
+    fn readdirplus(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectoryPlus) {
         let keep = &self.options.keep;
         let told = self.entries_with_attributes(ino(of), from, |next, name, of| {
             let attr = attributes(of);
@@ -522,15 +516,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         done(reply, allocated);
     }
 
-    fn lseek(
-        &self,
-        _: &Request,
-        of: INodeNo,
-        _: FileHandle,
-        offset: i64,
-        whence: i32,
-        reply: ReplyLseek,
-    ) {
+    fn lseek(&self, _: &Request, of: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let found = self.shared.request(|fs| {
             let what = convert::seek(whence).ok_or(Error::Invalid("kind of seek"))?;
             let from = u64::try_from(offset).map_err(|_| Error::NothingThere)?;

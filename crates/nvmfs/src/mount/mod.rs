@@ -11,6 +11,8 @@ mod worker;
 
 use crate::api::{FileSystem, Result};
 use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,7 +30,7 @@ pub trait Mountable: FileSystem {
     /// whether more is to be done now. Requests wait meanwhile.
     fn background(&mut self) -> Result<bool>;
 
-    /// The last call, when nothing is open any more: writes what makes the next start quick.
+    /// The last call, when nothing is open any more: does what makes the next start quick.
     fn close(self) -> Result<()>
     where
         Self: Sized;
@@ -87,7 +89,6 @@ impl Options {
 pub struct Mounted<F: Mountable + Send + 'static> {
     at: PathBuf,
     session: Option<JoinHandle<io::Result<()>>>,
-    unmounter: fuser::SessionUnmounter,
     shared: Arc<Shared<F>>,
     worker: Option<Worker>,
 }
@@ -101,11 +102,10 @@ pub fn mount<F: Mountable + Send + 'static>(
     let at = at.canonicalize()?;
     let shared = Arc::new(Shared::new(file_system));
     let adapter = adapter::Adapter::new(shared.clone(), options.clone());
-    let mut session = Session::new(adapter, &at, &options.config())?;
-    let unmounter = session.unmount_callable();
+    let session = Session::new(adapter, &at, &options.config())?;
     let worker = Worker::start(shared.clone())?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
-    Ok(Mounted { at, session: Some(session), unmounter, shared, worker: Some(worker) })
+    Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
 }
 
 impl<F: Mountable + Send + 'static> Mounted<F> {
@@ -119,12 +119,7 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
         if self.ended() {
             return Ok(());
         }
-        match rustix::mount::unmount(&self.at, rustix::mount::UnmountFlags::empty()) {
-            // Somebody else was faster.
-            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
-            Err(rustix::io::Errno::PERM) => unmount_as_user(&self.at),
-            Err(error) => Err(error.into()),
-        }
+        unmount(&self.at, UnmountFlags::empty())
     }
 
     /// Waits until it is unmounted, stops the background work and closes the file system.
@@ -139,9 +134,9 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
 
 impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
     fn drop(&mut self) {
-        if self.session.take().is_some() {
+        if !self.ended() {
             // There is nobody left to tell of an error.
-            let _ = self.unmounter.unmount();
+            let _ = unmount(&self.at, UnmountFlags::DETACH);
         }
         if let Some(worker) = self.worker.take() {
             let _ = worker.stop();
@@ -149,9 +144,19 @@ impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
     }
 }
 
+fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {
+    match rustix::mount::unmount(at, how) {
+        // Somebody else was faster.
+        Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+        Err(Errno::PERM) => unmount_as_user(at, how),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Users other than root unmount by a helper that has the right to.
-fn unmount_as_user(at: &Path) -> io::Result<()> {
-    let output = Command::new("fusermount3").arg("-u").arg("--").arg(at).stdin(Stdio::null()).output()?;
+fn unmount_as_user(at: &Path, how: UnmountFlags) -> io::Result<()> {
+    let flags = if how.contains(UnmountFlags::DETACH) { "-uz" } else { "-u" };
+    let output = Command::new("fusermount3").arg(flags).arg("--").arg(at).stdin(Stdio::null()).output()?;
     let message = || io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     if output.status.success() { Ok(()) } else { Err(message()) }
 }

@@ -35,10 +35,7 @@ impl<F: Mountable> Shared<F> {
     }
 
     /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
-    pub fn request<T>(
-        &self,
-        handle: impl FnOnce(&mut F) -> Result<T>,
-    ) -> std::result::Result<T, Errno> {
+    pub fn request<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
         let file_system = guard.as_mut().ok_or(Errno::EIO)?;
