@@ -8,6 +8,11 @@
 //! stands on.
 
 pub mod api;
+pub mod layout;
 pub mod mount;
 pub mod nvram;
+pub mod options;
+pub mod placement;
 pub mod ssd;
+pub mod stats;
+pub mod store;

@@ -123,8 +123,16 @@ pub fn ns(time: SystemTime) -> i64 {
 /// A time that the caller gave, or `now_ns`.
 pub fn time(given: TimeOrNow, now_ns: i64) -> i64 {
     match given {
-        TimeOrNow::SpecificTime(time) => ns(time),
+        TimeOrNow::SpecificTime(time) => ns(as_given(time)),
         TimeOrNow::Now => now_ns,
+    }
+}
+
+/// Before 1970 the kernel counts seconds downwards but their fraction upwards; fuser 0.18 takes both downwards.
+fn as_given(time: SystemTime) -> SystemTime {
+    match UNIX_EPOCH.duration_since(time) {
+        Ok(before) => time + 2 * Duration::from_nanos(before.subsec_nanos().into()),
+        Err(_) => time,
     }
 }
 
@@ -176,5 +184,20 @@ pub fn set_xattr(flags: i32) -> Option<SetXattr> {
         Some(SetXattr::Replace)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_are_whole_seconds_down_and_nanoseconds_up() {
+        let as_fuser_has_it = UNIX_EPOCH - Duration::new(2, 300_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(as_fuser_has_it), 0), -1_700_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(UNIX_EPOCH - Duration::from_secs(2)), 0), -2_000_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(UNIX_EPOCH + Duration::new(2, 3)), 0), 2_000_000_003);
+        assert_eq!(ns(system_time(-1_700_000_000)), -1_700_000_000);
+        assert_eq!(ns(UNIX_EPOCH + Duration::from_secs(1 << 40)), i64::MAX);
     }
 }

@@ -37,7 +37,7 @@ fn tar_packs_and_unpacks() {
     source(&stand.at("a"));
     shell(
         &stand.root(),
-        "tar cf all.tar a; mkdir b; tar xpf all.tar -C b --strip-components=1; tar df all.tar",
+        "tar --format=posix -cf all.tar a; mkdir b; tar xpf all.tar -C b --strip-components=1; tar df all.tar",
     );
     assert_same(&tree(&stand.at("a")), &tree(&stand.at("b")));
     stand.remount();

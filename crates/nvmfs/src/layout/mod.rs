@@ -1,0 +1,14 @@
+//! What lies where on the two devices, and how it is written there (section III-E).
+
+mod areas;
+mod inode;
+mod place;
+mod superblock;
+
+pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE};
+pub use inode::{DIRECT, Field, INLINE_BYTES, Inode, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of};
+pub use place::{NVRAM_BASE, Place};
+pub use superblock::{ListEnds, SUPERBLOCK_BYTES, Superblock};
+
+/// Words of a block of pointers.
+pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

@@ -1,0 +1,72 @@
+//! Where a block of a file is.
+
+use super::areas::{Areas, EXTENT_BLOCKS, PageId};
+use crate::api::BLOCK_BYTES;
+
+/// First address of the NVRAM. Addresses of the SSD, its bytes, are far below (section III-E).
+pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
+
+/// Where a block of a file is; written as a pointer of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere: it reads as zeros. Pointer 0, which is no block of the SSD, because a label lies there.
+    Hole,
+    /// A page of the NVRAM.
+    Nvram(PageId),
+    /// A block of the SSD.
+    Ssd(u64),
+}
+
+impl Place {
+    /// The place that a pointer names; `None` if there is no such place.
+    pub fn of(pointer: u64, areas: &Areas) -> Option<Place> {
+        if pointer == 0 {
+            return Some(Place::Hole);
+        }
+        let block = BLOCK_BYTES as u64;
+        if pointer >= NVRAM_BASE {
+            let offset = (pointer - NVRAM_BASE).checked_sub(areas.data as u64)?;
+            let is_page = offset.is_multiple_of(block) && offset / block < u64::from(areas.pages);
+            return is_page.then(|| Place::Nvram(PageId((offset / block) as u32)));
+        }
+        let number = pointer / block;
+        let end = u64::from(areas.extents()) * EXTENT_BLOCKS;
+        let is_block = pointer.is_multiple_of(block) && (EXTENT_BLOCKS..end).contains(&number);
+        is_block.then_some(Place::Ssd(number))
+    }
+
+    /// The pointer to this place.
+    pub fn pointer(self, areas: &Areas) -> u64 {
+        match self {
+            Place::Hole => 0,
+            Place::Nvram(page) => NVRAM_BASE + areas.page(page) as u64,
+            Place::Ssd(block) => block * BLOCK_BYTES as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_name_places_and_nothing_else() {
+        let areas = Areas::new(8 << 20, 8192 + 5, 256).unwrap();
+        let places = [
+            Place::Hole,
+            Place::Nvram(PageId(0)),
+            Place::Nvram(PageId(areas.pages - 1)),
+            Place::Ssd(128),
+            Place::Ssd(8191),
+        ];
+        for place in places {
+            assert_eq!(Place::of(place.pointer(&areas), &areas), Some(place));
+        }
+        let (first, end) = (NVRAM_BASE + areas.data as u64, NVRAM_BASE + areas.nvram_bytes);
+        let nowhere =
+            [1, 4096, 127 * 4096, 8192 * 4096, 128 * 4096 + 8, NVRAM_BASE, first - 4096, first + 8, end];
+        for pointer in nowhere.into_iter().chain([u64::MAX, NVRAM_BASE - 4096]) {
+            assert_eq!(Place::of(pointer, &areas), None, "{pointer:x}");
+        }
+    }
+}

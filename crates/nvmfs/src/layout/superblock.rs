@@ -1,0 +1,131 @@
+//! The superblock: what a file system is, in its first page of NVRAM, and the label of the SSD that belongs to it.
+
+use super::areas::{Areas, LayoutError};
+use crate::placement::PlacementKind;
+
+/// Bytes of the superblock, checksum included. Behind it in the page stands what changes.
+pub const SUPERBLOCK_BYTES: usize = 64;
+const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
+
+/// First and last page of each list, and whether they may be believed; behind the superblock.
+///
+/// Written when the file system is closed, and only then; opening it clears [`ListEnds::CLEAN`] first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ListEnds {
+    /// Most and least recently used page of the clean list.
+    pub clean: (u32, u32),
+    /// Most and least recently used page of the dirty list.
+    pub dirty: (u32, u32),
+}
+
+impl ListEnds {
+    /// Where the word stands that says whether the file system was closed.
+    pub const CLEAN_AT: usize = 512;
+    /// Its value if it was.
+    pub const CLEAN: u64 = u64::from_le_bytes(*b"closed!\n");
+    /// Where the ends stand.
+    pub const AT: usize = 520;
+
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 16] {
+        let numbers = [self.clean.0, self.clean.1, self.dirty.0, self.dirty.1];
+        let mut bytes = [0; 16];
+        for (chunk, number) in bytes.chunks_exact_mut(4).zip(numbers) {
+            chunk.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// From bytes; any are some.
+    pub fn decode(bytes: &[u8; 16]) -> ListEnds {
+        let (chunks, _) = bytes.as_chunks::<4>();
+        let number = |at: usize| u32::from_le_bytes(chunks[at]);
+        ListEnds { clean: (number(0), number(1)), dirty: (number(2), number(3)) }
+    }
+}
+
+/// What a file system is. It never changes after it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Tells file systems apart: the same on NVRAM and SSD.
+    pub id: u128,
+    /// Bytes of NVRAM.
+    pub nvram_bytes: u64,
+    /// Blocks of the SSD.
+    pub ssd_blocks: u64,
+    /// Inodes.
+    pub inodes: u32,
+    /// Parts of a thousand of the SSD's extents that are kept free for cleaning.
+    pub reserve_permille: u16,
+    /// Where data goes.
+    pub placement: PlacementKind,
+}
+
+impl Superblock {
+    /// As bytes, with a checksum at the end.
+    pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
+        let mut bytes = [0; SUPERBLOCK_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[8..24].copy_from_slice(&self.id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.nvram_bytes.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.ssd_blocks.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.inodes.to_le_bytes());
+        bytes[44..46].copy_from_slice(&self.reserve_permille.to_le_bytes());
+        bytes[46] = self.placement.code();
+        let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
+        bytes[SUPERBLOCK_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// From bytes; `None` if it is no superblock, or damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Superblock> {
+        let bytes: &[u8; SUPERBLOCK_BYTES] = bytes.get(..SUPERBLOCK_BYTES)?.try_into().ok()?;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
+        if word(0) != MAGIC || half(SUPERBLOCK_BYTES - 4) != sum {
+            return None;
+        }
+        Some(Superblock {
+            id: u128::from(word(8)) | u128::from(word(16)) << 64,
+            nvram_bytes: word(24),
+            ssd_blocks: word(32),
+            inodes: half(40),
+            reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
+            placement: PlacementKind::of_code(bytes[46])?,
+        })
+    }
+
+    /// The areas of its NVRAM.
+    ///
+    /// # Errors
+    /// Sizes that no file system has.
+    pub fn areas(&self) -> Result<Areas, LayoutError> {
+        Areas::new(self.nvram_bytes, self.ssd_blocks, self.inodes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_superblock_comes_back_and_a_damaged_one_does_not() {
+        let superblock = Superblock {
+            id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
+            nvram_bytes: 8 << 20,
+            ssd_blocks: 8192,
+            inodes: 256,
+            reserve_permille: 50,
+            placement: PlacementKind::Nvmfs,
+        };
+        let bytes = superblock.encode();
+        assert_eq!(Superblock::decode(&bytes), Some(superblock));
+        for at in 0..SUPERBLOCK_BYTES * 8 {
+            let mut damaged = bytes;
+            damaged[at / 8] ^= 1 << (at % 8);
+            assert_eq!(Superblock::decode(&damaged), None, "bit {at}");
+        }
+        assert_eq!(Superblock::decode(&bytes[..40]), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! What may be chosen: when a file system is made, and each time it is opened.
+
+use crate::layout::EXTENT_BLOCKS;
+use crate::placement::PlacementKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is fixed when a file system is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Format {
+    /// Tells it apart from others.
+    pub id: u128,
+    /// Inodes; `None` for one in 4 KiB of NVRAM.
+    pub inodes: Option<u32>,
+    /// Share of the SSD's extents kept free for cleaning.
+    pub reserve: f64,
+    /// Where data goes.
+    pub placement: PlacementKind,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default() }
+    }
+}
+
+/// Which dirty pages go to the SSD together (section III-B: those of similar update likelihood).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grouping {
+    /// The least recently used ones, whatever they are.
+    Lru,
+    /// Of the least recently used pages, those that were written about as often since they came to NVRAM, pages that
+    /// cleaning moved apart from others. Each kind goes to the SSD with its own stream.
+    #[default]
+    UpdateLikelihood,
+}
+
+/// How a file system uses its devices; may differ each time it is opened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Share of the NVRAM's pages that may be dirty before flushing begins (section III-B: 80 %).
+    pub flush_above: f64,
+    /// Share at which it ends (section III-B: 50 %).
+    pub flush_below: f64,
+    /// Recycling begins when more than this share of the extents in use would be saved by packing what is valid...
+    pub recycle_fragmentation: f64,
+    /// ...and less than this share of extents is free (section III-C).
+    pub recycle_free: f64,
+    /// Which pages are flushed together.
+    pub grouping: Grouping,
+    /// Whether extents that hold nothing are trimmed.
+    pub trim: bool,
+    /// Largest file that Conquest's placement keeps on NVRAM, bytes.
+    pub small_file_bytes: u64,
+    /// Bytes of memory for indexes of directories.
+    pub index_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            flush_above: 0.8,
+            flush_below: 0.5,
+            recycle_fragmentation: 0.1,
+            recycle_free: 0.1,
+            grouping: Grouping::default(),
+            trim: true,
+            small_file_bytes: 1 << 20,
+            index_bytes: 64 << 20,
+        }
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct OptionError {
+    /// Its name.
+    pub key: &'static str,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
+fn share(key: &'static str, value: f64) -> Result<(), OptionError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(OptionError { key, problem: format!("is {value}; a share from 0 to 1 is allowed") })
+}
+
+impl Options {
+    /// Refuses settings that make no sense.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self) -> Result<(), OptionError> {
+        share("flush_above", self.flush_above)?;
+        share("flush_below", self.flush_below)?;
+        share("recycle_fragmentation", self.recycle_fragmentation)?;
+        share("recycle_free", self.recycle_free)?;
+        if self.flush_below > self.flush_above {
+            let problem =
+                format!("is {}, above flush_above, which is {}", self.flush_below, self.flush_above);
+            return Err(OptionError { key: "flush_below", problem });
+        }
+        Ok(())
+    }
+}
+
+impl Format {
+    /// Refuses settings that make no sense.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self) -> Result<(), OptionError> {
+        if (0.0..=0.5).contains(&self.reserve) {
+            return Ok(());
+        }
+        let problem = format!("is {}; a share from 0 to 0.5 is allowed", self.reserve);
+        Err(OptionError { key: "reserve", problem })
+    }
+}
+
+/// Extents that are kept free for cleaning: the share asked for, at least four.
+pub(crate) fn reserved_extents(usable: u32, permille: u16) -> u32 {
+    (u64::from(usable) * u64::from(permille)).div_ceil(1000).max(4) as u32
+}
+
+/// Blocks of so many extents.
+pub(crate) fn blocks_of(extents: u32) -> u64 {
+    u64::from(extents) * EXTENT_BLOCKS
+}

@@ -1,0 +1,98 @@
+//! What a file system did.
+
+use serde::{Deserialize, Serialize};
+
+/// Counts since the file system was opened. Blocks are of 4 KiB, extents of 128 blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Blocks read by users.
+    pub read_blocks: u64,
+    /// Those of them that were on NVRAM.
+    pub read_hits: u64,
+    /// Blocks written by users, each piece of a block counting.
+    pub written_blocks: u64,
+    /// Those of them that were on NVRAM.
+    pub write_hits: u64,
+    /// Blocks read from the SSD, for users.
+    pub ssd_read_blocks: u64,
+    /// Blocks read from the SSD for cleaning.
+    pub cleaning_read_blocks: u64,
+    /// Blocks written to the SSD.
+    pub ssd_written_blocks: u64,
+    /// Requests in which they were written.
+    pub ssd_writes: u64,
+    /// Flushes of the SSD.
+    pub ssd_flushes: u64,
+    /// Blocks trimmed on the SSD.
+    pub trimmed_blocks: u64,
+    /// Trims that the SSD refused.
+    pub refused_trims: u64,
+    /// Clean pages that made room for others.
+    pub evicted_pages: u64,
+    /// Extents recycled.
+    pub recycled_extents: u64,
+    /// Valid blocks that had to be moved from them.
+    pub moved_blocks: u64,
+}
+
+impl Counts {
+    /// Blocks in recycled extents.
+    pub fn recycled_blocks(&self) -> u64 {
+        self.recycled_extents * crate::layout::EXTENT_BLOCKS
+    }
+
+    /// 1 - moved valid blocks / recycled blocks (section IV-D); `None` where nothing was recycled.
+    pub fn cleaning_efficiency(&self) -> Option<f64> {
+        let recycled = self.recycled_blocks();
+        (recycled > 0).then(|| 1.0 - self.moved_blocks as f64 / recycled as f64)
+    }
+
+    /// Share of blocks read that were on NVRAM; `None` where nothing was read.
+    pub fn read_hit_ratio(&self) -> Option<f64> {
+        (self.read_blocks > 0).then(|| self.read_hits as f64 / self.read_blocks as f64)
+    }
+
+    /// Share of blocks written that were on NVRAM; `None` where nothing was written.
+    pub fn write_hit_ratio(&self) -> Option<f64> {
+        (self.written_blocks > 0).then(|| self.write_hits as f64 / self.written_blocks as f64)
+    }
+}
+
+/// How things stand, and what was done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// What was done since the file system was opened.
+    pub counts: Counts,
+    /// Share of blocks read that were on NVRAM.
+    pub read_hit_ratio: Option<f64>,
+    /// Share of blocks written that were on NVRAM.
+    pub write_hit_ratio: Option<f64>,
+    /// 1 - moved valid blocks / recycled blocks.
+    pub cleaning_efficiency: Option<f64>,
+    /// Pages of NVRAM.
+    pub pages: u32,
+    /// Free ones.
+    pub free_pages: u32,
+    /// Length of the clean list.
+    pub clean_pages: u32,
+    /// Length of the dirty list.
+    pub dirty_pages: u32,
+    /// Pages with directories, pointers, attributes.
+    pub metadata_pages: u32,
+    /// Extents of the SSD for data.
+    pub extents: u32,
+    /// Free ones.
+    pub free_extents: u32,
+    /// Valid blocks on the SSD.
+    pub ssd_valid_blocks: u64,
+    /// Extents that would be enough for them over extents in use; 1 where none is.
+    pub extent_fill: f64,
+    /// Inodes in use.
+    pub inodes: u32,
+    /// Inodes in all.
+    pub inode_limit: u32,
+    /// Blocks of data in use, on either device.
+    pub used_blocks: u64,
+    /// Blocks that data may use.
+    pub capacity_blocks: u64,
+}

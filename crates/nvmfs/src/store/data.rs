@@ -1,0 +1,269 @@
+//! Reading and writing a file's blocks (section III-B).
+
+use super::Store;
+use super::pages::{self, State};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use std::ops::Range;
+
+/// Blocks written between two fences.
+const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
+/// Pages of pointers that a chunk may need besides: two ways of up to three levels.
+const POINTER_PAGES: u32 = 6;
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// A block that was given a page to which nothing points yet.
+struct Fresh {
+    at: usize,
+    page: PageId,
+    block: u64,
+    /// Where it was.
+    was: Place,
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Fills `out` with a file's bytes from `offset` on, holes as zeros. What is read from the SSD stays on NVRAM as clean.
+    pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < out.len() {
+            let at = offset + done as u64;
+            let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
+            let length = (BLOCK_BYTES - within).min(out.len() - done);
+            let place = self.region.place_of(ino, block)?;
+            self.counts.read_blocks += 1;
+            match place {
+                Place::Hole => out[done..done + length].fill(0),
+                Place::Nvram(page) => {
+                    self.counts.read_hits += 1;
+                    out[done..done + length]
+                        .copy_from_slice(&self.region.page(page)[within..within + length]);
+                    self.pages.touch(&mut self.region, page);
+                }
+                Place::Ssd(first) => {
+                    let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
+                    let blocks = self.run_on_ssd(ino, block, first, wanted)?;
+                    let end = (out.len() - done).min(blocks as usize * BLOCK_BYTES - within);
+                    self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
+                    self.counts.read_blocks += blocks - 1;
+                    done += end;
+                    continue;
+                }
+            }
+            done += length;
+        }
+        Ok(())
+    }
+
+    /// How many blocks from `block` on, up to `most` and an extent's worth, lie one after the other on the SSD.
+    fn run_on_ssd(&self, ino: Ino, block: u64, first: u64, most: u64) -> Result<u64> {
+        let mut blocks = 1;
+        while blocks < most.min(CHUNK_BLOCKS)
+            && self.region.place_of(ino, block + blocks)? == Place::Ssd(first + blocks)
+        {
+            blocks += 1;
+        }
+        Ok(blocks)
+    }
+
+    /// Reads blocks that lie one after the other, and keeps them as clean pages where there is room.
+    fn read_run(
+        &mut self,
+        ino: Ino,
+        block: u64,
+        first: u64,
+        blocks: u64,
+        within: usize,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(blocks as usize * BLOCK_BYTES, 0);
+        let read = self.ssd.read(first, &mut scratch);
+        if read.is_ok() {
+            out.copy_from_slice(&scratch[within..within + out.len()]);
+        }
+        let kept = read.map_err(Error::Ssd).and_then(|()| self.keep_run(ino, block, first, &scratch));
+        self.scratch = scratch;
+        self.counts.ssd_read_blocks += blocks;
+        kept
+    }
+
+    /// Keeps blocks that were read from the SSD: the inode then points to NVRAM, and the page remembers the SSD.
+    fn keep_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
+        let (chunks, _) = content.as_chunks::<BLOCK_BYTES>();
+        if !self.make_room_for_cache(chunks.len() as u32)? {
+            return Ok(());
+        }
+        let mut kept = Vec::with_capacity(chunks.len());
+        for (number, chunk) in chunks.iter().enumerate() {
+            let page = self.pages.take_free(&mut self.region).expect("room was made");
+            self.region.store(self.region.areas.page(page), chunk);
+            kept.push((page, block + number as u64, first + number as u64));
+        }
+        self.region.fence();
+        for (page, block, copy) in kept {
+            let at = self.region.pointer_at(ino, block)?.expect("it was read through it");
+            let pointer = Place::Nvram(page).pointer(&self.region.areas);
+            self.region.store_word(at, pointer);
+            pages::own(&mut self.region, page, ino, block as u32);
+            pages::set_writes(&mut self.region, page, 0);
+            pages::set_copy(&mut self.region, page, copy);
+            self.pages.put(&mut self.region, page, State::Clean, false);
+            self.count_blocks(ino, 1, 0)?;
+        }
+        self.region.fence();
+        Ok(())
+    }
+
+    /// Writes `data` from `offset` on; returns how much of it there was room for. It is safe on return; blocks that were
+    /// holes or on the SSD change as a whole, others may be found half written after a power cut before that.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if there was no room for anything; [`Error::TooLarge`] beyond the largest file.
+    pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let chunk_end = (at / BLOCK + CHUNK_BLOCKS) * BLOCK;
+            let length = (data.len() - done).min((chunk_end - at) as usize);
+            let piece = &data[done..done + length];
+            let written = match self.write_chunk(ino, at, piece) {
+                Err(Error::NoSpace(_) | Error::TooLarge) if done > 0 => break,
+                result => result?,
+            };
+            done += written;
+            if written < length {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_chunk(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
+        let data = &data[..self.room_for(ino, offset, data.len())?];
+        self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
+        let mut fresh = Vec::new();
+        let mut done = 0;
+        let mut failed = None;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
+            let length = (BLOCK_BYTES - within).min(data.len() - done);
+            if let Err(error) = self.write_block(ino, block, within, &data[done..done + length], &mut fresh) {
+                failed = Some(error);
+                break;
+            }
+            done += length;
+        }
+        self.region.fence();
+        self.turn_to(ino, fresh)?;
+        match failed {
+            Some(error) if done == 0 => Err(error),
+            _ => Ok(done),
+        }
+    }
+
+    /// Makes room for a write; how many of its bytes there is room for.
+    fn room_for(&mut self, ino: Ino, offset: u64, length: usize) -> Result<usize> {
+        let blocks = blocks_of_range(offset, length);
+        if blocks.end > MAX_FILE_BLOCKS {
+            let most = (MAX_FILE_BLOCKS * BLOCK).saturating_sub(offset);
+            return if most == 0 { Err(Error::TooLarge) } else { self.room_for(ino, offset, most as usize) };
+        }
+        self.make_room(blocks.clone().count() as u32 + POINTER_PAGES)?;
+        let mut holes = 0;
+        for block in blocks.clone() {
+            if self.region.place_of(ino, block)? == Place::Hole {
+                holes += 1;
+                if self.allowed_blocks(holes) < holes {
+                    let fits = (block * BLOCK).saturating_sub(offset) as usize;
+                    return if fits == 0 { Err(Error::NoSpace("all blocks are in use")) } else { Ok(fits) };
+                }
+            }
+        }
+        Ok(length)
+    }
+
+    /// Writes within one block: in place if it is on NVRAM, else to a fresh page.
+    fn write_block(
+        &mut self,
+        ino: Ino,
+        block: u64,
+        within: usize,
+        data: &[u8],
+        fresh: &mut Vec<Fresh>,
+    ) -> Result<()> {
+        let at = self.make_pointer(ino, block)?;
+        let was = self.region.place(self.region.word(at))?;
+        if let Place::Nvram(page) = was {
+            self.counts.write_hits += 1;
+            self.dirty(page)?;
+            self.region.store(self.region.areas.page(page) + within, data);
+            return Ok(());
+        }
+        let mut content = [0; BLOCK_BYTES];
+        if let (Place::Ssd(from), true) = (was, data.len() < BLOCK_BYTES) {
+            self.ssd.read(from, &mut content)?;
+            self.counts.ssd_read_blocks += 1;
+        }
+        content[within..within + data.len()].copy_from_slice(data);
+        let page = self.pages.take_free(&mut self.region).expect("room was made");
+        self.region.store(self.region.areas.page(page), &content);
+        fresh.push(Fresh { at, page, block, was });
+        Ok(())
+    }
+
+    /// A page is about to be written: it becomes the most recently used dirty one, and a copy on the SSD is invalid.
+    fn dirty(&mut self, page: PageId) -> Result<()> {
+        pages::set_flushing(&mut self.region, page, false);
+        let writes = pages::writes_of(&self.region, page).saturating_add(1);
+        pages::set_writes(&mut self.region, page, writes);
+        match pages::state_of(&self.region, page) {
+            State::Clean => {
+                self.drop_copy(page)?;
+                self.pages.change(&mut self.region, page, State::Dirty, false);
+            }
+            _ => self.pages.touch(&mut self.region, page),
+        }
+        Ok(())
+    }
+
+    /// Turns pointers to fresh pages, whose content is safe, and frees where they pointed to.
+    fn turn_to(&mut self, ino: Ino, fresh: Vec<Fresh>) -> Result<()> {
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        for one in &fresh {
+            let pointer = Place::Nvram(one.page).pointer(&self.region.areas);
+            self.region.store_word(one.at, pointer);
+        }
+        self.region.fence();
+        for one in fresh {
+            pages::own(&mut self.region, one.page, ino, one.block as u32);
+            self.pages.put(&mut self.region, one.page, State::Dirty, false);
+            self.count_blocks(ino, 1, 0)?;
+            self.free_place(ino, one.was)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of a file become zeros where there are blocks; holes stay holes.
+    pub fn zero(&mut self, ino: Ino, range: Range<u64>) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min((at / BLOCK + 1) * BLOCK);
+            if self.region.place_of(ino, at / BLOCK)? != Place::Hole {
+                let zeros = [0; BLOCK_BYTES];
+                self.write(ino, at, &zeros[..(end - at) as usize])?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// The blocks that a range of bytes touches.
+fn blocks_of_range(offset: u64, length: usize) -> Range<u64> {
+    offset / BLOCK..(offset + length as u64).div_ceil(BLOCK)
+}

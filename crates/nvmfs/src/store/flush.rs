@@ -1,0 +1,175 @@
+//! Dirty pages go to the SSD, an extent at a time, and become clean (sections III-B and III-D).
+
+use super::pages::{self, State};
+use super::{Store, extents};
+use crate::api::{BLOCK_BYTES, Error, Result};
+use crate::layout::{EXTENT_BLOCKS, PageId};
+use crate::nvram::Nvram;
+use crate::options::Grouping;
+use crate::ssd::Ssd;
+use std::sync::Arc;
+
+/// Extents kept for what cleaning moves: flushing does not take the last ones before it has cleaned.
+pub(super) const LAST_EXTENTS: u32 = 2;
+/// Extents' worth of pages, from the least recently used on, among which a group is looked for.
+const WINDOW_EXTENTS: usize = 8;
+/// Pages of an extent.
+const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
+
+/// An extent on its way to the SSD. Nothing is lost with it: its pages stay dirty until it is [`Store::end_flush`]ed.
+pub struct Batch<S> {
+    extent: u32,
+    pages: Vec<PageId>,
+    content: Vec<u8>,
+    stream: u16,
+    ssd: Arc<S>,
+}
+
+impl<S: Ssd> Batch<S> {
+    /// Writes it, and waits until it is safe. The file system may be used meanwhile.
+    ///
+    /// # Errors
+    /// Those of the SSD.
+    pub fn write(&self) -> std::io::Result<()> {
+        self.ssd.write(extents::first_block(self.extent), &self.content, self.stream)?;
+        self.ssd.flush()
+    }
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Whether so many pages are dirty that flushing should begin.
+    pub fn wants_flush(&self) -> bool {
+        self.pages.count(State::Dirty) > self.high_mark()
+    }
+
+    /// Whether flushing, once begun, should go on.
+    pub fn flush_goes_on(&self) -> bool {
+        self.pages.count(State::Dirty) > self.low_mark()
+    }
+
+    /// Flushes from the upper bound to the lower, and recycles; for a file system without a thread for that.
+    pub fn settle(&mut self) -> Result<()> {
+        if !self.wants_flush() {
+            return Ok(());
+        }
+        while self.flush_goes_on() && self.can_flush() {
+            self.flush_round()?;
+        }
+        self.recycle()
+    }
+
+    /// Whether there is an extent's worth of dirty pages.
+    pub(super) fn can_flush(&self) -> bool {
+        self.pages.count(State::Dirty) >= EXTENT_BLOCKS as u32
+    }
+
+    /// Writes one extent and waits for it.
+    pub(super) fn flush_round(&mut self) -> Result<()> {
+        let batch = self.begin_flush()?.ok_or(Error::NoSpace("too few pages are dirty to fill an extent"))?;
+        let written = batch.write();
+        self.end_flush(batch, written)
+    }
+
+    /// Takes an extent and the pages that are to go there; `None` if there are too few.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if there is no free extent and cleaning makes none.
+    pub fn begin_flush(&mut self) -> Result<Option<Batch<S>>> {
+        while self.extents.free() <= LAST_EXTENTS {
+            self.clean_one()?;
+        }
+        let Some((pages, stream)) = self.choose() else { return Ok(None) };
+        let extent = self.extents.take().expect("some are free");
+        let mut content = Vec::with_capacity(EXTENT_PAGES * BLOCK_BYTES);
+        for &page in &pages {
+            content.extend_from_slice(self.region.page(page));
+            pages::set_flushing(&mut self.region, page, true);
+        }
+        Ok(Some(Batch { extent, pages, content, stream, ssd: Arc::clone(&self.ssd) }))
+    }
+
+    /// An extent's worth of dirty pages, the least recently used first, that are likely to be updated alike.
+    fn choose(&self) -> Option<(Vec<PageId>, u16)> {
+        let grouping = self.options.grouping;
+        let window = match grouping {
+            Grouping::Lru => EXTENT_PAGES,
+            Grouping::UpdateLikelihood => EXTENT_PAGES * WINDOW_EXTENTS,
+        };
+        let mut candidates = Vec::with_capacity(window);
+        let mut next = self.pages.last(State::Dirty);
+        while let Some(page) = next.filter(|_| candidates.len() < window) {
+            if !pages::is_flushing(&self.region, page) {
+                candidates.push((likelihood(pages::writes_of(&self.region, page)), page));
+            }
+            next = self.pages.more_recent(&self.region, page);
+        }
+        if candidates.len() < EXTENT_PAGES {
+            return None;
+        }
+        let mut stream = 0;
+        if grouping == Grouping::UpdateLikelihood {
+            stream = fullest(&candidates);
+            // Those of the class that has most, then its neighbours; in each the least recently used first.
+            candidates.sort_by_key(|(class, _)| class.abs_diff(stream));
+        }
+        candidates.truncate(EXTENT_PAGES);
+        Some((candidates.into_iter().map(|(_, page)| page).collect(), stream))
+    }
+
+    /// The pages of an extent that was written become clean, at the least recently used end; those that were written to
+    /// meanwhile stay dirty. If it could not be written, all do.
+    pub fn end_flush(&mut self, batch: Batch<S>, written: std::io::Result<()>) -> Result<()> {
+        let sent = |store: &Self, page| {
+            pages::state_of(&store.region, page) == State::Dirty && pages::is_flushing(&store.region, page)
+        };
+        if let Err(error) = written {
+            for page in batch.pages {
+                pages::set_flushing(&mut self.region, page, false);
+            }
+            self.extents.give_back(batch.extent);
+            return Err(error.into());
+        }
+        self.extents.written(batch.extent);
+        self.counts.ssd_writes += 1;
+        self.counts.ssd_flushes += 1;
+        self.counts.ssd_written_blocks += EXTENT_BLOCKS;
+        let mut kept = 0;
+        // The least recently used one comes last, at the very end of the list.
+        for (number, &page) in batch.pages.iter().enumerate().rev() {
+            if !sent(self, page) {
+                continue;
+            }
+            let block = extents::first_block(batch.extent) + number as u64;
+            let (ino, file_block) = pages::owner_of(&self.region, page);
+            self.extents.claim(&mut self.region, block, ino, file_block);
+            pages::set_copy(&mut self.region, page, block);
+            pages::set_flushing(&mut self.region, page, false);
+            self.pages.change(&mut self.region, page, State::Clean, true);
+            self.count_blocks(ino, 0, 1)?;
+            kept += 1;
+        }
+        if kept == 0 {
+            self.free_extent(batch.extent);
+        }
+        Ok(())
+    }
+}
+
+/// How likely a page is to be updated, by what is known: moved by cleaning, written once, a few times, often.
+fn likelihood(writes: u8) -> u16 {
+    match writes {
+        0 => 1,
+        1 => 2,
+        2..=3 => 3,
+        _ => 4,
+    }
+}
+
+/// The class with most candidates, the coldest of several.
+fn fullest(candidates: &[(u16, PageId)]) -> u16 {
+    let mut counts = [0; 5];
+    for (class, _) in candidates {
+        counts[usize::from(*class)] += 1;
+    }
+    (1..5).max_by_key(|&class| (counts[usize::from(class)], 5 - class)).expect("four classes")
+}

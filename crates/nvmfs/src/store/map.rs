@@ -1,0 +1,271 @@
+//! Where a file's blocks are: pointers in the inode, and trees of blocks of pointers on NVRAM (section III-E).
+
+use super::extents;
+use super::pages::{self, State};
+use super::{Region, Store};
+use crate::api::{Error, Ino, Result};
+use crate::layout::{DIRECT, Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+/// Places freed between two fences: bounds the memory that a large file's removal takes.
+const FREED_AT_ONCE: usize = 4096;
+
+/// The way to a block's pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    /// The pointer in the inode.
+    slot: usize,
+    /// Levels of blocks of pointers below it.
+    levels: u32,
+    /// Number of the block under that pointer.
+    rest: u64,
+}
+
+/// Blocks under a tree of so many levels.
+fn reach(levels: u32) -> u64 {
+    POINTERS_PER_BLOCK.pow(levels)
+}
+
+fn way_to(block: u64) -> Option<Way> {
+    if block < DIRECT as u64 {
+        return Some(Way { slot: block as usize, levels: 0, rest: 0 });
+    }
+    let mut rest = block - DIRECT as u64;
+    for slot in DIRECT..POINTERS {
+        let levels = (slot - DIRECT + 1) as u32;
+        if rest < reach(levels) {
+            return Some(Way { slot, levels, rest });
+        }
+        rest -= reach(levels);
+    }
+    None
+}
+
+/// The first block under a pointer of the inode, and the levels below it.
+pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
+    if slot < DIRECT {
+        return (slot as u64, 0);
+    }
+    let levels = (slot - DIRECT + 1) as u32;
+    (DIRECT as u64 + (1..levels).map(reach).sum::<u64>(), levels)
+}
+
+impl<N: Nvram> Region<N> {
+    /// The page of pointers that a pointer above a leaf leads to.
+    fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
+        match self.place(self.word(at))? {
+            Place::Hole => Ok(None),
+            Place::Nvram(page) if pages::state_of(self, page) == State::Metadata => Ok(Some(page)),
+            _ => Err(Error::Damaged(format!("the pointer at {at:#x} leads to no block of pointers"))),
+        }
+    }
+
+    /// Where the pointer to a file's block stands, if there are blocks of pointers as far as that.
+    pub fn pointer_at(&self, ino: Ino, block: u64) -> Result<Option<usize>> {
+        let Some(way) = way_to(block) else { return Ok(None) };
+        let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
+        for level in (0..way.levels).rev() {
+            let Some(page) = self.pointer_page(at)? else { return Ok(None) };
+            at = self.areas.page(page) + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+        }
+        Ok(Some(at))
+    }
+
+    /// Where a file's block is.
+    pub fn place_of(&self, ino: Ino, block: u64) -> Result<Place> {
+        match self.pointer_at(ino, block)? {
+            Some(at) => self.place(self.word(at)),
+            None => Ok(Place::Hole),
+        }
+    }
+
+    /// The first block from `block` on, and before `end`, that has a place, if `wanted`, or has none.
+    pub fn next_block(&self, ino: Ino, block: u64, end: u64, wanted: bool) -> Result<Option<u64>> {
+        let mut block = block;
+        while block < end {
+            let (found, ahead) = match self.missing(ino, block)? {
+                Some(blocks) => (false, blocks),
+                None => (self.place_of(ino, block)? != Place::Hole, 1),
+            };
+            if found == wanted {
+                return Ok(Some(block));
+            }
+            block = block.saturating_add(ahead);
+        }
+        Ok(None)
+    }
+
+    /// If blocks of pointers are missing on the way to `block`: blocks from it on that therefore have no place.
+    fn missing(&self, ino: Ino, block: u64) -> Result<Option<u64>> {
+        let Some(way) = way_to(block) else { return Ok(Some(u64::MAX)) };
+        let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
+        for level in (0..way.levels).rev() {
+            let Some(page) = self.pointer_page(at)? else {
+                let span = reach(level + 1);
+                return Ok(Some(span - way.rest % span));
+            };
+            at = self.areas.page(page) + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+        }
+        Ok(None)
+    }
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Where the pointer to a file's block stands; blocks of pointers that are missing are made, of pages for which room was
+    /// made: three at most.
+    pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
+        let way = way_to(block).ok_or(Error::TooLarge)?;
+        let mut at = self.region.field(ino, Field::Pointers)? + 8 * way.slot;
+        for level in (0..way.levels).rev() {
+            let page = match self.region.pointer_page(at)? {
+                Some(page) => page,
+                None => {
+                    let page = self.take_metadata_page(ino)?;
+                    // Its zeros must be safe before anything leads to it.
+                    self.region.fence();
+                    let pointer = Place::Nvram(page).pointer(&self.region.areas);
+                    self.region.store_word(at, pointer);
+                    page
+                }
+            };
+            let slot = way.rest / reach(level) % POINTERS_PER_BLOCK;
+            at = self.region.areas.page(page) + 8 * slot as usize;
+        }
+        Ok(at)
+    }
+
+    /// A file's blocks from `first` up to `end` become holes; blocks of pointers that are then empty go too, if the
+    /// range covers all that they reach.
+    pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
+        let mut freed = Vec::new();
+        let base = self.region.field(ino, Field::Pointers)?;
+        for slot in 0..POINTERS {
+            let (start, levels) = slot_start(slot);
+            self.cut_tree(
+                ino,
+                base + 8 * slot,
+                start,
+                levels,
+                (first, end.min(MAX_FILE_BLOCKS)),
+                &mut freed,
+            )?;
+        }
+        self.free_places(ino, &mut freed)
+    }
+
+    /// The same below the pointer at `at`, under which lies what begins with block `start`.
+    fn cut_tree(
+        &mut self,
+        ino: Ino,
+        at: usize,
+        start: u64,
+        levels: u32,
+        (first, end): (u64, u64),
+        freed: &mut Vec<Place>,
+    ) -> Result<()> {
+        let pointer = self.region.word(at);
+        let after = start + reach(levels);
+        if pointer == 0 || end <= start || after <= first {
+            return Ok(());
+        }
+        let is_whole = first <= start && after <= end;
+        if !is_whole || levels > 1 {
+            let Some(page) = self.region.pointer_page(at)? else { return Ok(()) };
+            let (table, span) = (self.region.areas.page(page), reach(levels - 1));
+            for slot in 0..POINTERS_PER_BLOCK {
+                let below = (table + 8 * slot as usize, start + slot * span);
+                self.cut_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
+            }
+        }
+        if is_whole {
+            self.gather(at, levels, freed)?;
+            // One word cuts off all below it.
+            self.region.store_word(at, 0);
+            if freed.len() >= FREED_AT_ONCE {
+                self.free_places(ino, freed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends all that is reached through the pointer at `at`, what it leads to included.
+    fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
+        if levels > 0 {
+            if let Some(page) = self.region.pointer_page(at)? {
+                let table = self.region.areas.page(page);
+                for slot in 0..POINTERS_PER_BLOCK as usize {
+                    if self.region.word(table + 8 * slot) != 0 {
+                        self.gather(table + 8 * slot, levels - 1, places)?;
+                    }
+                }
+                places.push(Place::Nvram(page));
+            }
+        } else {
+            places.push(self.region.place(self.region.word(at))?);
+        }
+        Ok(())
+    }
+
+    /// Frees places of a file that nothing points to any more.
+    fn free_places(&mut self, ino: Ino, places: &mut Vec<Place>) -> Result<()> {
+        self.region.fence();
+        for place in places.drain(..) {
+            self.free_place(ino, place)?;
+        }
+        Ok(())
+    }
+
+    /// Frees a place of a file that nothing points to any more, which is safe; with it the copy on the SSD.
+    pub(super) fn free_place(&mut self, ino: Ino, place: Place) -> Result<()> {
+        match place {
+            Place::Hole => Ok(()),
+            Place::Ssd(block) => {
+                if extents::owner_of(&self.region, block).0 != ino {
+                    return Err(Error::Damaged(format!(
+                        "block {block} of the SSD is not of inode {}",
+                        ino.0
+                    )));
+                }
+                self.release_block(block);
+                self.count_blocks(ino, 0, -1)
+            }
+            Place::Nvram(page) => {
+                if pages::state_of(&self.region, page) == State::Free {
+                    return Err(Error::Damaged(format!("page {} of inode {} is free", page.0, ino.0)));
+                }
+                let copy = pages::copy_of(&self.region, page);
+                if copy != 0 {
+                    self.drop_copy(page)?;
+                }
+                self.free_page(page);
+                self.count_blocks(ino, -1, 0)
+            }
+        }
+    }
+
+    /// The copy of a page on the SSD is no longer wanted.
+    pub(super) fn drop_copy(&mut self, page: PageId) -> Result<()> {
+        let copy = pages::copy_of(&self.region, page);
+        pages::set_copy(&mut self.region, page, 0);
+        self.release_block(copy);
+        self.count_blocks(pages::owner_of(&self.region, page).0, 0, -1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_a_way_of_its_own() {
+        let edges = [0, 3, 4, 515, 516, 516 + 512 * 512 - 1, 516 + 512 * 512, MAX_FILE_BLOCKS - 1];
+        for block in edges {
+            let way = way_to(block).unwrap();
+            let (start, levels) = slot_start(way.slot);
+            assert_eq!((start + way.rest, levels), (block, way.levels));
+            assert!(way.rest < reach(levels));
+        }
+        assert_eq!(way_to(MAX_FILE_BLOCKS), None);
+    }
+}

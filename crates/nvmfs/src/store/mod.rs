@@ -1,0 +1,139 @@
+//! Blocks of files on NVRAM and SSD: where they are, how they are read and written, how they move.
+//!
+//! One rule keeps this whole without a log: a pointer is a word of 8 bytes, which is never torn, and it is turned to a
+//! place only when what lies there is safe; the place that it pointed to is used again only when the turn is safe.
+
+mod data;
+mod extents;
+mod flush;
+mod map;
+mod pages;
+mod recycle;
+mod region;
+mod room;
+
+pub use flush::Batch;
+pub use pages::State;
+pub use region::{Changes, Region};
+
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{Field, PageId, Superblock};
+use crate::nvram::Nvram;
+use crate::options::Options;
+use crate::ssd::Ssd;
+use crate::stats::Counts;
+use extents::Extents;
+use pages::Pages;
+use std::sync::Arc;
+
+/// Blocks of files on NVRAM and SSD.
+pub struct Store<N, S> {
+    /// The NVRAM.
+    pub region: Region<N>,
+    pages: Pages,
+    extents: Extents,
+    ssd: Arc<S>,
+    superblock: Superblock,
+    options: Options,
+    /// What was done.
+    pub counts: Counts,
+    /// Where blocks are put together on their way to and from the SSD.
+    scratch: Vec<u8>,
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// A store of which nothing is in use yet; page table, owners and bitmap are all zeros.
+    fn empty(region: Region<N>, ssd: Arc<S>, superblock: Superblock, options: Options) -> Self {
+        let extents = Extents::empty(region.areas.extents());
+        Store {
+            region,
+            pages: Pages::empty(),
+            extents,
+            ssd,
+            superblock,
+            options,
+            counts: Counts::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// What the file system is.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// How it uses its devices.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A page for metadata, all zeros and safe, which nothing points to yet. It belongs to `ino`.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if what remains for data would be too little to work with.
+    pub fn new_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
+        self.make_room(1)?;
+        let page = self.take_metadata_page(ino)?;
+        self.region.fence();
+        Ok(page)
+    }
+
+    /// The same of pages that room was made for, to be fenced by the caller.
+    fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
+        if !self.can_take_metadata(1) {
+            return Err(Error::NoSpace("the NVRAM is full of directories and pointers"));
+        }
+        let page = self.pages.take_free(&mut self.region).expect("room was made");
+        self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
+        pages::own(&mut self.region, page, ino, 0);
+        self.pages.put(&mut self.region, page, State::Metadata, false);
+        self.count_blocks(ino, 1, 0)?;
+        Ok(page)
+    }
+
+    /// Gives back a page of metadata to which nothing points any more, which is safe.
+    pub fn free_metadata_page(&mut self, ino: Ino, page: PageId) -> Result<()> {
+        self.free_page(page);
+        self.count_blocks(ino, -1, 0)
+    }
+
+    /// A page that nothing points to any more becomes free.
+    fn free_page(&mut self, page: PageId) {
+        pages::set_flushing(&mut self.region, page, false);
+        self.pages.change(&mut self.region, page, State::Free, false);
+    }
+
+    /// Counts blocks that a file has more, or fewer, on NVRAM and SSD.
+    fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
+        for (field, change) in [(Field::NvramBlocks, nvram), (Field::SsdBlocks, ssd)] {
+            if change != 0 {
+                let at = self.region.field(ino, field)?;
+                let count = self.region.half(at).wrapping_add_signed(change);
+                self.region.note_half(at, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// A block of the SSD holds nothing any more, which is safe; its extent is trimmed when it was the last.
+    fn release_block(&mut self, block: u64) {
+        if let Some(extent) = self.extents.release(&mut self.region, block) {
+            self.free_extent(extent);
+        }
+    }
+
+    fn free_extent(&mut self, extent: u32) {
+        if self.options.trim {
+            self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
+        }
+        self.extents.give_back(extent);
+    }
+
+    /// Trims blocks; a drive that refuses keeps what nobody will read.
+    fn trim(&mut self, first: u64, blocks: u64) {
+        match self.ssd.trim(first, blocks) {
+            Ok(()) => self.counts.trimmed_blocks += blocks,
+            Err(_) => self.counts.refused_trims += 1,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
+
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{Areas, Field, Inode, PageId, Place, SIZE_OF_INODE};
+use crate::nvram::Nvram;
+
+/// Bytes before the old content in an entry of the log: update, place, length, checksum.
+const ENTRY_HEAD: usize = 24;
+
+/// Changes of metadata that are to survive a power cut together.
+///
+/// An inode is read when it is first asked for; asking again gives the same one, so that an operation may change it in
+/// several places. Nothing happens until [`Region::apply`].
+#[derive(Debug, Default)]
+pub struct Changes {
+    inodes: Vec<(Ino, Inode)>,
+    bytes: Vec<(usize, Vec<u8>)>,
+}
+
+impl Changes {
+    /// Bytes from `at` on, which lie in no inode.
+    pub fn put(&mut self, at: usize, bytes: Vec<u8>) {
+        self.bytes.push((at, bytes));
+    }
+
+    /// A word of 8 bytes, which lies in no inode that is also changed as a whole.
+    pub fn put_word(&mut self, at: usize, word: u64) {
+        self.put(at, word.to_le_bytes().to_vec());
+    }
+
+    /// The whole of an inode.
+    pub fn put_inode(&mut self, ino: Ino, inode: Inode) {
+        match self.inodes.iter_mut().find(|(one, _)| *one == ino) {
+            Some(entry) => entry.1 = inode,
+            None => self.inodes.push((ino, inode)),
+        }
+    }
+
+    /// An inode as it will be, to be changed further.
+    pub fn inode<N: Nvram>(&mut self, region: &Region<N>, ino: Ino) -> Result<&mut Inode> {
+        let at = match self.inodes.iter().position(|(one, _)| *one == ino) {
+            Some(at) => at,
+            None => {
+                self.inodes.push((ino, region.inode(ino)?));
+                self.inodes.len() - 1
+            }
+        };
+        Ok(&mut self.inodes[at].1)
+    }
+}
+
+/// NVRAM and where things are in it.
+pub struct Region<N> {
+    nvram: N,
+    /// Where things are.
+    pub areas: Areas,
+    /// Number of the update that the log is for: entries of others mean nothing.
+    update: u64,
+}
+
+impl<N: Nvram> Region<N> {
+    /// The NVRAM of a file system. What an interrupted update did is undone.
+    pub fn open(nvram: N, areas: Areas) -> Self {
+        let mut region = Region { nvram, areas, update: 0 };
+        region.update = region.word(region.areas.log);
+        region.undo();
+        region
+    }
+
+    /// Gives the NVRAM back.
+    pub fn into_nvram(self) -> N {
+        self.nvram
+    }
+
+    /// Everything.
+    pub fn bytes(&self) -> &[u8] {
+        self.nvram.bytes()
+    }
+
+    /// The word of 8 bytes at `at`.
+    #[inline]
+    pub fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.nvram.bytes()[at..at + 8].try_into().expect("8 bytes"))
+    }
+
+    /// The word of 4 bytes at `at`.
+    #[inline]
+    pub fn half(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.nvram.bytes()[at..at + 4].try_into().expect("4 bytes"))
+    }
+
+    /// Stores what need not survive.
+    #[inline]
+    pub fn note(&mut self, at: usize, bytes: &[u8]) {
+        self.nvram.store(at, bytes);
+    }
+
+    /// Stores 4 bytes that need not survive.
+    #[inline]
+    pub fn note_half(&mut self, at: usize, value: u32) {
+        self.nvram.store(at, &value.to_le_bytes());
+    }
+
+    /// Stores what survives the next fence.
+    pub fn store(&mut self, at: usize, bytes: &[u8]) {
+        self.nvram.store(at, bytes);
+        self.nvram.write_back(at, bytes.len());
+    }
+
+    /// Stores a word of 8 bytes, untorn, that survives the next fence.
+    pub fn store_word(&mut self, at: usize, word: u64) {
+        self.nvram.store_word(at, word);
+        self.nvram.write_back(at, 8);
+    }
+
+    /// What was stored before survives.
+    pub fn fence(&mut self) {
+        self.nvram.fence();
+    }
+
+    /// Makes all of an area survive that was only noted.
+    pub fn save(&mut self, at: usize, length: usize) {
+        self.nvram.write_back(at, length);
+    }
+
+    /// A page's content.
+    pub fn page(&self, page: PageId) -> &[u8; BLOCK_BYTES] {
+        let at = self.areas.page(page);
+        self.nvram.bytes()[at..at + BLOCK_BYTES].try_into().expect("a page")
+    }
+
+    /// The place that a pointer names.
+    pub fn place(&self, pointer: u64) -> Result<Place> {
+        Place::of(pointer, &self.areas)
+            .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
+    }
+
+    /// First byte of an inode.
+    pub fn inode_at(&self, ino: Ino) -> Result<usize> {
+        self.areas.inode(ino).ok_or(Error::NotFound)
+    }
+
+    /// An inode, in use or not.
+    pub fn raw_inode(&self, ino: Ino) -> Result<Inode> {
+        let at = self.inode_at(ino)?;
+        Ok(Inode::decode(self.nvram.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode")))
+    }
+
+    /// An inode that is in use.
+    pub fn inode(&self, ino: Ino) -> Result<Inode> {
+        let inode = self.raw_inode(ino)?;
+        if inode.kind().is_none() { Err(Error::NotFound) } else { Ok(inode) }
+    }
+
+    /// Where a field of an inode stands.
+    pub fn field(&self, ino: Ino, field: Field) -> Result<usize> {
+        Ok(self.inode_at(ino)? + field as usize)
+    }
+
+    /// Makes all `changes`, or, if power is cut, none (section III-D).
+    ///
+    /// What they replace is written to the log and is safe before anything is replaced; when the new content is safe, the
+    /// log is given up by counting on. Three fences.
+    pub fn apply(&mut self, changes: Changes) {
+        let inodes = changes.inodes.into_iter().map(|(ino, inode)| {
+            let at = self.areas.inode(ino).expect("it was read");
+            (at, inode.encode().to_vec())
+        });
+        let writes: Vec<(usize, Vec<u8>)> = inodes.chain(changes.bytes).collect();
+        let mut end = self.areas.log + 8;
+        for (at, bytes) in &writes {
+            end = self.write_entry(end, *at, bytes.len());
+        }
+        self.nvram.fence();
+        for (at, bytes) in &writes {
+            self.store(*at, bytes);
+        }
+        self.nvram.fence();
+        self.end_update();
+    }
+
+    /// Bytes that [`Region::apply`] can change at once in words of 8 bytes.
+    pub fn longest_update_words(&self) -> usize {
+        (self.areas.log_end() - self.areas.log - 8) / (ENTRY_HEAD + 8)
+    }
+
+    fn write_entry(&mut self, to: usize, at: usize, length: usize) -> usize {
+        let end = to + ENTRY_HEAD + length.next_multiple_of(8);
+        assert!(end <= self.areas.log_end(), "an update is larger than the log");
+        let mut entry = Vec::with_capacity(end - to);
+        entry.extend(self.update.to_le_bytes());
+        entry.extend((at as u64).to_le_bytes());
+        entry.extend((length as u32).to_le_bytes());
+        entry.extend([0; 4]);
+        entry.extend(&self.nvram.bytes()[at..at + length]);
+        let sum = crc32fast::hash(&entry);
+        entry[20..24].copy_from_slice(&sum.to_le_bytes());
+        self.store(to, &entry);
+        end
+    }
+
+    fn end_update(&mut self) {
+        self.update = self.update.wrapping_add(1);
+        self.store_word(self.areas.log, self.update);
+        self.nvram.fence();
+    }
+
+    /// The entry of the log at `from`, if it belongs to the unfinished update: place, old content, end of the entry.
+    fn entry(&self, from: usize) -> Option<(usize, Vec<u8>, usize)> {
+        let start = from + ENTRY_HEAD;
+        let end_of_log = self.areas.log_end();
+        if start > end_of_log || self.word(from) != self.update {
+            return None;
+        }
+        let (at, length) = (usize::try_from(self.word(from + 8)).ok()?, self.half(from + 16) as usize);
+        let end = start.checked_add(length.next_multiple_of(8)).filter(|end| *end <= end_of_log)?;
+        let fits = at.checked_add(length).is_some_and(|end| end <= self.nvram.bytes().len());
+        // The log never changes itself, nor the superblock.
+        if !fits || at < end_of_log {
+            return None;
+        }
+        let mut entry = self.nvram.bytes()[from..start + length].to_vec();
+        entry[20..24].fill(0);
+        (crc32fast::hash(&entry) == self.half(from + 20)).then(|| (at, entry.split_off(ENTRY_HEAD), end))
+    }
+
+    fn undo(&mut self) {
+        let mut entries = Vec::new();
+        let mut from = self.areas.log + 8;
+        while let Some((at, old, end)) = self.entry(from) {
+            entries.push((at, old));
+            from = end;
+        }
+        if entries.is_empty() {
+            return;
+        }
+        // Backwards, so that of two entries for one place the first has the last word.
+        for (at, old) in entries.iter().rev() {
+            self.store(*at, old);
+        }
+        self.nvram.fence();
+        self.end_update();
+    }
+}

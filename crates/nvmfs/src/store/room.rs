@@ -1,0 +1,164 @@
+//! Room on the NVRAM: how many pages may be dirty, and how pages become free.
+
+use super::pages::{self, State};
+use super::{Store, extents};
+use crate::api::{Error, Result};
+use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, PageId, Place};
+use crate::nvram::Nvram;
+use crate::options::{blocks_of, reserved_extents};
+use crate::ssd::Ssd;
+
+/// Pages that are never dirty, so that cleaning always has room for an extent, and reading for a cache.
+const MARGIN: u32 = 2 * EXTENT_BLOCKS as u32;
+/// Clean pages that make room at once, so that one fence serves all.
+const EVICTED_AT_ONCE: u32 = 32;
+/// Rounds of flushing without which room must have been made; more is a defect, or a drive that lies.
+const MANY_ROUNDS: u32 = 1 << 20;
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Blocks of data in use, on either device; one that is on both counts once.
+    pub fn used_blocks(&self) -> u64 {
+        let copies = u64::from(self.copies());
+        u64::from(self.pages.count(State::Dirty))
+            + u64::from(self.pages.count(State::Clean))
+            + self.extents.valid_blocks().saturating_sub(copies)
+    }
+
+    /// Blocks that data may use: the extents but for the reserve, and as many pages as stay dirty when flushing ends.
+    pub fn capacity_blocks(&self) -> u64 {
+        blocks_of(self.extents.usable() - self.reserved_extents()) + u64::from(self.low_mark())
+    }
+
+    pub(super) fn reserved_extents(&self) -> u32 {
+        let usable = self.extents.usable();
+        reserved_extents(usable, self.superblock.reserve_permille).min(usable)
+    }
+
+    /// Refuses to give files more blocks than there may be; returns how many of those wanted they may have.
+    pub(super) fn allowed_blocks(&self, wanted: u64) -> u64 {
+        wanted.min(self.capacity_blocks().saturating_sub(self.used_blocks()))
+    }
+
+    /// Whether so many more pages may hold metadata.
+    pub(super) fn can_take_metadata(&self, pages: u32) -> bool {
+        self.pages.for_data() >= MIN_PAGES / 2 + pages && self.used_blocks() < self.capacity_blocks()
+    }
+
+    /// Most pages that may ever be dirty.
+    fn most_dirty(&self) -> u32 {
+        self.pages.for_data().saturating_sub(MARGIN)
+    }
+
+    /// Dirty pages above which flushing begins.
+    pub(super) fn high_mark(&self) -> u32 {
+        ((f64::from(self.pages.for_data()) * self.options.flush_above) as u32).min(self.most_dirty())
+    }
+
+    /// Dirty pages at which it ends.
+    pub(super) fn low_mark(&self) -> u32 {
+        ((f64::from(self.pages.for_data()) * self.options.flush_below) as u32).min(self.most_dirty())
+    }
+
+    /// Sees to it that `count` pages are free, and that as many may become dirty.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if neither evicting nor flushing makes room.
+    pub(super) fn make_room(&mut self, count: u32) -> Result<()> {
+        for _ in 0..MANY_ROUNDS {
+            if self.pages.count(State::Dirty) + count > self.most_dirty() {
+                self.flush_round()?;
+            } else if self.pages.count(State::Free) >= count {
+                return Ok(());
+            } else if self.pages.count(State::Clean) > 0 {
+                self.evict(count.max(EVICTED_AT_ONCE))?;
+            } else {
+                self.flush_round()?;
+            }
+        }
+        Err(Error::NoSpace("flushing makes no room on the NVRAM"))
+    }
+
+    /// The same without flushing, for pages that only cache: whether `count` pages are free.
+    pub(super) fn make_room_for_cache(&mut self, count: u32) -> Result<bool> {
+        if self.pages.count(State::Free) < count {
+            self.evict(count.max(EVICTED_AT_ONCE))?;
+        }
+        Ok(self.pages.count(State::Free) >= count)
+    }
+
+    /// The least recently used clean pages, up to `count`, become free: their inodes point to the SSD again.
+    pub(super) fn evict(&mut self, count: u32) -> Result<()> {
+        let mut victims: Vec<PageId> = Vec::new();
+        let mut next = self.pages.last(State::Clean);
+        while let Some(page) = next.filter(|_| victims.len() < count as usize) {
+            let block = pages::copy_of(&self.region, page);
+            let (ino, file_block) = pages::owner_of(&self.region, page);
+            let at = self.region.pointer_at(ino, u64::from(file_block))?;
+            let pointer = Place::Nvram(page).pointer(&self.region.areas);
+            let at = at.filter(|at| self.region.word(*at) == pointer && block != 0).ok_or_else(|| {
+                Error::Damaged(format!("page {} is not where inode {} has it", page.0, ino.0))
+            })?;
+            let pointer = Place::Ssd(block).pointer(&self.region.areas);
+            self.region.store_word(at, pointer);
+            victims.push(page);
+            next = self.pages.more_recent(&self.region, page);
+        }
+        // Before their content may be replaced.
+        self.region.fence();
+        for page in victims {
+            let (ino, _) = pages::owner_of(&self.region, page);
+            self.free_page(page);
+            self.count_blocks(ino, -1, 0)?;
+            self.counts.evicted_pages += 1;
+        }
+        Ok(())
+    }
+
+    /// Extents of the SSD by number of valid blocks.
+    pub fn extent_histogram(&self) -> Vec<u32> {
+        self.extents.histogram()
+    }
+
+    /// Counts everything again and compares with what is kept.
+    ///
+    /// # Errors
+    /// A defect.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        let mut by_state = [0; 4];
+        let mut copies = 0;
+        for page in (0..self.region.areas.pages).map(PageId) {
+            let state = pages::state_of(&self.region, page);
+            by_state[state as usize] += 1;
+            let copy = if state == State::Free { 0 } else { pages::copy_of(&self.region, page) };
+            if state == State::Clean && copy == 0 {
+                return Err(format!("page {} is clean and has no copy", page.0));
+            }
+            if copy != 0 {
+                copies += 1;
+                if extents::owner_of(&self.region, copy) != pages::owner_of(&self.region, page) {
+                    return Err(format!("page {} and its copy {copy} have different owners", page.0));
+                }
+            }
+        }
+        for state in [State::Free, State::Clean, State::Dirty, State::Metadata] {
+            let (kept, counted) = (self.pages.count(state), by_state[state as usize]);
+            if kept != counted {
+                return Err(format!("{kept} pages are said to be {state:?}, and {counted} are"));
+            }
+        }
+        let end = blocks_of(self.region.areas.extents());
+        let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
+        if valid != self.extents.valid_blocks() || copies != u64::from(self.copies()) {
+            return Err(format!(
+                "{} blocks are said to be valid, and {valid} are",
+                self.extents.valid_blocks()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Pages that have a copy on the SSD.
+    fn copies(&self) -> u32 {
+        self.pages.count(State::Clean)
+    }
+}
