@@ -9,6 +9,7 @@
 
 pub mod api;
 pub mod layout;
+#[cfg(target_os = "linux")]
 pub mod mount;
 pub mod nvram;
 pub mod options;

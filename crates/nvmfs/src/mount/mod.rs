@@ -24,11 +24,32 @@ use worker::{Shared, Worker};
 /// The extended attribute of the root directory under which [`Mountable::report`] is read.
 pub const REPORT_XATTR: &str = "user.nvmfs.stats";
 
+/// What a file system has to do beside requests.
+pub enum Work<J> {
+    /// Nothing before the next request.
+    Nothing,
+    /// A small piece was done; there may be more.
+    Done,
+    /// Something slow, for which requests need not wait.
+    Job(J),
+}
+
 /// A file system that can be mounted.
+///
+/// What it does beside requests, such as flushing (section III-B), is done in small pieces, by one thread: each begins and ends
+/// between two requests, its slow part in the middle runs beside them.
 pub trait Mountable: FileSystem {
-    /// Does a small piece of the work that is done beside requests, such as flushing one extent (section III-B); returns
-    /// whether more is to be done now. Requests wait meanwhile.
-    fn background(&mut self) -> Result<bool>;
+    /// A slow piece of work, such as writing one extent.
+    type Job;
+
+    /// Begins a piece of work, if there is one.
+    fn begin_work(&mut self) -> Result<Work<Self::Job>>;
+
+    /// Its slow part.
+    fn run(job: &Self::Job) -> io::Result<()>;
+
+    /// Ends it; `outcome` is that of [`Mountable::run`].
+    fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
     /// The last call, when nothing is open any more: does what makes the next start quick.
     fn close(self) -> Result<()>

@@ -1,7 +1,7 @@
 //! What requests and background work share, and the thread that does the latter.
 
-use super::Mountable;
 use super::convert::errno;
+use super::{Mountable, Work};
 use crate::api::Result;
 use fuser::Errno;
 use std::io;
@@ -47,10 +47,23 @@ impl<F: Mountable> Shared<F> {
         self.file_system.lock().ok()?.take()
     }
 
-    /// One piece of background work; whether there is more.
+    /// One piece of background work; whether there may be more.
     fn work(&self) -> Result<bool> {
-        let Ok(mut guard) = self.file_system.lock() else { return Ok(false) };
-        guard.as_mut().map_or(Ok(false), F::background)
+        let begun = self.locked(F::begin_work).unwrap_or(Ok(Work::Nothing));
+        match begun? {
+            Work::Nothing => Ok(false),
+            Work::Done => Ok(true),
+            Work::Job(job) => {
+                let outcome = F::run(&job);
+                self.locked(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Nothing when there is no file system any more, or none to be trusted.
+    fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
+        self.file_system.lock().ok()?.as_mut().map(piece)
     }
 }
 

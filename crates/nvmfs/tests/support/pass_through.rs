@@ -14,7 +14,7 @@ use wearwell_nvmfs::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
     SetXattr, Statistics,
 };
-use wearwell_nvmfs::mount::Mountable;
+use wearwell_nvmfs::mount::{Mountable, Work};
 
 /// A file that the kernel was told of.
 struct Held {
@@ -377,8 +377,18 @@ impl FileSystem for PassThrough {
 }
 
 impl Mountable for PassThrough {
-    fn background(&mut self) -> Result<bool> {
-        Ok(false)
+    type Job = ();
+
+    fn begin_work(&mut self) -> Result<Work<()>> {
+        Ok(Work::Nothing)
+    }
+
+    fn run(_: &()) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end_work(&mut self, _: (), _: io::Result<()>) -> Result<()> {
+        Ok(())
     }
 
     fn close(self) -> Result<()> {
