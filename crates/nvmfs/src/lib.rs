@@ -8,12 +8,15 @@
 //! stands on.
 
 pub mod api;
+#[cfg(target_os = "linux")]
+pub mod backing;
 pub mod layout;
 #[cfg(target_os = "linux")]
 pub mod mount;
 pub mod nvram;
 pub mod options;
 pub mod placement;
+pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;

@@ -19,6 +19,16 @@ impl PlacementKind {
     /// All of them.
     pub const ALL: [PlacementKind; 2] = [PlacementKind::Nvmfs, PlacementKind::Conquest];
 
+    /// Whether a block that is on the SSD is written there again, over what was there.
+    pub fn updates_in_place(self) -> bool {
+        self == PlacementKind::Conquest
+    }
+
+    /// Whether small files stay on NVRAM, used or not.
+    pub fn keeps_small_files(self) -> bool {
+        self == PlacementKind::Conquest
+    }
+
     pub(crate) fn code(self) -> u8 {
         match self {
             PlacementKind::Nvmfs => 1,

@@ -1,5 +1,22 @@
 //! Memory that keeps its content without power, and when exactly.
 
+#[cfg(target_os = "linux")]
+mod cache;
+#[cfg(target_os = "linux")]
+mod mapped;
+mod plain;
+mod simulated;
+
+#[cfg(target_os = "linux")]
+pub use mapped::{Guarantee, MappedNvram, Persistence};
+pub use plain::PlainNvram;
+pub use simulated::SimulatedNvram;
+
+use crate::api::BLOCK_BYTES;
+
+/// Bytes of a cache line, the unit in which a processor writes memory back.
+pub const LINE_BYTES: usize = 64;
+
 /// A region of NVRAM.
 ///
 /// A store is seen at once by later loads, but survives a power cut for certain only when its cache lines have been
@@ -20,4 +37,44 @@ pub trait Nvram: Send {
 
     /// Waits until all lines that were written back before are safe.
     fn fence(&mut self);
+}
+
+/// A pointer to NVRAM is NVRAM: a test keeps what it lends to a file system.
+macro_rules! forward {
+    ($pointer:ty) => {
+        impl<N: Nvram + ?Sized> Nvram for $pointer {
+            fn bytes(&self) -> &[u8] {
+                (**self).bytes()
+            }
+
+            fn store(&mut self, at: usize, bytes: &[u8]) {
+                (**self).store(at, bytes);
+            }
+
+            fn store_word(&mut self, at: usize, word: u64) {
+                (**self).store_word(at, word);
+            }
+
+            fn write_back(&mut self, at: usize, length: usize) {
+                (**self).write_back(at, length);
+            }
+
+            fn fence(&mut self) {
+                (**self).fence();
+            }
+        }
+    };
+}
+
+forward!(Box<N>);
+forward!(&mut N);
+
+/// A region of a size that no region has is a mistake of the program.
+fn check_region(bytes: usize) {
+    assert!(bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES), "{bytes} bytes are no region of NVRAM");
+}
+
+/// The lines that hold `length` bytes from `at` on.
+fn lines_of(at: usize, length: usize) -> std::ops::Range<usize> {
+    if length == 0 { 0..0 } else { at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES) }
 }

@@ -108,7 +108,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.store_word(at, pointer);
             pages::own(&mut self.region, page, ino, block as u32);
             pages::set_writes(&mut self.region, page, 0);
-            pages::set_copy(&mut self.region, page, copy);
+            self.pages.set_copy(&mut self.region, page, copy);
             self.pages.put(&mut self.region, page, State::Clean, false);
             self.count_blocks(ino, 1, 0)?;
         }
@@ -142,6 +142,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn write_chunk(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         let data = &data[..self.room_for(ino, offset, data.len())?];
+        let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
         let mut fresh = Vec::new();
         let mut done = 0;
@@ -157,7 +158,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             done += length;
         }
         self.region.fence();
-        self.turn_to(ino, fresh)?;
+        self.turn_to(ino, fresh, state)?;
         match failed {
             Some(error) if done == 0 => Err(error),
             _ => Ok(done),
@@ -221,7 +222,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         pages::set_writes(&mut self.region, page, writes);
         match pages::state_of(&self.region, page) {
             State::Clean => {
-                self.drop_copy(page)?;
+                if !self.superblock.placement.updates_in_place() {
+                    self.drop_copy(page)?;
+                }
                 self.pages.change(&mut self.region, page, State::Dirty, false);
             }
             _ => self.pages.touch(&mut self.region, page),
@@ -230,7 +233,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Turns pointers to fresh pages, whose content is safe, and frees where they pointed to.
-    fn turn_to(&mut self, ino: Ino, fresh: Vec<Fresh>) -> Result<()> {
+    fn turn_to(&mut self, ino: Ino, fresh: Vec<Fresh>, state: State) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
         }
@@ -241,9 +244,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.fence();
         for one in fresh {
             pages::own(&mut self.region, one.page, ino, one.block as u32);
-            self.pages.put(&mut self.region, one.page, State::Dirty, false);
+            self.pages.put(&mut self.region, one.page, state, false);
             self.count_blocks(ino, 1, 0)?;
-            self.free_place(ino, one.was)?;
+            match one.was {
+                Place::Ssd(home) if self.superblock.placement.updates_in_place() => {
+                    self.pages.set_copy(&mut self.region, one.page, home);
+                }
+                was => self.free_place(ino, was)?,
+            }
         }
         Ok(())
     }

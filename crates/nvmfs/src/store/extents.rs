@@ -71,11 +71,6 @@ impl Extents {
         self.valid_blocks
     }
 
-    /// Valid blocks of an extent that is neither free nor being written.
-    pub fn valid_in(&self, extent: u32) -> Option<u16> {
-        Some(self.valid[extent as usize]).filter(|valid| *valid < FREE)
-    }
-
     /// Extents in use that would be enough if they were full, as a share of those in use; 1 where none is. Section III-C
     /// calls it the fragmentation ratio, ideal to actual extent usage; the lower it is the more fragmented they are.
     pub fn fill(&self) -> f64 {
@@ -89,6 +84,17 @@ impl Extents {
         let extent = self.free.pop_front()?;
         self.valid[extent as usize] = HELD;
         Some(extent)
+    }
+
+    /// An extent whose free blocks are to be used one by one: a free one, or the emptiest.
+    pub fn open(&mut self) -> Option<u32> {
+        match self.take() {
+            Some(extent) => {
+                self.written(extent);
+                Some(extent)
+            }
+            None => self.emptiest(),
+        }
     }
 
     /// An extent that was taken holds nothing after all, or nothing any more.

@@ -14,15 +14,18 @@ pub(super) const LAST_EXTENTS: u32 = 2;
 /// Extents' worth of pages, from the least recently used on, among which a group is looked for.
 const WINDOW_EXTENTS: usize = 8;
 /// Pages of an extent.
-const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
+pub(super) const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
 
 /// An extent on its way to the SSD. Nothing is lost with it: its pages stay dirty until it is [`Store::end_flush`]ed.
 pub struct Batch<S> {
-    extent: u32,
-    pages: Vec<PageId>,
-    content: Vec<u8>,
-    stream: u16,
-    ssd: Arc<S>,
+    /// The extent that was taken for it; none where blocks have their places.
+    pub(super) extent: Option<u32>,
+    /// First blocks of the requests, and their pages.
+    pub(super) requests: Vec<(u64, usize)>,
+    pub(super) pages: Vec<PageId>,
+    pub(super) content: Vec<u8>,
+    pub(super) stream: u16,
+    pub(super) ssd: Arc<S>,
 }
 
 impl<S: Ssd> Batch<S> {
@@ -31,7 +34,12 @@ impl<S: Ssd> Batch<S> {
     /// # Errors
     /// Those of the SSD.
     pub fn write(&self) -> std::io::Result<()> {
-        self.ssd.write(extents::first_block(self.extent), &self.content, self.stream)?;
+        let mut rest = &self.content[..];
+        for &(first, pages) in &self.requests {
+            let (content, after) = rest.split_at(pages * BLOCK_BYTES);
+            self.ssd.write(first, content, self.stream)?;
+            rest = after;
+        }
         self.ssd.flush()
     }
 }
@@ -75,17 +83,32 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NoSpace`] if there is no free extent and cleaning makes none.
     pub fn begin_flush(&mut self) -> Result<Option<Batch<S>>> {
+        if self.superblock.placement.updates_in_place() {
+            return self.begin_flush_home();
+        }
         while self.extents.free() <= LAST_EXTENTS {
             self.clean_one()?;
         }
         let Some((pages, stream)) = self.choose() else { return Ok(None) };
         let extent = self.extents.take().expect("some are free");
-        let mut content = Vec::with_capacity(EXTENT_PAGES * BLOCK_BYTES);
+        let requests = vec![(extents::first_block(extent), pages.len())];
+        Ok(Some(self.batch(Some(extent), requests, pages, stream)))
+    }
+
+    /// Takes the content of pages for a batch.
+    pub(super) fn batch(
+        &mut self,
+        extent: Option<u32>,
+        requests: Vec<(u64, usize)>,
+        pages: Vec<PageId>,
+        stream: u16,
+    ) -> Batch<S> {
+        let mut content = Vec::with_capacity(pages.len() * BLOCK_BYTES);
         for &page in &pages {
             content.extend_from_slice(self.region.page(page));
             pages::set_flushing(&mut self.region, page, true);
         }
-        Ok(Some(Batch { extent, pages, content, stream, ssd: Arc::clone(&self.ssd) }))
+        Batch { extent, requests, pages, content, stream, ssd: Arc::clone(&self.ssd) }
     }
 
     /// An extent's worth of dirty pages, the least recently used first, that are likely to be updated alike.
@@ -126,32 +149,38 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             for page in batch.pages {
                 pages::set_flushing(&mut self.region, page, false);
             }
-            self.extents.give_back(batch.extent);
+            batch.extent.into_iter().for_each(|extent| self.extents.give_back(extent));
             return Err(error.into());
         }
-        self.extents.written(batch.extent);
-        self.counts.ssd_writes += 1;
+        batch.extent.into_iter().for_each(|extent| self.extents.written(extent));
+        self.counts.ssd_writes += batch.requests.len() as u64;
         self.counts.ssd_flushes += 1;
-        self.counts.ssd_written_blocks += EXTENT_BLOCKS;
+        self.counts.ssd_written_blocks += batch.pages.len() as u64;
         let mut kept = 0;
         // The least recently used one comes last, at the very end of the list.
         for (number, &page) in batch.pages.iter().enumerate().rev() {
             if !sent(self, page) {
                 continue;
             }
-            let block = extents::first_block(batch.extent) + number as u64;
-            let (ino, file_block) = pages::owner_of(&self.region, page);
-            self.extents.claim(&mut self.region, block, ino, file_block);
-            pages::set_copy(&mut self.region, page, block);
+            if let Some(extent) = batch.extent {
+                self.give_copy(page, extents::first_block(extent) + number as u64)?;
+            }
             pages::set_flushing(&mut self.region, page, false);
             self.pages.change(&mut self.region, page, State::Clean, true);
-            self.count_blocks(ino, 0, 1)?;
             kept += 1;
         }
-        if kept == 0 {
-            self.free_extent(batch.extent);
+        if let (Some(extent), 0) = (batch.extent, kept) {
+            self.free_extent(extent);
         }
         Ok(())
+    }
+
+    /// A page has a place on the SSD now.
+    pub(super) fn give_copy(&mut self, page: PageId, block: u64) -> Result<()> {
+        let (ino, file_block) = pages::owner_of(&self.region, page);
+        self.extents.claim(&mut self.region, block, ino, file_block);
+        self.pages.set_copy(&mut self.region, page, block);
+        self.count_blocks(ino, 0, 1)
     }
 }
 

@@ -247,7 +247,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// The copy of a page on the SSD is no longer wanted.
     pub(super) fn drop_copy(&mut self, page: PageId) -> Result<()> {
         let copy = pages::copy_of(&self.region, page);
-        pages::set_copy(&mut self.region, page, 0);
+        self.pages.set_copy(&mut self.region, page, 0);
         self.release_block(copy);
         self.count_blocks(pages::owner_of(&self.region, page).0, 0, -1)
     }

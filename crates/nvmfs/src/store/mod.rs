@@ -6,15 +6,20 @@
 mod data;
 mod extents;
 mod flush;
+mod homes;
 mod map;
+mod open;
 mod pages;
 mod recycle;
 mod region;
 mod room;
+mod scan;
 
 pub use flush::Batch;
+pub use open::{Found, OpenError};
 pub use pages::State;
 pub use region::{Changes, Region};
+pub use scan::{Problem, Scan, Wrong};
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{Field, PageId, Superblock};
@@ -37,6 +42,8 @@ pub struct Store<N, S> {
     options: Options,
     /// What was done.
     pub counts: Counts,
+    /// The extent in which blocks are given places, where they keep them, and the block after the last one given.
+    open_extent: Option<(u32, u64)>,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -53,6 +60,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             superblock,
             options,
             counts: Counts::default(),
+            open_extent: None,
             scratch: Vec::new(),
         }
     }
@@ -126,6 +134,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
+        self.open_extent.take_if(|(open, _)| *open == extent);
         self.extents.give_back(extent);
     }
 

@@ -33,7 +33,22 @@ pub enum State {
     Dirty = 2,
     /// Pointers, a directory, attributes, or the target of a link: stays on NVRAM.
     Metadata = 3,
+    /// A block of a file that stays on NVRAM.
+    Kept = 4,
 }
+
+impl State {
+    /// All states.
+    pub const ALL: [State; 5] = [State::Free, State::Clean, State::Dirty, State::Metadata, State::Kept];
+
+    /// Whether pages in this state have an order of use.
+    fn is_listed(self) -> bool {
+        (self as usize) < LISTS
+    }
+}
+
+/// States with an order of use.
+const LISTS: usize = 3;
 
 /// A doubly linked list through the page table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,21 +65,24 @@ impl List {
 /// The lists of pages.
 pub struct Pages {
     /// By state: free, clean, dirty.
-    lists: [List; 3],
-    metadata: u32,
+    lists: [List; LISTS],
+    /// By state: metadata, kept.
+    unlisted: [u32; 2],
+    /// Pages with a copy on the SSD.
+    copies: u32,
 }
 
 impl Pages {
     /// Over a page table that is all zeros; every page is still to be told of by [`Pages::put`].
     pub fn empty() -> Self {
-        Pages { lists: [List::EMPTY; 3], metadata: 0 }
+        Pages { lists: [List::EMPTY; LISTS], unlisted: [0; 2], copies: 0 }
     }
 
     /// How many pages are in a state.
     pub fn count(&self, state: State) -> u32 {
-        match state {
-            State::Metadata => self.metadata,
-            _ => self.lists[state as usize].length,
+        match state.is_listed() {
+            true => self.lists[state as usize].length,
+            false => self.unlisted[state as usize - LISTS],
         }
     }
 
@@ -87,7 +105,7 @@ impl Pages {
 
     /// The page used next after `page` among those in its state.
     pub fn more_recent<N: Nvram>(&self, region: &Region<N>, page: PageId) -> Option<PageId> {
-        let next = region.half(region.areas.page_info(page) + TOWARDS_HEAD);
+        let next = towards_head(region, page);
         (next != NONE).then_some(PageId(next))
     }
 
@@ -95,8 +113,8 @@ impl Pages {
     pub fn put<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, state: State, last: bool) {
         region.note(region.areas.page_info(page) + STATE, &[state as u8]);
         set_bit(region, page, state != State::Free);
-        if state == State::Metadata {
-            self.metadata += 1;
+        if !state.is_listed() {
+            self.unlisted[state as usize - LISTS] += 1;
             return;
         }
         let list = &mut self.lists[state as usize];
@@ -113,8 +131,8 @@ impl Pages {
     pub fn take<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let at = region.areas.page_info(page);
         let state = state_of(region, page);
-        if state == State::Metadata {
-            self.metadata -= 1;
+        if !state.is_listed() {
+            self.unlisted[state as usize - LISTS] -= 1;
             return;
         }
         let (ahead, behind) = (region.half(at + TOWARDS_HEAD), region.half(at + TOWARDS_TAIL));
@@ -133,7 +151,7 @@ impl Pages {
     /// A page was used: it is now the most recently used in its state.
     pub fn touch<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let state = state_of(region, page);
-        if state != State::Metadata && self.lists[state as usize].head != page.0 {
+        if state.is_listed() && self.lists[state as usize].head != page.0 {
             self.change(region, page, state, false);
         }
     }
@@ -143,6 +161,18 @@ impl Pages {
         let page = self.first(State::Free)?;
         self.take(region, page);
         Some(page)
+    }
+
+    /// Pages with a copy on the SSD.
+    pub fn copies(&self) -> u32 {
+        self.copies
+    }
+
+    /// Notes where on the SSD the same block is; 0 for nowhere.
+    pub fn set_copy<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, block: u64) {
+        self.copies -= u32::from(copy_of(region, page) != 0);
+        self.copies += u32::from(block != 0);
+        region.note(region.areas.page_info(page) + COPY, &block.to_le_bytes());
     }
 
     /// First and last of the clean and of the dirty list.
@@ -169,6 +199,7 @@ pub fn state_of<N: Nvram>(region: &Region<N>, page: PageId) -> State {
         1 => State::Clean,
         2 => State::Dirty,
         3 => State::Metadata,
+        4 => State::Kept,
         _ => State::Free,
     }
 }
@@ -199,14 +230,14 @@ pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32)
     region.note(at + WRITES, &[1, 0]);
 }
 
+/// Number of the page used next in the same list; none of a page if there is none.
+pub fn towards_head<N: Nvram>(region: &Region<N>, page: PageId) -> u32 {
+    region.half(region.areas.page_info(page) + TOWARDS_HEAD)
+}
+
 /// Where on the SSD the same block is; 0 for nowhere.
 pub fn copy_of<N: Nvram>(region: &Region<N>, page: PageId) -> u64 {
     region.word(region.areas.page_info(page) + COPY)
-}
-
-/// Notes where on the SSD the same block is.
-pub fn set_copy<N: Nvram>(region: &mut Region<N>, page: PageId, block: u64) {
-    region.note(region.areas.page_info(page) + COPY, &block.to_le_bytes());
 }
 
 /// How often the page was written since it came to NVRAM, up to 255.

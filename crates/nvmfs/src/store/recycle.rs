@@ -22,7 +22,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Whether both conditions of recycling hold: too fragmented, and too few extents free.
     pub fn wants_recycling(&self) -> bool {
         let usable = f64::from(self.extents.usable());
-        1.0 - self.extents.fill() > self.options.recycle_fragmentation
+        !self.superblock.placement.updates_in_place()
+            && 1.0 - self.extents.fill() > self.options.recycle_fragmentation
             && f64::from(self.extents.free()) < self.options.recycle_free * usable
     }
 

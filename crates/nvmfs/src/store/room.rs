@@ -18,15 +18,16 @@ const MANY_ROUNDS: u32 = 1 << 20;
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Blocks of data in use, on either device; one that is on both counts once.
     pub fn used_blocks(&self) -> u64 {
-        let copies = u64::from(self.copies());
-        u64::from(self.pages.count(State::Dirty))
-            + u64::from(self.pages.count(State::Clean))
-            + self.extents.valid_blocks().saturating_sub(copies)
+        let states = [State::Clean, State::Dirty, State::Kept];
+        let pages: u32 = states.into_iter().map(|state| self.pages.count(state)).sum();
+        u64::from(pages) + self.extents.valid_blocks() - u64::from(self.pages.copies())
     }
 
-    /// Blocks that data may use: the extents but for the reserve, and as many pages as stay dirty when flushing ends.
+    /// Blocks that data may use: the extents but for the reserve, and as many pages as stay dirty when flushing ends, or are kept.
     pub fn capacity_blocks(&self) -> u64 {
-        blocks_of(self.extents.usable() - self.reserved_extents()) + u64::from(self.low_mark())
+        blocks_of(self.extents.usable() - self.reserved_extents())
+            + u64::from(self.low_mark())
+            + u64::from(self.pages.count(State::Kept))
     }
 
     pub(super) fn reserved_extents(&self) -> u32 {
@@ -124,7 +125,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// A defect.
     pub fn check(&self) -> std::result::Result<(), String> {
-        let mut by_state = [0; 4];
+        let mut by_state = [0; State::ALL.len()];
         let mut copies = 0;
         for page in (0..self.region.areas.pages).map(PageId) {
             let state = pages::state_of(&self.region, page);
@@ -140,7 +141,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
             }
         }
-        for state in [State::Free, State::Clean, State::Dirty, State::Metadata] {
+        for state in State::ALL {
             let (kept, counted) = (self.pages.count(state), by_state[state as usize]);
             if kept != counted {
                 return Err(format!("{kept} pages are said to be {state:?}, and {counted} are"));
@@ -148,17 +149,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let end = blocks_of(self.region.areas.extents());
         let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
-        if valid != self.extents.valid_blocks() || copies != u64::from(self.copies()) {
+        if valid != self.extents.valid_blocks() || copies != u64::from(self.pages.copies()) {
             return Err(format!(
                 "{} blocks are said to be valid, and {valid} are",
                 self.extents.valid_blocks()
             ));
         }
         Ok(())
-    }
-
-    /// Pages that have a copy on the SSD.
-    fn copies(&self) -> u32 {
-        self.pages.count(State::Clean)
     }
 }

@@ -1,0 +1,124 @@
+//! Writing cache lines back to memory.
+
+#[cfg(target_arch = "x86_64")]
+use super::LINE_BYTES;
+
+/// How this processor writes a cache line back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CacheLines {
+    /// Keeps the line in the cache, and does not wait.
+    #[cfg(target_arch = "x86_64")]
+    Clwb,
+    /// Drops the line, and does not wait.
+    #[cfg(target_arch = "x86_64")]
+    Clflushopt,
+    /// Drops the line, one after the other.
+    #[cfg(target_arch = "x86_64")]
+    Clflush,
+    /// In no way that is known here.
+    #[cfg(not(target_arch = "x86_64"))]
+    Unknown,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl CacheLines {
+    /// The best instruction that this processor has.
+    pub(super) fn detect() -> Self {
+        let cpu = raw_cpuid::CpuId::new();
+        match cpu.get_extended_feature_info() {
+            Some(features) if features.has_clwb() => CacheLines::Clwb,
+            Some(features) if features.has_clflushopt() => CacheLines::Clflushopt,
+            _ => CacheLines::Clflush,
+        }
+    }
+
+    /// Whether lines can be written back at all.
+    pub(super) fn is_known(self) -> bool {
+        true
+    }
+
+    /// Begins to write back the lines that `bytes` touch.
+    pub(super) fn write_back(self, bytes: &[u8]) {
+        let range = bytes.as_ptr_range();
+        let first = range.start.wrapping_sub(range.start.addr() % LINE_BYTES);
+        let lines = (range.end.addr() - first.addr()).div_ceil(LINE_BYTES);
+        // The case is decided once, outside the loops.
+        match self {
+            CacheLines::Clwb => each_line(first, lines, clwb),
+            CacheLines::Clflushopt => each_line(first, lines, clflushopt),
+            CacheLines::Clflush => each_line(first, lines, clflush),
+        }
+    }
+
+    /// Waits until the lines written back before are in memory.
+    pub(super) fn fence(self) {
+        // SAFETY: every x86-64 processor has SSE.
+        unsafe { std::arch::x86_64::_mm_sfence() }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn each_line(first: *const u8, lines: usize, write_back: impl Fn(*const u8)) {
+    (0..lines).for_each(|line| write_back(first.wrapping_add(line * LINE_BYTES)));
+}
+
+// A line lies within a page, and each of these lines holds a byte of a slice, so that its address is mapped.
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn clwb(line: *const u8) {
+    // SAFETY: the instruction changes no content; `CacheLines::Clwb` exists only where the processor has it.
+    unsafe { std::arch::asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags)) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn clflushopt(line: *const u8) {
+    // SAFETY: the instruction changes no content; `CacheLines::Clflushopt` exists only where the processor has it.
+    unsafe { std::arch::asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags)) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn clflush(line: *const u8) {
+    // SAFETY: the instruction changes no content, and every x86-64 processor has it.
+    unsafe { std::arch::x86_64::_mm_clflush(line) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl CacheLines {
+    pub(super) fn detect() -> Self {
+        CacheLines::Unknown
+    }
+
+    pub(super) fn is_known(self) -> bool {
+        false
+    }
+
+    pub(super) fn write_back(self, _bytes: &[u8]) {}
+
+    pub(super) fn fence(self) {
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Nothing can be seen of a line that was written back; that no instruction faults, or spoils a byte, can.
+    #[test]
+    fn every_instruction_that_there_is_leaves_content_alone() {
+        let bytes: Vec<u8> = (0..1000).map(|at| at as u8).collect();
+        let best = CacheLines::detect();
+        let all = [CacheLines::Clwb, CacheLines::Clflushopt, CacheLines::Clflush];
+        for lines in all.into_iter().skip_while(|&lines| lines != best) {
+            for (at, length) in [(0, 1000), (1, 63), (500, 1), (64, 0)] {
+                lines.write_back(&bytes[at..at + length]);
+            }
+            lines.fence();
+        }
+        assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == at as u8));
+    }
+}

@@ -1,0 +1,145 @@
+//! A power switch for crash tests, shared by all simulated devices of a machine, and what a cut leaves of them.
+
+use rand::RngCore;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use wearwell_core::seed::below;
+
+/// The power of a simulated machine; clones are handles of the same power.
+///
+/// Every store, write-back and fence of its NVRAM and every write, trim and flush of its SSD is an event, counted over all
+/// devices together, so that a cut is at one moment for all of them. Once power is off, nothing more reaches the devices;
+/// what runs on still sees its own stores and writes, and so runs into the void without noticing.
+#[derive(Clone, Debug)]
+pub struct Power(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    events: AtomicU64,
+    points: AtomicU64,
+    /// Events that take effect.
+    limit: AtomicU64,
+}
+
+impl Power {
+    /// Power that stays on until it is cut.
+    pub fn new() -> Self {
+        Power(Arc::new(State {
+            events: AtomicU64::new(0),
+            points: AtomicU64::new(0),
+            limit: AtomicU64::new(u64::MAX),
+        }))
+    }
+
+    /// Cuts the power as soon as `event` events have taken effect, counted since [`Power::new`].
+    pub fn cut_at(&self, event: u64) {
+        self.0.limit.store(event, SeqCst);
+    }
+
+    /// Cuts the power now.
+    pub fn cut(&self) {
+        self.cut_at(self.events());
+    }
+
+    /// Whether the power is off.
+    pub fn is_off(&self) -> bool {
+        self.0.events.load(SeqCst) >= self.0.limit.load(SeqCst)
+    }
+
+    /// Events that took effect.
+    pub fn events(&self) -> u64 {
+        self.0.events.load(SeqCst).min(self.0.limit.load(SeqCst))
+    }
+
+    /// Fences and flushes among them: the moments at which anything becomes safe.
+    pub fn persistence_points(&self) -> u64 {
+        self.0.points.load(SeqCst)
+    }
+
+    /// Counts an event; whether it takes effect.
+    pub(crate) fn event(&self) -> bool {
+        self.0.events.fetch_add(1, SeqCst) < self.0.limit.load(SeqCst)
+    }
+
+    /// Counts a fence or flush; whether it takes effect.
+    pub(crate) fn persistence_point(&self) -> bool {
+        let on = self.event();
+        self.0.points.fetch_add(u64::from(on), SeqCst);
+        on
+    }
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        Power::new()
+    }
+}
+
+/// What one crash leaves of the units of a device: its lines or blocks.
+pub(crate) struct Crash<'a, R> {
+    random: &'a mut R,
+    /// Of 8 units so many keep their latest content, of those with no odd fate.
+    kept_in_8: u64,
+    /// Of 8 units so many end as an older version or a mixture.
+    odd_in_8: u64,
+}
+
+impl<'a, R: RngCore> Crash<'a, R> {
+    /// A crash of some character: with even odds for each of hundreds of units, no image would ever have lost just one of
+    /// them, or kept just one.
+    pub(crate) fn new(random: &'a mut R) -> Self {
+        let kept_in_8 = [0, 1, 4, 7, 8][below(random, 5) as usize];
+        let odd_in_8 = [0, 1, 4][below(random, 3) as usize];
+        Crash { random, kept_in_8, odd_in_8 }
+    }
+
+    /// Makes of `unit`, as it was when last safe, what is found of it; `versions` is what it has held since. Parts of `grain`
+    /// bytes are never torn.
+    pub(crate) fn leave<V: AsRef<[u8]>>(&mut self, unit: &mut [u8], versions: &[V], grain: usize) {
+        if below(self.random, 8) >= self.odd_in_8 {
+            if below(self.random, 8) < self.kept_in_8 {
+                unit.copy_from_slice(versions.last().expect("it was changed").as_ref());
+            }
+            return;
+        }
+        let torn = below(self.random, 2) == 0;
+        let part_bytes = if torn { grain } else { unit.len() };
+        for (at, part) in unit.chunks_mut(part_bytes).enumerate() {
+            // One more than there are versions: what was safe.
+            if let Some(version) = versions.get(below(self.random, versions.len() as u64 + 1) as usize) {
+                part.copy_from_slice(&version.as_ref()[at * part_bytes..][..part_bytes]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Power;
+
+    #[test]
+    fn so_many_events_take_effect() {
+        let power = Power::new();
+        let other = power.clone();
+        power.cut_at(3);
+        let took: Vec<bool> =
+            [power.event(), other.persistence_point(), power.event(), other.persistence_point()].into();
+        assert_eq!(took, [true, true, true, false]);
+        assert!(power.is_off() && other.is_off());
+        assert_eq!((power.events(), power.persistence_points()), (3, 1));
+    }
+
+    #[test]
+    fn power_is_off_at_once_after_the_last_event() {
+        let power = Power::new();
+        power.cut_at(1);
+        assert!(!power.is_off());
+        assert!(power.event());
+        assert!(power.is_off());
+        let power = Power::new();
+        assert!(power.event());
+        power.cut();
+        assert!(power.is_off() && !power.event());
+        assert_eq!(power.events(), 1);
+    }
+}

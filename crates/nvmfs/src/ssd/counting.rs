@@ -1,0 +1,125 @@
+//! An SSD that only counts.
+
+use super::{Ssd, check_range, whole_blocks};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// An SSD that keeps no content: everything reads as zeros.
+#[derive(Default)]
+pub struct CountingSsd {
+    blocks: u64,
+    reads: Amounts,
+    writes: Amounts,
+    trims: Amounts,
+    flushes: AtomicU64,
+}
+
+/// What an SSD was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests to read.
+    pub reads: u64,
+    /// Blocks that they read.
+    pub read_blocks: u64,
+    /// Requests to write.
+    pub writes: u64,
+    /// Blocks that they wrote.
+    pub written_blocks: u64,
+    /// Requests to trim.
+    pub trims: u64,
+    /// Blocks that they trimmed.
+    pub trimmed_blocks: u64,
+    /// Requests to flush.
+    pub flushes: u64,
+}
+
+/// Requests of one kind.
+#[derive(Default)]
+struct Amounts {
+    requests: AtomicU64,
+    blocks: AtomicU64,
+}
+
+impl Amounts {
+    fn add(&self, blocks: u64) {
+        self.requests.fetch_add(1, Relaxed);
+        self.blocks.fetch_add(blocks, Relaxed);
+    }
+
+    fn get(&self) -> (u64, u64) {
+        (self.requests.load(Relaxed), self.blocks.load(Relaxed))
+    }
+}
+
+impl CountingSsd {
+    /// An SSD of `blocks` blocks.
+    pub fn new(blocks: u64) -> Self {
+        CountingSsd { blocks, ..CountingSsd::default() }
+    }
+
+    /// What it was asked for so far; requests that were refused do not count.
+    pub fn counts(&self) -> Counts {
+        let (reads, read_blocks) = self.reads.get();
+        let (writes, written_blocks) = self.writes.get();
+        let (trims, trimmed_blocks) = self.trims.get();
+        let flushes = self.flushes.load(Relaxed);
+        Counts { reads, read_blocks, writes, written_blocks, trims, trimmed_blocks, flushes }
+    }
+}
+
+impl Ssd for CountingSsd {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        self.reads.add(whole_blocks(self.blocks, first, out.len())?);
+        out.fill(0);
+        Ok(())
+    }
+
+    fn write(&self, first: u64, data: &[u8], _stream: u16) -> io::Result<()> {
+        self.writes.add(whole_blocks(self.blocks, first, data.len())?);
+        Ok(())
+    }
+
+    fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
+        check_range(self.blocks, first, blocks)?;
+        self.trims.add(blocks);
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.flushes.fetch_add(1, Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::BLOCK_BYTES;
+
+    #[test]
+    fn what_was_done_is_counted_and_what_was_refused_is_not() {
+        let ssd = CountingSsd::new(8);
+        let mut out = vec![1; 2 * BLOCK_BYTES];
+        ssd.write(0, &out, 3).expect("within");
+        ssd.read(6, &mut out).expect("within");
+        ssd.trim(1, 3).expect("within");
+        ssd.flush().expect("it cannot fail");
+        assert!(out.iter().all(|&byte| byte == 0));
+        assert!(ssd.read(7, &mut out).is_err() && ssd.trim(u64::MAX, 2).is_err());
+        assert!(ssd.write(7, &out, 0).is_err() && ssd.write(0, &out[1..], 0).is_err());
+        let expected = Counts {
+            reads: 1,
+            read_blocks: 2,
+            writes: 1,
+            written_blocks: 2,
+            trims: 1,
+            trimmed_blocks: 3,
+            flushes: 1,
+        };
+        assert_eq!(ssd.counts(), expected);
+    }
+}

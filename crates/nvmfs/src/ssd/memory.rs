@@ -1,0 +1,98 @@
+//! An SSD in memory.
+
+use super::{Block, Ssd, check_range, whole_blocks};
+use crate::api::BLOCK_BYTES;
+use hashbrown::HashMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An SSD whose content is in memory: as much as was written and not trimmed. All else reads as zeros.
+#[derive(Default)]
+pub struct MemorySsd {
+    blocks: u64,
+    content: Mutex<Content>,
+}
+
+/// Never iterated over. The hasher's keys are fixed: the content of a simulation needs no defence against its owner.
+type Content = HashMap<u64, Box<Block>, foldhash::fast::FixedState>;
+
+impl MemorySsd {
+    /// An SSD of `blocks` blocks.
+    pub fn new(blocks: u64) -> Self {
+        MemorySsd { blocks, content: Mutex::default() }
+    }
+
+    /// Blocks that take memory.
+    pub fn blocks_held(&self) -> u64 {
+        self.content().len() as u64
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        // Between two statements the map is whole, whatever became of a thread that used it.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for MemorySsd {
+    fn clone(&self) -> Self {
+        MemorySsd { blocks: self.blocks, content: Mutex::new(self.content().clone()) }
+    }
+}
+
+impl Ssd for MemorySsd {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        whole_blocks(self.blocks, first, out.len())?;
+        let content = self.content();
+        for (block, out) in (first..).zip(out.chunks_exact_mut(BLOCK_BYTES)) {
+            match content.get(&block) {
+                Some(there) => out.copy_from_slice(&there[..]),
+                None => out.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, first: u64, data: &[u8], _stream: u16) -> io::Result<()> {
+        whole_blocks(self.blocks, first, data.len())?;
+        let mut content = self.content();
+        let (data, _) = data.as_chunks::<BLOCK_BYTES>();
+        for (block, data) in (first..).zip(data) {
+            match content.get_mut(&block) {
+                Some(there) => there.copy_from_slice(data),
+                None => drop(content.insert(block, Box::new(*data))),
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
+        check_range(self.blocks, first, blocks)?;
+        let mut content = self.content();
+        for block in first..first + blocks {
+            content.remove(&block);
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_taken_for_what_was_written_only() {
+        let ssd = MemorySsd::new(1 << 40);
+        ssd.write(1 << 39, &[1; 3 * BLOCK_BYTES], 0).expect("within");
+        assert_eq!(ssd.blocks_held(), 3);
+        ssd.trim((1 << 39) + 1, 10).expect("within");
+        assert_eq!(ssd.blocks_held(), 1);
+    }
+}

@@ -1,0 +1,239 @@
+//! An SSD whose power can be cut, for crash tests.
+
+use super::{Block, MemorySsd, Ssd, check_range, whole_blocks};
+use crate::api::BLOCK_BYTES;
+use crate::power::{Crash, Power};
+use rand::RngCore;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wearwell_core::seed::below;
+
+/// A drive may tear a block between these, but not within.
+const SECTOR_BYTES: usize = 512;
+/// Older contents of a block than so many are no longer among its possible ones after a crash. It bounds the memory of a
+/// block that is written again and again without a flush.
+const MOST_VERSIONS: usize = 8;
+
+const ZEROS: &Block = &[0; BLOCK_BYTES];
+/// What trimmed blocks read as, so that a file system that takes them for zeros is found out.
+const GARBAGE: &Block = &[0xA5; BLOCK_BYTES];
+
+/// What became of a block.
+enum Version {
+    Written(Box<Block>),
+    Trimmed,
+}
+
+/// An SSD with a cache of writes that only a flush empties for certain.
+///
+/// After a crash every block that was written or trimmed since the last flush is, independently, as it was at the flush, as
+/// any write since then left it, or a mixture of these, sector by sector of 512 bytes. What was trimmed reads as 0xA5, or,
+/// after a crash that follows without a flush, as zeros.
+pub struct SimulatedSsd {
+    /// What reads see.
+    view: MemorySsd,
+    cache: Mutex<Cache>,
+    power: Power,
+}
+
+struct Cache {
+    durable: MemorySsd,
+    /// What has become of blocks since the last flush.
+    pending: BTreeMap<u64, Vec<Version>>,
+}
+
+impl Cache {
+    fn push(&mut self, block: u64, version: Version) {
+        let versions = self.pending.entry(block).or_default();
+        if versions.len() == MOST_VERSIONS {
+            versions.remove(0);
+        }
+        versions.push(version);
+    }
+
+    /// What a crash leaves that does `leave` to each block that is pending.
+    fn image(&self, mut leave: impl FnMut(&mut Block, &[Version])) -> MemorySsd {
+        let image = self.durable.clone();
+        let mut content = *ZEROS;
+        for (&block, versions) in &self.pending {
+            image.read(block, &mut content).expect("pending blocks are within the device");
+            leave(&mut content, versions);
+            image.write(block, &content, 0).expect("pending blocks are within the device");
+        }
+        image
+    }
+}
+
+impl SimulatedSsd {
+    /// An SSD of `blocks` blocks of zeros.
+    pub fn new(blocks: u64, power: Power) -> Self {
+        SimulatedSsd::from_image(MemorySsd::new(blocks), power)
+    }
+
+    /// An SSD with the content that a crash left.
+    pub fn from_image(image: MemorySsd, power: Power) -> Self {
+        let cache = Cache { durable: image.clone(), pending: BTreeMap::new() };
+        SimulatedSsd { view: image, cache: Mutex::new(cache), power }
+    }
+
+    /// Blocks that a crash may leave with other content than reads see, or saw when power went off.
+    pub fn pending_blocks(&self) -> usize {
+        self.cache().pending.len()
+    }
+
+    /// What a crash now, or when power went off, may have left.
+    pub fn crash(&self, random: &mut impl RngCore) -> MemorySsd {
+        let trimmed = if below(random, 2) == 0 { ZEROS } else { GARBAGE };
+        let mut crash = Crash::new(random);
+        self.cache().image(|content, versions| {
+            let versions: Vec<&Block> = versions.iter().map(|version| content_of(version, trimmed)).collect();
+            crash.leave(content, &versions, SECTOR_BYTES);
+        })
+    }
+
+    /// The crash that loses whatever it may.
+    pub fn crash_losing_all(&self) -> MemorySsd {
+        self.cache().durable.clone()
+    }
+
+    /// The crash that loses nothing that was written.
+    pub fn crash_keeping_all(&self) -> MemorySsd {
+        self.cache().image(|content, versions| *content = *latest(versions))
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn content_of<'a>(version: &'a Version, trimmed: &'a Block) -> &'a Block {
+    match version {
+        Version::Written(content) => content,
+        Version::Trimmed => trimmed,
+    }
+}
+
+fn latest(versions: &[Version]) -> &Block {
+    content_of(versions.last().expect("pending blocks were written or trimmed"), GARBAGE)
+}
+
+impl Ssd for SimulatedSsd {
+    fn blocks(&self) -> u64 {
+        self.view.blocks()
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        self.view.read(first, out)
+    }
+
+    fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
+        whole_blocks(self.blocks(), first, data.len())?;
+        let mut cache = self.cache();
+        self.view.write(first, data, stream)?;
+        if self.power.event() {
+            let (data, _) = data.as_chunks::<BLOCK_BYTES>();
+            for (block, content) in (first..).zip(data) {
+                cache.push(block, Version::Written(Box::new(*content)));
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
+        check_range(self.blocks(), first, blocks)?;
+        let mut cache = self.cache();
+        let on = self.power.event();
+        for block in first..first + blocks {
+            self.view.write(block, GARBAGE, 0)?;
+            if on {
+                cache.push(block, Version::Trimmed);
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let mut cache = self.cache();
+        if !self.power.persistence_point() {
+            return Ok(());
+        }
+        for (block, versions) in std::mem::take(&mut cache.pending) {
+            cache.durable.write(block, latest(&versions), 0)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_core::seed::Seed;
+
+    fn first_bytes(ssd: &impl Ssd) -> Vec<u8> {
+        let mut content = vec![0; BLOCK_BYTES];
+        (0..ssd.blocks())
+            .map(|block| {
+                ssd.read(block, &mut content).expect("within");
+                content[0]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_flush_covers_what_came_before_it() {
+        let ssd = SimulatedSsd::new(4, Power::new());
+        ssd.write(0, &[1; 3 * BLOCK_BYTES], 0).expect("within");
+        assert_eq!(first_bytes(&ssd.crash_losing_all()), [0, 0, 0, 0]);
+        ssd.flush().expect("it cannot fail");
+        ssd.write(1, &[2; BLOCK_BYTES], 0).expect("within");
+        ssd.trim(2, 2).expect("within");
+        assert_eq!(ssd.pending_blocks(), 3);
+        assert_eq!(first_bytes(&ssd.crash_losing_all()), [1, 1, 1, 0]);
+        assert_eq!(first_bytes(&ssd.crash_keeping_all()), [1, 2, 0xA5, 0xA5]);
+        assert_eq!(first_bytes(&ssd), [1, 2, 0xA5, 0xA5]);
+        ssd.flush().expect("it cannot fail");
+        assert_eq!(first_bytes(&ssd.crash_losing_all()), [1, 2, 0xA5, 0xA5]);
+    }
+
+    #[test]
+    fn crashes_lose_keep_and_tear() {
+        let ssd = SimulatedSsd::new(1, Power::new());
+        ssd.write(0, &[1; BLOCK_BYTES], 0).expect("within");
+        ssd.flush().expect("it cannot fail");
+        ssd.write(0, &[2; BLOCK_BYTES], 0).expect("within");
+        ssd.trim(0, 1).expect("within");
+        let mut random = Seed(1).random();
+        let (mut whole, mut torn) = (Vec::new(), 0);
+        for _ in 0..200 {
+            let mut content = *ZEROS;
+            ssd.crash(&mut random).read(0, &mut content).expect("within");
+            let mut seen = content.to_vec();
+            seen.dedup();
+            assert!(content.chunks(SECTOR_BYTES).all(|sector| sector.iter().all(|&byte| byte == sector[0])));
+            assert!(seen.iter().all(|byte| [0, 1, 2, 0xA5].contains(byte)));
+            torn += u32::from(seen.len() > 1);
+            whole.extend((seen.len() == 1).then(|| seen[0]));
+        }
+        whole.sort_unstable();
+        whole.dedup();
+        assert_eq!(whole, [0, 1, 2, 0xA5]);
+        assert!(torn > 0);
+    }
+
+    #[test]
+    fn without_power_nothing_takes_effect_but_is_seen() {
+        let power = Power::new();
+        power.cut_at(2);
+        let ssd = SimulatedSsd::new(2, power.clone());
+        for value in [1, 2] {
+            ssd.write(0, &[value; BLOCK_BYTES], 0).expect("within");
+            ssd.flush().expect("it cannot fail");
+        }
+        ssd.trim(1, 1).expect("within");
+        assert!(power.is_off());
+        assert_eq!(first_bytes(&ssd), [2, 0xA5]);
+        assert_eq!(first_bytes(&ssd.crash_keeping_all()), [1, 0]);
+        assert_eq!(ssd.pending_blocks(), 0);
+    }
+}

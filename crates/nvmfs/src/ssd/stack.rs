@@ -1,0 +1,302 @@
+//! A simulated drive as the SSD.
+
+#[cfg(target_os = "linux")]
+use super::{Caching, FileSsd};
+use super::{MemorySsd, Ssd, check_range, whole_blocks};
+use crate::api::BLOCK_BYTES;
+#[cfg(target_os = "linux")]
+use crate::backing::Existing;
+use std::io;
+use std::ops::Range;
+#[cfg(target_os = "linux")]
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wearwell_core::config::ConfigError;
+use wearwell_core::layer::{LayerError, Reports, no_data};
+use wearwell_core::stack::{self, Scenario, Stack};
+use wearwell_core::units::Lpn;
+
+/// Blocks that go to the stack at once.
+const BATCH_BLOCKS: u64 = 4096;
+
+/// Why a scenario or a content is of no use as an SSD.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// The scenario describes no stack.
+    #[error(transparent)]
+    Scenario(#[from] ConfigError),
+    /// It describes one that cannot be an SSD.
+    #[error("{key}: {problem}")]
+    Unfit {
+        /// The setting of the scenario.
+        key: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What holds the content failed.
+    #[error(transparent)]
+    Content(#[from] io::Error),
+}
+
+/// A stack of Wearwell as the drive: it sees every request and counts what its flash does; the content is kept by `S`.
+///
+/// The stack lives as long as this value, the content as long as `S` keeps it. To a new stack over old content no block is
+/// written; [`StackSsd::resume`] tells it which are. Of the scenario only the stack matters: what it says of workloads, times
+/// and measuring does not.
+pub struct StackSsd<S> {
+    content: S,
+    blocks: u64,
+    stack: Mutex<Counting>,
+}
+
+/// The stack, and memory for the pages of a batch.
+struct Counting {
+    stack: Stack<()>,
+    /// Mapping units of the drive in a block.
+    units: u64,
+    pages: Vec<Lpn>,
+}
+
+impl Counting {
+    /// Fills in defaults, builds, and refuses what cannot be an SSD.
+    fn build(scenario: &Scenario) -> Result<(Self, u64), StackError> {
+        let unfit = |key, problem: &str| Err(StackError::Unfit { key, problem: problem.to_owned() });
+        if scenario.holds_content() {
+            return unfit("ftl.dedup", "needs to know what pages hold, which this drive does not look at");
+        }
+        if scenario.power.is_some() {
+            return unfit("power", "cuts the power of a run; a file system loses it when its process ends");
+        }
+        let stack = stack::build::<()>(&mut scenario.clone())?;
+        if stack.entrances.len() > 1 {
+            return unfit("tenant", "an SSD has one user; give the scenario one tenant or none");
+        }
+        let unit_bytes = stack.page_bytes as usize;
+        if !BLOCK_BYTES.is_multiple_of(unit_bytes) {
+            let problem = format!("is {unit_bytes} bytes; it has to divide blocks of {BLOCK_BYTES} bytes");
+            return unfit("device.mapping_unit", &problem);
+        }
+        let units = (BLOCK_BYTES / unit_bytes) as u64;
+        let blocks = stack.logical_pages() / units;
+        Ok((Counting { stack, units, pages: Vec::new() }, blocks))
+    }
+
+    /// Has the stack do something with `blocks`, batch by batch.
+    fn each_batch(
+        &mut self,
+        blocks: Range<u64>,
+        mut work: impl FnMut(&mut Stack<()>, &[Lpn]) -> Result<(), LayerError>,
+    ) -> io::Result<()> {
+        for first in blocks.clone().step_by(BATCH_BLOCKS as usize) {
+            let end = blocks.end.min(first + BATCH_BLOCKS);
+            self.pages.clear();
+            self.pages.extend((first * self.units..end * self.units).map(|page| Lpn(page as u32)));
+            work(&mut self.stack, &self.pages).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, blocks: Range<u64>, stream: u16) -> io::Result<()> {
+        self.each_batch(blocks, |stack, pages| {
+            stack.entrances[0].layer.write(pages, no_data(pages.len()), stream)
+        })
+    }
+}
+
+impl<S: Ssd> StackSsd<S> {
+    /// The stack of `scenario` with its content in `content`, which must be at least as large.
+    pub fn over(content: S, scenario: &Scenario) -> Result<Self, StackError> {
+        let (stack, blocks) = Counting::build(scenario)?;
+        StackSsd::join(content, stack, blocks)
+    }
+
+    fn join(content: S, stack: Counting, blocks: u64) -> Result<Self, StackError> {
+        if content.blocks() < blocks {
+            let problem =
+                format!("has {blocks} blocks of {BLOCK_BYTES} bytes; there is room for {}", content.blocks());
+            return Err(StackError::Unfit { key: "device", problem });
+        }
+        Ok(StackSsd { content, blocks, stack: Mutex::new(stack) })
+    }
+
+    /// Writes ranges of blocks that have content already to the stack, in this order, as preconditioning. What the stack
+    /// does for it is in its reports.
+    pub fn resume(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+        let mut stack = self.stack();
+        for range in ranges {
+            check_range(self.blocks, range.start, range.end.saturating_sub(range.start))?;
+            stack.write(range, 0)?;
+        }
+        Ok(())
+    }
+
+    /// What keeps the content.
+    pub fn content(&self) -> &S {
+        &self.content
+    }
+
+    /// Names of the layers in the order of their reports, the FTL last.
+    pub fn names(&self) -> Vec<String> {
+        self.stack().stack.names().map(str::to_owned).collect()
+    }
+
+    /// What the layers and the flash have done so far.
+    pub fn reports(&self) -> Reports {
+        self.stack().stack.describe()
+    }
+
+    /// Recounts everything that the stack counts; an error is a defect of Wearwell.
+    pub fn check(&self) -> Result<(), String> {
+        self.stack().stack.check()
+    }
+
+    fn stack(&self) -> MutexGuard<'_, Counting> {
+        // Between two calls the stack is whole, whatever became of a thread that used it.
+        self.stack.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StackSsd<MemorySsd> {
+    /// The stack of `scenario` with its content in memory, for mounts that live as long as the process; refused if it could
+    /// take more than `max_bytes`.
+    pub fn in_memory(scenario: &Scenario, max_bytes: u64) -> Result<Self, StackError> {
+        let (stack, blocks) = Counting::build(scenario)?;
+        let bytes = blocks * BLOCK_BYTES as u64;
+        if bytes > max_bytes {
+            let problem = format!(
+                "{bytes} bytes would be held in memory, and {max_bytes} are allowed; choose a smaller `device.capacity`, or \
+                 keep the content in a file"
+            );
+            return Err(StackError::Unfit { key: "device", problem });
+        }
+        StackSsd::join(MemorySsd::new(blocks), stack, blocks)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl StackSsd<FileSsd> {
+    /// The stack of `scenario` with its content in a file or block device; a file that does not exist is made.
+    pub fn over_file(path: impl AsRef<Path>, scenario: &Scenario) -> Result<Self, StackError> {
+        let (path, (stack, blocks)) = (path.as_ref(), Counting::build(scenario)?);
+        let content = if path.exists() {
+            FileSsd::open(path, Caching::Cached)
+        } else {
+            FileSsd::create(path, blocks * BLOCK_BYTES as u64, Existing::Refuse, Caching::Cached)
+        };
+        StackSsd::join(content?, stack, blocks)
+    }
+}
+
+impl<S: Ssd> Ssd for StackSsd<S> {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        let blocks = whole_blocks(self.blocks, first, out.len())?;
+        self.content.read(first, out)?;
+        let mut nothing = Vec::new();
+        self.stack().each_batch(first..first + blocks, |stack, pages| {
+            stack.entrances[0].layer.read(pages, &mut nothing)
+        })
+    }
+
+    fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
+        let blocks = whole_blocks(self.blocks, first, data.len())?;
+        self.content.write(first, data, stream)?;
+        self.stack().write(first..first + blocks, stream)
+    }
+
+    fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
+        check_range(self.blocks, first, blocks)?;
+        self.content.trim(first, blocks)?;
+        self.stack().each_batch(first..first + blocks, |stack, pages| stack.entrances[0].layer.trim(pages))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.content.flush()?;
+        self.stack().stack.entrances[0].layer.flush().map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ssd::CountingSsd;
+    use wearwell_core::counters::Operation;
+
+    fn scenario(text: &str) -> Scenario {
+        let small =
+            "capacity = \"8 MiB\"\nover_provisioning = 0.5\npages_per_block = 16\npage_size = \"16 KiB\"";
+        toml::from_str(&format!("[device]\n{small}\n{text}")).expect("a scenario")
+    }
+
+    fn incoming(ssd: &StackSsd<impl Ssd>, operation: Operation) -> u64 {
+        ssd.reports().layers[0].counters.incoming(operation)
+    }
+
+    #[test]
+    fn the_stack_sees_each_block_as_so_many_units() {
+        for (unit, units) in [(512, 8), (2048, 2), (4096, 1)] {
+            let scenario = scenario(&format!("mapping_unit = {unit}"));
+            let ssd = StackSsd::in_memory(&scenario, 8 << 20).expect("it fits");
+            assert_eq!(ssd.blocks(), 2048);
+            let mut data = vec![3; 5 * BLOCK_BYTES];
+            ssd.write(1, &data, 4).expect("within");
+            ssd.read(2, &mut data[..2 * BLOCK_BYTES]).expect("within");
+            ssd.trim(3, 1).expect("within");
+            ssd.resume([10..20, 5..5, 2040..2048]).expect("within");
+            ssd.flush().expect("it cannot fail");
+            ssd.check().expect("the stack counts right");
+            assert_eq!(incoming(&ssd, Operation::Write), (5 + 10 + 8) * units);
+            assert_eq!(incoming(&ssd, Operation::Read), 2 * units);
+            assert_eq!(incoming(&ssd, Operation::Trim), units);
+            assert_eq!(ssd.reports().layers[0].mapped_pages as u64, (4 + 18) * units);
+        }
+    }
+
+    #[test]
+    fn overwriting_makes_the_flash_work() {
+        let ssd = StackSsd::over(CountingSsd::new(2048), &scenario("")).expect("it is large enough");
+        let data = vec![0; BLOCK_BYTES];
+        for turn in 0..3 {
+            (0..2048).for_each(|at| ssd.write(at * 7 % 2048, &data, turn).expect("within"));
+        }
+        let nand = ssd.reports().nand.expect("there is flash");
+        assert!(nand.programs >= 3 * 2048 && nand.erases > 0);
+        assert_eq!(ssd.names(), ["ftl"]);
+        ssd.check().expect("the stack counts right");
+    }
+
+    #[test]
+    fn what_cannot_be_an_ssd_is_refused_with_the_setting() {
+        let refused =
+            |text: &str| StackSsd::in_memory(&scenario(text), 8 << 20).map(|_| ()).unwrap_err().to_string();
+        assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));
+        let tenant = "[[tenant]]\nshare = 0.5\nworkload = \"uniform\"\n";
+        assert!(refused(&tenant.repeat(2)).starts_with("tenant"), "{}", refused(&tenant.repeat(2)));
+        assert!(refused("[ftl]\nvictim = \"none such\"").contains("none such"));
+        let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
+        assert!(large.starts_with("device: 8388608 bytes"), "{large}");
+        let small =
+            StackSsd::over(CountingSsd::new(2047), &scenario("")).map(|_| ()).unwrap_err().to_string();
+        assert!(small.ends_with("there is room for 2047"), "{small}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn content_in_a_file_outlives_the_stack() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("content");
+        let open = || StackSsd::over_file(&path, &scenario("")).expect("a file of the right size");
+        let ssd = open();
+        ssd.write(9, &[5; BLOCK_BYTES], 0).expect("within");
+        drop(ssd);
+        let ssd = open();
+        let mut out = vec![0; BLOCK_BYTES];
+        ssd.resume([9..10]).expect("within");
+        ssd.read(9, &mut out).expect("within");
+        assert_eq!(out, [5; BLOCK_BYTES]);
+        assert_eq!(incoming(&ssd, Operation::Write), 1);
+    }
+}

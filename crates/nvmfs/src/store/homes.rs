@@ -1,0 +1,87 @@
+//! The placement of Conquest: small files stay on NVRAM, blocks of large ones have places on the SSD and are written there
+//! in place. NVRAM that small files leave caches the others, and there is nothing to clean.
+//!
+//! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006), as a rival on the same ground; what is
+//! not the placement is NVMFS's.
+
+use super::flush::{Batch, EXTENT_PAGES};
+use super::pages::{self, State};
+use super::{Store, extents};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{EXTENT_BLOCKS, Field, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// What the pages of a file of this size are.
+    pub(super) fn state_by_size(&self, size_bytes: u64) -> State {
+        let keeps = self.superblock.placement.keeps_small_files();
+        if keeps && size_bytes <= self.options.small_file_bytes { State::Kept } else { State::Dirty }
+    }
+
+    /// What new pages of a file are that is written up to byte `end`. One that grows too large for NVRAM is kept there no
+    /// longer.
+    pub(super) fn state_of_new(&mut self, ino: Ino, end: u64) -> Result<State> {
+        if !self.superblock.placement.keeps_small_files() {
+            return Ok(State::Dirty);
+        }
+        let size = self.region.word(self.region.field(ino, Field::Size)?);
+        let state = self.state_by_size(size.max(end));
+        if state == State::Dirty && self.state_by_size(size) == State::Kept {
+            for block in 0..size.div_ceil(BLOCK_BYTES as u64) {
+                if let Place::Nvram(page) = self.region.place_of(ino, block)? {
+                    self.pages.change(&mut self.region, page, State::Dirty, false);
+                }
+            }
+        }
+        Ok(state)
+    }
+
+    /// The least recently used dirty pages, in the order of their places, which those get that have none.
+    pub(super) fn begin_flush_home(&mut self) -> Result<Option<Batch<S>>> {
+        let mut chosen = Vec::with_capacity(EXTENT_PAGES);
+        let mut next = self.pages.last(State::Dirty);
+        while let Some(page) = next.filter(|_| chosen.len() < EXTENT_PAGES) {
+            if !pages::is_flushing(&self.region, page) {
+                chosen.push(page);
+            }
+            next = self.pages.more_recent(&self.region, page);
+        }
+        // Blocks without a place get them in the order of the file.
+        chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
+        for &page in &chosen {
+            if pages::copy_of(&self.region, page) == 0 {
+                let home = self.new_home()?;
+                self.give_copy(page, home)?;
+            }
+        }
+        chosen.sort_by_key(|page| pages::copy_of(&self.region, *page));
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        let homes: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
+        let runs = homes.chunk_by(|one, next| one + 1 == *next);
+        let requests = runs.map(|run| (run[0], run.len())).collect();
+        Ok(Some(self.batch(None, requests, chosen, 0)))
+    }
+
+    /// A block of the SSD that is in no use: the next of the open extent, of a free one, or of the emptiest.
+    fn new_home(&mut self) -> Result<u64> {
+        loop {
+            let (extent, from) = match self.open_extent {
+                Some(open) => open,
+                None => {
+                    let extent =
+                        self.extents.open().ok_or(Error::NoSpace("every block of the SSD is in use"))?;
+                    (extent, extents::first_block(extent))
+                }
+            };
+            let end = extents::first_block(extent) + EXTENT_BLOCKS;
+            let free = (from..end).find(|block| !extents::bit(&self.region, *block));
+            self.open_extent = free.map(|block| (extent, block + 1));
+            if let Some(block) = free {
+                return Ok(block);
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! A store is made, opened, closed.
+
+use super::pages::{self, State};
+use super::region::Region;
+use super::scan::Scan;
+use super::{Store, extents};
+use crate::api::{BLOCK_BYTES, Kind, ROOT};
+use crate::layout::{
+    EXTENT_BLOCKS, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
+    kind_bits,
+};
+use crate::nvram::Nvram;
+use crate::options::{Format, OptionError, Options};
+use crate::ssd::Ssd;
+use std::sync::Arc;
+
+/// First bytes of the SSD, followed by the file system's number.
+const LABEL: &[u8; 16] = b"Wearwell NVMFS\r\n";
+
+/// Why a file system cannot be made or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Sizes that no file system has.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A setting that makes no sense.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// No superblock.
+    #[error("the NVRAM holds no file system, or its superblock is damaged")]
+    NoFileSystem,
+    /// The region is not the size that the superblock says.
+    #[error("the file system was made for {expected} bytes of NVRAM, and here are {found}")]
+    NvramSize {
+        /// By the superblock.
+        expected: u64,
+        /// The region's.
+        found: u64,
+    },
+    /// The drive is smaller than the superblock says.
+    #[error("the file system was made for an SSD of {expected} blocks, and this one has {found}")]
+    SsdSize {
+        /// By the superblock.
+        expected: u64,
+        /// The drive's.
+        found: u64,
+    },
+    /// The label is missing or another's.
+    #[error("the SSD does not belong to this NVRAM: {0}")]
+    WrongSsd(&'static str),
+    /// Something is damaged beyond what a power cut does.
+    #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
+    Damaged {
+        /// The first problem.
+        first: String,
+        /// How many besides.
+        others: u64,
+    },
+    /// The SSD failed.
+    #[error("the SSD: {0}")]
+    Ssd(#[from] std::io::Error),
+    /// What is done when opening failed.
+    #[error(transparent)]
+    Operation(#[from] crate::api::Error),
+}
+
+/// How an opened file system was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// It had been closed.
+    pub was_closed: bool,
+    /// What walking its inodes told.
+    pub scan: Scan,
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Makes a file system: an empty root directory. What was on NVRAM and SSD is lost.
+    ///
+    /// # Errors
+    /// Impossible sizes or settings, a failing SSD.
+    pub fn format(nvram: N, ssd: Arc<S>, format: &Format, options: Options) -> Result<Self, OpenError> {
+        format.check()?;
+        options.check()?;
+        let nvram_bytes = nvram.bytes().len() as u64;
+        let superblock = Superblock {
+            id: format.id,
+            nvram_bytes,
+            ssd_blocks: ssd.blocks(),
+            inodes: format.inodes.unwrap_or((nvram_bytes / BLOCK_BYTES as u64).min(1 << 30) as u32),
+            reserve_permille: (format.reserve * 1000.0).round() as u16,
+            placement: format.placement,
+        };
+        let areas = superblock.areas()?;
+        write_label(&*ssd, superblock.id, superblock.ssd_blocks)?;
+        let mut nvram = nvram;
+        erase(&mut nvram, areas.bitmap);
+        let mut region = Region::open(nvram, areas);
+        let root =
+            Inode { mode: kind_bits(Kind::Directory) | 0o755, links: 2, related: ROOT.0, ..Inode::default() };
+        let at = region.inode_at(ROOT).expect("there are 16 inodes or more");
+        region.store(at, &root.encode());
+        region.fence();
+        // The superblock last: without it there is no file system.
+        region.store(0, &superblock.encode());
+        region.fence();
+        let mut store = Store::empty(region, ssd, superblock, options);
+        store.scan();
+        Ok(store)
+    }
+
+    /// Opens a file system, after whatever happened to it. What was interrupted is undone or finished, but for the removal of
+    /// the [`Scan::orphans`], which is left to the caller.
+    ///
+    /// # Errors
+    /// Devices that do not hold it, damage that needs fsck.
+    pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+        let (mut store, found) = Self::open_damaged(nvram, ssd, options)?;
+        if let Some(first) = found.scan.problems.first() {
+            let others = found.scan.problem_count - 1;
+            return Err(OpenError::Damaged { first: first.to_string(), others });
+        }
+        for &(ino, block) in &found.scan.too_long {
+            store.cut(ino, block, u64::MAX)?;
+        }
+        if !found.was_closed && store.options.trim {
+            store.trim_free();
+        }
+        Ok((store, found))
+    }
+
+    /// The same for fsck: whatever is wrong stays as it is.
+    ///
+    /// # Errors
+    /// Devices that do not hold a file system.
+    pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+        options.check()?;
+        let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
+        let found = nvram.bytes().len() as u64;
+        if superblock.nvram_bytes != found {
+            return Err(OpenError::NvramSize { expected: superblock.nvram_bytes, found });
+        }
+        if ssd.blocks() < superblock.ssd_blocks {
+            return Err(OpenError::SsdSize { expected: superblock.ssd_blocks, found: ssd.blocks() });
+        }
+        check_label(&*ssd, superblock.id)?;
+        let areas = superblock.areas()?;
+        let mut region = Region::open(nvram, areas);
+        let was_closed = region.word(ListEnds::CLEAN_AT) == ListEnds::CLEAN;
+        let lists = if was_closed { saved_lists(&region) } else { Vec::new() };
+        region.store_word(ListEnds::CLEAN_AT, 0);
+        region.fence();
+        let mut store = Store::empty(region, ssd, superblock, options);
+        let scan = store.scan();
+        store.restore(&lists);
+        Ok((store, Found { was_closed, scan }))
+    }
+
+    /// Closes the file system: the order of its lists, and what is on the SSD as well, will be known when it is opened.
+    pub fn close(mut self) -> N {
+        let [clean, dirty] = self.pages.ends();
+        let areas = self.region.areas.clone();
+        self.region.save(areas.inode_table, areas.data - areas.inode_table);
+        self.region.store(ListEnds::AT, &ListEnds { clean, dirty }.encode());
+        self.region.fence();
+        self.region.store_word(ListEnds::CLEAN_AT, ListEnds::CLEAN);
+        self.region.fence();
+        self.region.into_nvram()
+    }
+
+    /// Puts pages back in the order of their lists, and to what they have on the SSD; from the least recently used on. Says
+    /// the list something that the inodes do not, it is not believed.
+    fn restore(&mut self, lists: &[Saved]) {
+        for saved in lists {
+            if pages::state_of(&self.region, saved.page) != State::Dirty {
+                continue;
+            }
+            pages::set_writes(&mut self.region, saved.page, saved.writes);
+            let is_free = self.is_free_block(saved.copy);
+            if saved.copy != 0 && is_free {
+                let (ino, block) = pages::owner_of(&self.region, saved.page);
+                self.extents.claim(&mut self.region, saved.copy, ino, block);
+                self.pages.set_copy(&mut self.region, saved.page, saved.copy);
+                self.pages.change(&mut self.region, saved.page, State::Clean, false);
+                // The page was counted; its inode is in use.
+                let _ = self.count_blocks(ino, 0, 1);
+            } else {
+                self.pages.touch(&mut self.region, saved.page);
+            }
+        }
+        self.extents.find_free();
+    }
+
+    fn is_free_block(&self, block: u64) -> bool {
+        let end = u64::from(self.region.areas.extents()) * EXTENT_BLOCKS;
+        (EXTENT_BLOCKS..end).contains(&block) && !extents::bit(&self.region, block)
+    }
+
+    /// Trims what is free: before the power cut it may have been in use.
+    fn trim_free(&mut self) {
+        let mut free: Vec<u32> = self.extents.free_ones().collect();
+        free.sort_unstable();
+        for run in free.chunk_by(|one, next| one + 1 == *next) {
+            self.trim(extents::first_block(run[0]), run.len() as u64 * EXTENT_BLOCKS);
+        }
+    }
+
+    /// Puts right what a scan told of.
+    pub fn repair(&mut self, scan: &Scan) {
+        for problem in &scan.problems {
+            self.region.store_word(problem.at, problem.repaired);
+        }
+        self.region.fence();
+    }
+}
+
+/// A page as it stood in a list.
+struct Saved {
+    page: PageId,
+    copy: u64,
+    writes: u8,
+}
+
+/// Both lists of a file system that was closed, from the least recently used page on. A list that leads astray ends there.
+fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
+    let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
+    let ends = ListEnds::decode(bytes);
+    let mut seen = vec![false; region.areas.pages as usize];
+    let mut saved = Vec::new();
+    for (_, tail) in [ends.clean, ends.dirty] {
+        let mut next = tail;
+        while let Some(seen) = seen.get_mut(next as usize).filter(|seen| !**seen) {
+            *seen = true;
+            let page = PageId(next);
+            let copy = match pages::state_of(region, page) {
+                State::Clean => pages::copy_of(region, page),
+                _ => 0,
+            };
+            saved.push(Saved { page, copy, writes: pages::writes_of(region, page) });
+            next = pages::towards_head(region, page);
+        }
+    }
+    saved
+}
+
+/// Zeros from the log up to `end`, and no superblock.
+fn erase<N: Nvram>(nvram: &mut N, end: usize) {
+    let zeros = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < end {
+        let length = zeros.len().min(end - at);
+        nvram.store(at, &zeros[..length]);
+        nvram.write_back(at, length);
+        nvram.fence();
+        at += length;
+    }
+}
+
+fn label(id: u128) -> [u8; 36] {
+    let mut label = [0; 36];
+    label[..16].copy_from_slice(LABEL);
+    label[16..32].copy_from_slice(&id.to_le_bytes());
+    let sum = crc32fast::hash(&label[..32]);
+    label[32..].copy_from_slice(&sum.to_le_bytes());
+    label
+}
+
+fn write_label<S: Ssd>(ssd: &S, id: u128, blocks: u64) -> std::io::Result<()> {
+    let mut block = vec![0; BLOCK_BYTES];
+    block[..36].copy_from_slice(&label(id));
+    // A drive that cannot trim has only to be written.
+    let _ = ssd.trim(0, blocks);
+    ssd.write(0, &block, 0)?;
+    ssd.flush()
+}
+
+fn check_label<S: Ssd>(ssd: &S, id: u128) -> Result<(), OpenError> {
+    let mut block = vec![0; BLOCK_BYTES];
+    ssd.read(0, &mut block)?;
+    if block[..16] != *LABEL {
+        return Err(OpenError::WrongSsd("it has no label"));
+    }
+    if block[..36] != label(id) {
+        return Err(OpenError::WrongSsd("its label is another file system's"));
+    }
+    Ok(())
+}
+
+const _: () = assert!(SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT && ListEnds::AT + 16 <= BLOCK_BYTES);
+const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

@@ -1,0 +1,285 @@
+//! All inodes and what they point to, walked: how page table, owners and bitmap come about when a file system is opened,
+//! and the part of fsck that looks at blocks (section III-D).
+
+use super::pages::{self, State};
+use super::{Store, extents, map};
+use crate::api::{BLOCK_BYTES, Ino, Kind};
+use crate::layout::{Field, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+/// Problems told; of more only the number.
+const MOST_TOLD: usize = 1000;
+
+/// What is wrong with an inode or a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// The mode names no kind of file.
+    #[error("its mode names no kind of file")]
+    Mode,
+    /// Larger than a file can be.
+    #[error("it is larger than a file can be")]
+    Size,
+    /// A pointer to no place, or to one that such a file cannot use.
+    #[error("the pointer to block {block} leads nowhere")]
+    Pointer {
+        /// Block of the file.
+        block: u64,
+    },
+    /// A place that another pointer leads to as well.
+    #[error("block {block} lies where another block lies")]
+    Shared {
+        /// Block of the file.
+        block: u64,
+    },
+    /// Its extended attributes are nowhere.
+    #[error("the pointer to its extended attributes leads nowhere")]
+    Xattrs,
+}
+
+/// Something wrong, and how it is put right: a word is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("inode {}: {what}", .ino.0)]
+pub struct Problem {
+    /// The inode.
+    pub ino: Ino,
+    /// What is wrong.
+    pub what: Wrong,
+    /// The word of 8 bytes that is set to `repaired`.
+    pub at: usize,
+    /// What it is set to.
+    pub repaired: u64,
+}
+
+/// What a walk found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Problems, the first thousand.
+    pub problems: Vec<Problem>,
+    /// All problems.
+    pub problem_count: u64,
+    /// Inodes in use.
+    pub inodes: u32,
+    /// Inodes in use that have no links: they were being removed, or were open, when power went.
+    pub orphans: Vec<Ino>,
+    /// Files with blocks beyond their end, which were being cut or extended, and their first such block.
+    pub too_long: Vec<(Ino, u64)>,
+}
+
+/// What a pointer may lead to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    /// A block of data on either device.
+    Data,
+    /// A page of metadata.
+    Metadata,
+}
+
+struct Walk<'a, N, S> {
+    store: &'a mut Store<N, S>,
+    scan: Scan,
+    ino: Ino,
+    nvram_blocks: u32,
+    ssd_blocks: u32,
+    /// First block beyond the end, if the file has any.
+    beyond: Option<u64>,
+    end: u64,
+    /// What its pages of data are.
+    state: State,
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Walks all inodes, and writes down from them who owns which page and block.
+    pub(super) fn scan(&mut self) -> Scan {
+        self.forget();
+        let mut walk = Walk {
+            store: self,
+            scan: Scan::default(),
+            ino: Ino(0),
+            nvram_blocks: 0,
+            ssd_blocks: 0,
+            beyond: None,
+            end: 0,
+            state: State::Dirty,
+        };
+        for number in 1..walk.store.region.areas.inodes {
+            walk.inode(Ino(number));
+        }
+        let scan = walk.scan;
+        self.free_the_rest();
+        scan
+    }
+
+    /// Forgets who owns what.
+    fn forget(&mut self) {
+        let zeros = vec![0; 1 << 20];
+        let mut at = self.region.areas.bitmap;
+        while at < self.region.areas.data {
+            let length = zeros.len().min(self.region.areas.data - at);
+            self.region.note(at, &zeros[..length]);
+            at += length;
+        }
+        self.pages = pages::Pages::empty();
+        self.extents = extents::Extents::empty(self.region.areas.extents());
+    }
+
+    /// What nobody owns is free: pages and extents, the lowest to be used first.
+    fn free_the_rest(&mut self) {
+        for page in (0..self.region.areas.pages).rev().map(PageId) {
+            if pages::state_of(&self.region, page) == State::Free {
+                self.pages.put(&mut self.region, page, State::Free, false);
+            }
+        }
+        self.extents.find_free();
+    }
+}
+
+impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
+    fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
+        self.scan.problem_count += 1;
+        if self.scan.problems.len() < MOST_TOLD {
+            self.scan.problems.push(Problem { ino: self.ino, what, at, repaired });
+        }
+    }
+
+    fn inode(&mut self, ino: Ino) {
+        let at = self.store.region.areas.inode(ino).expect("a number within the table");
+        if self.store.region.half(at) == 0 {
+            return;
+        }
+        (self.ino, self.nvram_blocks, self.ssd_blocks, self.beyond) = (ino, 0, 0, None);
+        let inode = self.store.region.raw_inode(ino).expect("a number within the table");
+        let Some(kind) = inode.kind() else {
+            self.complain(Wrong::Mode, at, 0);
+            return;
+        };
+        self.scan.inodes += 1;
+        if inode.links == 0 {
+            self.scan.orphans.push(ino);
+        }
+        self.size(&inode, at);
+        self.xattrs(&inode, at);
+        self.pointers(&inode, kind, at);
+        self.finish(&inode, at);
+    }
+
+    fn size(&mut self, inode: &Inode, at: usize) {
+        let most = MAX_FILE_BLOCKS * BLOCK_BYTES as u64;
+        if inode.size_bytes > most {
+            self.complain(Wrong::Size, at + Field::Size as usize, most);
+        }
+        self.state = self.store.state_by_size(inode.size_bytes);
+        self.end = inode.size_bytes.min(most).div_ceil(BLOCK_BYTES as u64);
+    }
+
+    fn xattrs(&mut self, inode: &Inode, at: usize) {
+        let field = at + Field::Xattrs as usize;
+        if inode.xattrs != 0 && self.metadata_page(inode.xattrs).is_none() {
+            self.complain(Wrong::Xattrs, field, 0);
+        }
+    }
+
+    fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
+        let allowed = match kind {
+            Kind::File => Allowed::Data,
+            Kind::Directory => Allowed::Metadata,
+            Kind::Symlink if inode.is_inline_link() => return,
+            Kind::Symlink => Allowed::Metadata,
+            // Device files and the like have no content.
+            _ => {
+                self.end = 0;
+                Allowed::Metadata
+            }
+        };
+        for slot in 0..POINTERS {
+            let (start, levels) = map::slot_start(slot);
+            self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, allowed);
+        }
+    }
+
+    /// What the pointer at `at` leads to, which begins with block `start` of the file.
+    fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: Allowed) {
+        let pointer = self.store.region.word(at);
+        if pointer == 0 {
+            return;
+        }
+        if levels == 0 {
+            self.block(at, pointer, start, allowed);
+            return;
+        }
+        let Some(page) = self.metadata_page(pointer) else {
+            self.complain(Wrong::Pointer { block: start }, at, 0);
+            return;
+        };
+        let (table, span) = (self.store.region.areas.page(page), POINTERS_PER_BLOCK.pow(levels - 1));
+        for slot in 0..POINTERS_PER_BLOCK {
+            self.tree(table + 8 * slot as usize, start + slot * span, levels - 1, allowed);
+        }
+    }
+
+    /// Takes the page of metadata that a pointer leads to; `None` if there is none, or another has it.
+    fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
+        let store = &mut *self.store;
+        let Some(Place::Nvram(page)) = Place::of(pointer, &store.region.areas) else { return None };
+        if pages::state_of(&store.region, page) != State::Free {
+            return None;
+        }
+        pages::own(&mut store.region, page, self.ino, 0);
+        store.pages.put(&mut store.region, page, State::Metadata, false);
+        self.nvram_blocks += 1;
+        Some(page)
+    }
+
+    fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: Allowed) {
+        let place = Place::of(pointer, &self.store.region.areas);
+        let taken = match place {
+            Some(Place::Nvram(_)) if allowed == Allowed::Metadata => self.metadata_page(pointer).is_some(),
+            Some(Place::Nvram(page)) => self.data_page(page, block),
+            Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
+            _ => {
+                self.complain(Wrong::Pointer { block }, at, 0);
+                return;
+            }
+        };
+        if !taken {
+            self.complain(Wrong::Shared { block }, at, 0);
+        } else if block >= self.end && self.beyond.is_none() {
+            self.beyond = Some(block);
+        }
+    }
+
+    fn data_page(&mut self, page: PageId, block: u64) -> bool {
+        let store = &mut *self.store;
+        let is_free = pages::state_of(&store.region, page) == State::Free;
+        if is_free {
+            pages::own(&mut store.region, page, self.ino, block as u32);
+            // Without page_info nothing is known to be on the SSD as well.
+            store.pages.put(&mut store.region, page, self.state, false);
+            self.nvram_blocks += 1;
+        }
+        is_free
+    }
+
+    fn ssd_block(&mut self, number: u64, block: u64) -> bool {
+        let store = &mut *self.store;
+        let is_free = !extents::bit(&store.region, number);
+        if is_free {
+            store.extents.claim(&mut store.region, number, self.ino, block as u32);
+            self.ssd_blocks += 1;
+        }
+        is_free
+    }
+
+    /// Writes down how many blocks the inode has.
+    fn finish(&mut self, inode: &Inode, at: usize) {
+        if inode.nvram_blocks != self.nvram_blocks {
+            self.store.region.note_half(at + Field::NvramBlocks as usize, self.nvram_blocks);
+        }
+        if inode.ssd_blocks != self.ssd_blocks {
+            self.store.region.note_half(at + Field::SsdBlocks as usize, self.ssd_blocks);
+        }
+        if let Some(block) = self.beyond {
+            self.scan.too_long.push((self.ino, block));
+        }
+    }
+}
