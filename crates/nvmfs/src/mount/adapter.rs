@@ -6,8 +6,9 @@
 use super::convert::{self, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
 use super::worker::Shared;
-use super::{Mountable, Options, REPORT_XATTR};
-use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES, ROOT, Result};
+use super::xattrs::{self, sized};
+use super::{Mountable, Options};
+use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES, Result};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -30,7 +31,7 @@ const ENTRIES_AT_ONCE: usize = 32;
 const NO_HANDLE: FileHandle = FileHandle(0);
 
 /// What a request gives back.
-type Answer<T> = std::result::Result<T, Errno>;
+pub type Answer<T> = std::result::Result<T, Errno>;
 
 /// A file system as the kernel sees it.
 pub struct Adapter<F> {
@@ -65,15 +66,6 @@ impl<F: Mountable> Adapter<F> {
             Ok(of) => reply.attr(&self.options.keep, &attributes(&of)),
             Err(error) => reply.error(error),
         }
-    }
-
-    /// An extended attribute, or the report that looks like one.
-    fn xattr(&self, of: Ino, name: &[u8]) -> Answer<Vec<u8>> {
-        self.shared.request(|fs| match served_otherwise(of, name) {
-            Some(Otherwise::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
-            Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
-            None => fs.xattr(of, name),
-        })
     }
 
     /// Entries from `from` on with their attributes, until `add` says that there is no more room.
@@ -117,45 +109,9 @@ fn done(reply: ReplyEmpty, answer: Answer<()>) {
     }
 }
 
-/// Sends `value` if there is room, or how much it takes if that was the question.
-fn sized(reply: ReplyXattr, room: u32, answer: Answer<Vec<u8>>) {
-    match answer {
-        Ok(value) if room == 0 => reply.size(value.len() as u32),
-        Ok(value) if value.len() > room as usize => reply.error(Errno::ERANGE),
-        Ok(value) => reply.data(&value),
-        Err(error) => reply.error(error),
-    }
-}
-
 /// Who asks; the time is taken here, once for each request.
 fn caller(request: &Request) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), now_ns: convert::ns(SystemTime::now()) }
-}
-
-/// Extended attributes that no file has.
-enum Otherwise {
-    Report,
-    /// The kernel would not honour access control lists, so they must not seem to be kept.
-    Nowhere,
-}
-
-fn served_otherwise(ino: Ino, name: &[u8]) -> Option<Otherwise> {
-    if ino == ROOT && name == REPORT_XATTR.as_bytes() {
-        Some(Otherwise::Report)
-    } else if name.starts_with(b"system.") {
-        Some(Otherwise::Nowhere)
-    } else {
-        None
-    }
-}
-
-/// Refuses to change attributes that no file has.
-fn changeable(ino: Ino, name: &[u8]) -> Result<()> {
-    match served_otherwise(ino, name) {
-        Some(Otherwise::Report) => Err(Error::NotPermitted("it is a report")),
-        Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
-        None => Ok(()),
-    }
 }
 
 impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
@@ -473,7 +429,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     ) {
         let (of, name) = (ino(of), name.as_bytes());
         let set = self.shared.request(|fs| {
-            changeable(of, name)?;
+            xattrs::changeable(of, name)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
             fs.set_xattr(of, name, value, how, &caller(request))
         });
@@ -481,7 +437,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
-        sized(reply, room, self.xattr(ino(of), name.as_bytes()));
+        sized(reply, room, self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes())));
     }
 
     fn listxattr(&self, _: &Request, of: INodeNo, room: u32, reply: ReplyXattr) {
@@ -493,7 +449,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     fn removexattr(&self, request: &Request, of: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let (of, name) = (ino(of), name.as_bytes());
         let removed = self.shared.request(|fs| {
-            changeable(of, name)?;
+            xattrs::changeable(of, name)?;
             fs.remove_xattr(of, name, &caller(request))
         });
         done(reply, removed);

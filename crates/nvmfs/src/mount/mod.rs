@@ -8,6 +8,7 @@ mod adapter;
 mod convert;
 mod privileges;
 mod worker;
+mod xattrs;
 
 use crate::api::{FileSystem, Result};
 use fuser::{Config, MountOption, Session, SessionACL};
