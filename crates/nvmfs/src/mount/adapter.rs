@@ -8,7 +8,7 @@ use super::privileges::drop_privileges;
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
-use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES, Result};
+use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
