@@ -13,6 +13,18 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub const MAX_LINK_TARGET_BYTES: usize = 4095;
 /// Largest number of links to a file or directory.
 pub const MAX_LINKS: u32 = 65_000;
+/// Longest file, bytes: an inode points to 4 blocks directly, to 512 through one block of pointers, and so on up to
+/// three deep.
+pub const MAX_FILE_BYTES: u64 = (4 + 512 + 512 * 512 + 512 * 512 * 512) * BLOCK_BYTES as u64;
+/// Longest name of an extended attribute, bytes.
+pub const MAX_XATTR_NAME_BYTES: usize = 255;
+/// Bytes that the extended attributes of a file may take together, each its name, its value and
+/// [`XATTR_HEAD_BYTES`].
+pub const MAX_XATTRS_BYTES: usize = 4080;
+/// Bytes that an extended attribute takes besides its name and value.
+pub const XATTR_HEAD_BYTES: usize = 8;
+/// An access is noted once in this time at least (relatime), ns.
+pub const RELATIME_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// Number of an inode; the root directory's is [`ROOT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -229,6 +241,50 @@ pub struct Statistics {
 /// A file system.
 ///
 /// Every operation either happens or returns an error and changes nothing that can be seen, unless it says otherwise.
+/// Where POSIX leaves a choice, these rules hold. [`crate::model`] is the same in code.
+///
+/// # Inodes and errors
+///
+/// An inode number that names no file is [`Error::NotFound`]. Where a directory is asked for, anything else is
+/// [`Error::NotDirectory`], and a directory that was removed while open is [`Error::NotFound`]. Where a regular file
+/// is asked for, a directory is [`Error::IsDirectory`] and anything else [`Error::Invalid`]. When several errors
+/// apply, the first of these is returned: inode, directory, form of the name, [`Error::NotFound`] or
+/// [`Error::Exists`] of the entry, its kind, limits and room.
+///
+/// # Names
+///
+/// 1 to [`MAX_NAME_BYTES`] bytes ([`Error::NameTooLong`]) other than 0 and `/` ([`Error::Invalid`], as is an empty
+/// name). `.` and `..` can be looked up; the root is its own parent. To create them is [`Error::Exists`], to unlink
+/// them [`Error::IsDirectory`], to remove `.` [`Error::Invalid`] and `..` [`Error::NotEmpty`], to rename from or to
+/// them [`Error::Invalid`].
+///
+/// # Links
+///
+/// A directory has 2 links and one for each directory in it. Link counts end at [`MAX_LINKS`]
+/// ([`Error::TooManyLinks`]), those of directories too. A file without links, and a removed directory, lives until
+/// the last release; mounting releases everything.
+///
+/// # Blocks
+///
+/// A block of a file exists when any of its bytes was written (zeros count) or reserved; [`FileSystem::seek`] tells.
+/// There are none beyond the end. Cutting a file frees the blocks wholly beyond its end, and what was cut reads as
+/// zeros when the file grows again; growing makes holes. Punching and zeroing free the blocks that the range covers
+/// wholly and write zeros into those blocks that exist and are covered in part.
+/// [`Attributes::blocks`] and the size of a directory depend on the implementation.
+///
+/// # Times
+///
+/// A new file has all three times set, its directory the times of modification and change. Writing (not of 0 bytes),
+/// setting the size (even to what it is) and allocating set modification and change; other changes of attributes
+/// (not an empty [`Change`]) and of extended attributes set the change, and a time asked for wins over one implied.
+/// Link, unlink, removal and rename set the change of the files that gain, lose or change a name, and modification
+/// and change of the directories. Reading (not of 0 bytes, but at the end too) sets the access if that is not later
+/// than modification or not later than change, or [`RELATIME_NS`] or more ago. Listing a directory and reading a
+/// link set nothing.
+///
+/// # Groups
+///
+/// In a directory that is set-group-id, new files get its group, and new directories the bit too.
 pub trait FileSystem {
     /// The file called `name` in a directory.
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes>;
@@ -236,10 +292,12 @@ pub trait FileSystem {
     /// What is known of a file.
     fn attributes(&mut self, ino: Ino) -> Result<Attributes>;
 
-    /// Changes attributes, the length among them.
+    /// Changes attributes, the length among them (regular files only; [`Error::TooLarge`] over [`MAX_FILE_BYTES`]).
+    /// Permission bits over the 12 are ignored.
     fn set_attributes(&mut self, ino: Ino, change: &Change, caller: &Caller) -> Result<Attributes>;
 
-    /// Makes a file that is neither a directory nor a link; `device` matters for device files only.
+    /// Makes a file that is neither a directory nor a link (else [`Error::Invalid`]); `device` matters for device files
+    /// only.
     fn make(
         &mut self,
         parent: Ino,
@@ -259,13 +317,15 @@ pub trait FileSystem {
         caller: &Caller,
     ) -> Result<Attributes>;
 
-    /// Makes a symbolic link.
+    /// Makes a symbolic link with permissions 0o777. The target has 1 to [`MAX_LINK_TARGET_BYTES`] bytes
+    /// ([`Error::NameTooLong`]), none of them 0 ([`Error::Invalid`], as is an empty one); its length is the link's size.
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes>;
 
-    /// The target of a symbolic link.
+    /// The target of a symbolic link; of anything else [`Error::Invalid`].
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>>;
 
-    /// Gives a file another name; not a directory.
+    /// Gives a file another name; not a directory ([`Error::NotPermitted`]), nor a file that has no name any more
+    /// ([`Error::NotFound`]).
     fn link(&mut self, ino: Ino, parent: Ino, name: &[u8], caller: &Caller) -> Result<Attributes>;
 
     /// Takes a name from a file that is not a directory. Without names it lives until the last [`FileSystem::release`].
@@ -275,30 +335,39 @@ pub trait FileSystem {
     fn remove_directory(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()>;
 
     /// Gives a file another name instead of one that it has, in one step.
+    ///
+    /// If both names are of one file, nothing happens. A directory replaces an empty directory only
+    /// ([`Error::NotDirectory`], [`Error::NotEmpty`]), another file no directory ([`Error::IsDirectory`]). A directory
+    /// does not move into itself or below ([`Error::Invalid`]). [`Rename::Exchange`] asks for both names
+    /// ([`Error::NotFound`]) and takes any kinds.
     fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()>;
 
     /// The file is in use, until [`FileSystem::release`] is called as often.
     fn open(&mut self, ino: Ino) -> Result<()>;
 
-    /// One user less.
+    /// One user less; [`Error::Invalid`] if there is none.
     fn release(&mut self, ino: Ino) -> Result<()>;
 
     /// Reads from `offset` on as much as there is, up to `out.len()` bytes; returns how many.
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], caller: &Caller) -> Result<usize>;
 
-    /// Writes all of `data` or as much as there is room for; an error if nothing could be written. Returns how many bytes.
+    /// Writes all of `data` or as much as there is room for, on the devices ([`Error::NoSpace`]) and below
+    /// [`MAX_FILE_BYTES`] ([`Error::TooLarge`]); an error if nothing could be written. Returns how many bytes.
     fn write(&mut self, ino: Ino, offset: u64, data: &[u8], caller: &Caller) -> Result<usize>;
 
+    /// `fallocate`. No bytes at all are [`Error::Invalid`], an end over [`MAX_FILE_BYTES`] is [`Error::TooLarge`].
     /// `fallocate`.
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
-    /// The next data or hole at or after `offset`.
+    /// The next data or hole at or after `offset`; [`Error::NothingThere`] from the end of the file on, and where no data
+    /// follows.
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64>;
 
     /// What was written to the file survives a power cut.
     fn sync(&mut self, ino: Ino) -> Result<()>;
 
-    /// Tells the entries of a directory from `from` on (0: all), until told to break.
+    /// Tells the entries of a directory from `from` on (0: all), until told to break. Entries that are there all the
+    /// while are told once, whatever else comes and goes between calls.
     fn read_directory(
         &mut self,
         ino: Ino,
@@ -306,10 +375,12 @@ pub trait FileSystem {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// The value of an extended attribute.
+    /// The value of an extended attribute ([`Error::NoAttribute`]).
     fn xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>>;
 
-    /// Sets an extended attribute.
+    /// Sets an extended attribute of any file. Names have 1 to [`MAX_XATTR_NAME_BYTES`] bytes
+    /// ([`Error::NameTooLong`]), none of them 0 ([`Error::Invalid`], as is an empty one); what exceeds
+    /// [`MAX_XATTRS_BYTES`] is [`Error::NoSpace`].
     fn set_xattr(
         &mut self,
         ino: Ino,

@@ -4,13 +4,14 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, [`mount`] puts one under a directory, [`nvram`] and [`ssd`] are what this one
-//! stands on.
+//! [`api`] is what every file system here offers, `mount` puts one under a directory, [`nvram`] and [`ssd`] are what this
+//! one stands on, [`model`] is the plainest one, to compare others with.
 
 pub mod api;
 #[cfg(target_os = "linux")]
 pub mod backing;
 pub mod layout;
+pub mod model;
 #[cfg(target_os = "linux")]
 pub mod mount;
 pub mod nvram;

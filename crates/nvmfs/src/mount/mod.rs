@@ -6,11 +6,13 @@
 
 mod adapter;
 mod convert;
+mod flusher;
 mod privileges;
 mod worker;
 mod xattrs;
 
 use crate::api::{FileSystem, Result};
+pub use flusher::Flusher;
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the thread sleeps when there is nothing to do, or something failed.
+/// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
@@ -106,11 +106,11 @@ impl<F: Mountable> Shared<F> {
             match outcome {
                 Ok(true) if quiet => {}
                 Ok(true) => std::thread::sleep(BUSY),
-                Ok(false) => {
+                // What failed is tried again when something has changed.
+                Ok(false) | Err(_) => {
                     looked_at = before;
                     std::thread::sleep(IDLE);
                 }
-                Err(_) => std::thread::sleep(IDLE),
             }
             last = outcome.map(|_| ());
         }

@@ -1,0 +1,142 @@
+//! What is in a regular file: blocks and holes.
+
+use crate::api::BLOCK_BYTES;
+use std::collections::BTreeMap;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// The bytes of a file. Blocks that are not there are holes; bytes at and after the end are zero.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Content {
+    size_bytes: u64,
+    blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
+}
+
+/// The part of a block that a range of bytes covers.
+struct Piece {
+    block: u64,
+    /// First byte within the block.
+    from: usize,
+    /// Number of bytes.
+    length: usize,
+}
+
+/// Cuts a range of bytes at the edges of blocks.
+fn pieces(offset: u64, length: u64) -> impl Iterator<Item = Piece> {
+    let end = offset + length;
+    // No pieces, wherever no bytes are.
+    let blocks = if length == 0 { 0..0 } else { offset / BLOCK..end.div_ceil(BLOCK) };
+    blocks.map(move |block| {
+        let from = offset.max(block * BLOCK);
+        let to = end.min((block + 1) * BLOCK);
+        Piece { block, from: (from % BLOCK) as usize, length: (to - from) as usize }
+    })
+}
+
+impl Content {
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Blocks that exist.
+    pub fn blocks(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// How many bytes of a write there is room for when `free_blocks` blocks may be added.
+    pub fn room(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
+        let mut free_blocks = free_blocks;
+        let mut room = 0;
+        for piece in pieces(offset, length) {
+            if !self.blocks.contains_key(&piece.block) {
+                if free_blocks == 0 {
+                    break;
+                }
+                free_blocks -= 1;
+            }
+            room += piece.length as u64;
+        }
+        room
+    }
+
+    /// Reads up to the end of the file; returns how many bytes.
+    pub fn read(&self, offset: u64, out: &mut [u8]) -> usize {
+        let length = self.size_bytes.saturating_sub(offset).min(out.len() as u64);
+        let mut done = 0;
+        for piece in pieces(offset, length) {
+            let out = &mut out[done..done + piece.length];
+            match self.blocks.get(&piece.block) {
+                Some(block) => out.copy_from_slice(&block[piece.from..piece.from + piece.length]),
+                None => out.fill(0),
+            }
+            done += piece.length;
+        }
+        done
+    }
+
+    pub fn write(&mut self, offset: u64, data: &[u8]) {
+        let mut done = 0;
+        for piece in pieces(offset, data.len() as u64) {
+            let bytes = &mut self.block(piece.block)[piece.from..piece.from + piece.length];
+            bytes.copy_from_slice(&data[done..done + piece.length]);
+            done += piece.length;
+        }
+        self.size_bytes = self.size_bytes.max(offset + data.len() as u64);
+    }
+
+    /// Gives blocks to the holes of a range, and extends the file to its end.
+    pub fn reserve(&mut self, offset: u64, length: u64) {
+        for piece in pieces(offset, length) {
+            self.block(piece.block);
+        }
+        self.size_bytes = self.size_bytes.max(offset + length);
+    }
+
+    /// Makes a range read as zeros: whole blocks of it become holes, others keep their block.
+    pub fn punch(&mut self, offset: u64, length: u64) {
+        let end = offset + length;
+        let (first_whole, end_whole) = (offset.div_ceil(BLOCK), end / BLOCK);
+        self.blocks.retain(|block, _| *block < first_whole || *block >= end_whole);
+        // At most two of the blocks left are covered in part.
+        for edge in [offset / BLOCK, end / BLOCK] {
+            if let Some(bytes) = self.blocks.get_mut(&edge) {
+                let (from, to) = (offset.max(edge * BLOCK), end.min((edge + 1) * BLOCK));
+                if from < to {
+                    bytes[(from - edge * BLOCK) as usize..(to - edge * BLOCK) as usize].fill(0);
+                }
+            }
+        }
+    }
+
+    /// Cuts or extends.
+    pub fn resize(&mut self, size_bytes: u64) {
+        if size_bytes < self.size_bytes {
+            let end = self.size_bytes.next_multiple_of(BLOCK);
+            self.punch(size_bytes, end - size_bytes);
+        }
+        self.size_bytes = size_bytes;
+    }
+
+    /// The first byte at or after `offset` that has a block (`data`) or has none; `None` if the file ends before.
+    pub fn seek(&self, offset: u64, data: bool) -> Option<u64> {
+        let mut at = offset;
+        while at < self.size_bytes && self.blocks.contains_key(&(at / BLOCK)) != data {
+            // From a hole straight to the next block: holes can be long.
+            let next = at / BLOCK + 1;
+            let next =
+                if data { self.blocks.range(next..).next().map_or(u64::MAX, |(n, _)| *n) } else { next };
+            at = next.saturating_mul(BLOCK);
+        }
+        if at < self.size_bytes {
+            Some(at)
+        } else if data {
+            None
+        } else {
+            Some(self.size_bytes)
+        }
+    }
+
+    fn block(&mut self, block: u64) -> &mut [u8; BLOCK_BYTES] {
+        self.blocks.entry(block).or_insert_with(|| Box::new([0; BLOCK_BYTES]))
+    }
+}

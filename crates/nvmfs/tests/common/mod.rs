@@ -1,0 +1,12 @@
+//! Operations on file systems, made up and compared.
+#![allow(dead_code, unused_imports, reason = "each test uses a part")]
+
+mod compare;
+mod op;
+mod outcome;
+mod twin;
+
+pub use compare::compare;
+pub use op::{Attribute, OP_WORDS, Op, Position, random_ops};
+pub use outcome::{Outcome, content, error_name, list, run};
+pub use twin::{Room, Twin};

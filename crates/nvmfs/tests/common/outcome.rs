@@ -1,0 +1,253 @@
+//! What an operation did, as far as it can be seen from outside.
+
+use super::op::{Attribute, Op, Position};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, MAX_FILE_BYTES, Result};
+
+/// What can be seen of an operation's result. Inode numbers are kept apart; what depends on the implementation is not
+/// there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// Without inode number, generation, blocks, and the size of directories.
+    Attributes(Attributes),
+    Bytes(Vec<u8>),
+    Number(u64),
+    /// Names, sorted.
+    Names(Vec<(Vec<u8>, Option<Kind>)>),
+    /// The error's name.
+    Refused(&'static str),
+}
+
+/// The files that the numbers in operations mean. Operations mostly get what they can work with, but not always.
+#[derive(Clone, Debug)]
+pub struct Files {
+    pub all: Vec<Ino>,
+    pub directories: Vec<Ino>,
+    pub regular: Vec<Ino>,
+    pub open: Vec<Ino>,
+}
+
+impl Files {
+    /// One number of so many means any file.
+    const ANY: usize = 32;
+
+    pub fn any(&self, number: usize) -> Ino {
+        self.all[number % self.all.len()]
+    }
+
+    fn of(&self, wanted: &[Ino], number: usize) -> Ino {
+        if wanted.is_empty() || number % Self::ANY == 1 {
+            return self.any(number / Self::ANY);
+        }
+        wanted[number / Self::ANY % wanted.len()]
+    }
+
+    fn directory(&self, number: usize) -> Ino {
+        self.of(&self.directories, number)
+    }
+
+    fn regular(&self, number: usize) -> Ino {
+        self.of(&self.regular, number)
+    }
+
+    pub fn open(&self, number: usize) -> Ino {
+        self.of(&self.open, number)
+    }
+}
+
+/// A file's attributes without those that depend on the implementation.
+pub fn seen(attributes: &Attributes) -> Attributes {
+    let is_directory = attributes.kind == Kind::Directory;
+    let size_bytes = if is_directory { 0 } else { attributes.size_bytes };
+    Attributes { ino: Ino(0), generation: 0, blocks: 0, size_bytes, ..attributes.clone() }
+}
+
+/// The name of an error.
+pub fn error_name(error: &Error) -> &'static str {
+    match error {
+        Error::NotFound => "NotFound",
+        Error::Exists => "Exists",
+        Error::NotDirectory => "NotDirectory",
+        Error::IsDirectory => "IsDirectory",
+        Error::NotEmpty => "NotEmpty",
+        Error::NoSpace(_) => "NoSpace",
+        Error::NameTooLong => "NameTooLong",
+        Error::Invalid(_) => "Invalid",
+        Error::TooManyLinks => "TooManyLinks",
+        Error::TooLarge => "TooLarge",
+        Error::NotPermitted(_) => "NotPermitted",
+        Error::NoAttribute => "NoAttribute",
+        Error::NothingThere => "NothingThere",
+        Error::Unsupported(_) => "Unsupported",
+        Error::Damaged(_) => "Damaged",
+        Error::Ssd(_) => "Ssd",
+    }
+}
+
+/// Names of entries: a few plain ones, and those that are special.
+pub fn name(number: usize) -> Vec<u8> {
+    match number {
+        0..34 => vec![b'a' + (number % 6) as u8],
+        34 => vec![0xff, 0x80, b'\n'],
+        35 => vec![b'n'; 255],
+        36 => vec![b'n'; 256],
+        37 => b".".to_vec(),
+        38 => b"..".to_vec(),
+        _ => b"x/y".to_vec(),
+    }
+}
+
+/// Bytes that differ by `seed` and place.
+pub fn content(seed: u8, length: usize) -> Vec<u8> {
+    (0..length).map(|at| if seed == 0 { 0 } else { seed.wrapping_add((at % 251) as u8) }).collect()
+}
+
+/// All entries of a directory, read with a stop after every few; an entry told twice is an error.
+pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino, Kind)>> {
+    const AT_A_TIME: usize = 5;
+    let mut found = BTreeMap::new();
+    let mut from = 0;
+    loop {
+        let mut told = 0;
+        fs.read_directory(ino, from, &mut |entry| {
+            let former = found.insert(entry.name.to_vec(), (entry.ino, entry.kind));
+            assert!(former.is_none(), "a name is told twice: {:?}", entry.name);
+            from = entry.next;
+            told += 1;
+            if told == AT_A_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if told < AT_A_TIME {
+            return Ok(found);
+        }
+    }
+}
+
+/// Does an operation; `files` says which inodes its numbers mean. If it tells of a file, its inode is returned too.
+pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> (Outcome, Option<Ino>) {
+    let mut told = None;
+    let outcome = try_run(fs, op, files, caller, &mut told).unwrap_or_else(|error| {
+        if let Error::Damaged(what) = &error {
+            panic!("{op:?}: damaged: {what}");
+        }
+        Outcome::Refused(error_name(&error))
+    });
+    (outcome, told)
+}
+
+fn try_run(
+    fs: &mut dyn FileSystem,
+    op: &Op,
+    files: &Files,
+    caller: &Caller,
+    told: &mut Option<Ino>,
+) -> Result<Outcome> {
+    let attributes = match *op {
+        Op::Lookup { at, name: n } => fs.lookup(files.directory(at), &name(n))?,
+        Op::Attributes { file } => fs.attributes(files.any(file))?,
+        Op::Change { file, attribute } => fs.set_attributes(files.any(file), &change(attribute), caller)?,
+        Op::Resize { file, to } => {
+            let size_bytes = Some(at(fs, files.regular(file), to)?);
+            fs.set_attributes(files.regular(file), &Change { size_bytes, ..Change::default() }, caller)?
+        }
+        Op::Make { at, name: n, kind, permissions } => {
+            fs.make(files.directory(at), &name(n), kind, permissions, 0x1234, caller)?
+        }
+        Op::MakeDirectory { at, name: n, permissions } => {
+            fs.make_directory(files.directory(at), &name(n), permissions, caller)?
+        }
+        Op::Symlink { at, name: n, length } => {
+            fs.symlink(files.directory(at), &name(n), &content(n as u8 + 1, length % 4100), caller)?
+        }
+        Op::Link { file, at, name: n } => fs.link(files.any(file), files.directory(at), &name(n), caller)?,
+        _ => return run_content(fs, op, files, caller),
+    };
+    *told = Some(attributes.ino);
+    Ok(Outcome::Attributes(seen(&attributes)))
+}
+
+/// The operations that tell of no file.
+fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> Result<Outcome> {
+    match *op {
+        Op::ReadLink { file } => return fs.read_link(files.any(file)).map(Outcome::Bytes),
+        Op::Unlink { at, name: n } => fs.unlink(files.directory(at), &name(n), caller)?,
+        Op::RemoveDirectory { at, name: n } => fs.remove_directory(files.directory(at), &name(n), caller)?,
+        Op::Rename { from, to, how } => {
+            fs.rename(
+                (files.directory(from.0), &name(from.1)),
+                (files.directory(to.0), &name(to.1)),
+                how,
+                caller,
+            )?;
+        }
+        Op::Open { file } => fs.open(files.any(file))?,
+        Op::Release { file } => fs.release(files.open(file))?,
+        Op::Sync { file } => fs.sync(files.any(file))?,
+        Op::Allocate { file, how, from, length } => {
+            let from = at(fs, files.regular(file), from)?;
+            fs.allocate(files.regular(file), how, from, length, caller)?;
+        }
+        Op::Read { file, from, length } => {
+            let from = at(fs, files.regular(file), from)?;
+            // Not zeros, so that bytes that were not read show.
+            let mut out = vec![0xa5; length];
+            let count = fs.read(files.regular(file), from, &mut out, caller)?;
+            out.truncate(count);
+            return Ok(Outcome::Bytes(out));
+        }
+        Op::Write { file, from, length, seed } => {
+            let from = at(fs, files.regular(file), from)?;
+            let count = fs.write(files.regular(file), from, &content(seed, length), caller)?;
+            return Ok(Outcome::Number(count as u64));
+        }
+        Op::Seek { file, from, what } => {
+            let from = at(fs, files.regular(file), from)?;
+            return fs.seek(files.regular(file), from, what).map(Outcome::Number);
+        }
+        Op::List { file } => {
+            let names =
+                list(fs, files.directory(file))?.into_iter().map(|(name, (_, kind))| (name, Some(kind)));
+            return Ok(Outcome::Names(names.collect()));
+        }
+        Op::Xattr { file, name: n } => return fs.xattr(files.any(file), &name(n)).map(Outcome::Bytes),
+        Op::SetXattr { file, name: n, length, seed, how } => {
+            fs.set_xattr(files.any(file), &name(n), &content(seed, length), how, caller)?;
+        }
+        Op::Xattrs { file } => {
+            let mut names: Vec<_> =
+                fs.xattrs(files.any(file))?.into_iter().map(|name| (name, None)).collect();
+            names.sort();
+            return Ok(Outcome::Names(names));
+        }
+        Op::RemoveXattr { file, name: n } => fs.remove_xattr(files.any(file), &name(n), caller)?,
+        _ => {}
+    }
+    Ok(Outcome::Done)
+}
+
+fn change(attribute: Attribute) -> Change {
+    let mut change = Change::default();
+    match attribute {
+        Attribute::Permissions(bits) => change.permissions = Some(bits),
+        Attribute::Owner(uid) => change.uid = Some(uid),
+        Attribute::Group(gid) => change.gid = Some(gid),
+        Attribute::Accessed(ns) => change.accessed_ns = Some(ns),
+        Attribute::Modified(ns) => change.modified_ns = Some(ns),
+        Attribute::Nothing => {}
+    }
+    change
+}
+
+/// The byte that a position means in a file; of what has no content, some byte.
+fn at(fs: &mut dyn FileSystem, ino: Ino, position: Position) -> Result<u64> {
+    Ok(match position {
+        Position::At(offset) => offset,
+        Position::FromEnd(distance) => {
+            let attributes = fs.attributes(ino)?;
+            let is_file = attributes.kind == Kind::File;
+            let end = if is_file { attributes.size_bytes } else { 0 };
+            end.saturating_add_signed(distance).min(MAX_FILE_BYTES + 1)
+        }
+    })
+}
