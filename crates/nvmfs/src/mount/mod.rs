@@ -6,13 +6,12 @@
 
 mod adapter;
 mod convert;
-mod flusher;
+mod nvmfs;
 mod privileges;
 mod worker;
 mod xattrs;
 
 use crate::api::{FileSystem, Result};
-pub use flusher::Flusher;
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -27,16 +26,6 @@ use worker::{Shared, Worker};
 /// The extended attribute of the root directory under which [`Mountable::report`] is read.
 pub const REPORT_XATTR: &str = "user.nvmfs.stats";
 
-/// What a file system has to do beside requests.
-pub enum Work<J> {
-    /// Nothing before the next request.
-    Nothing,
-    /// A small piece was done; there may be more.
-    Done,
-    /// Something slow, for which requests need not wait.
-    Job(J),
-}
-
 /// A file system that can be mounted.
 ///
 /// What it does beside requests, such as flushing (section III-B), is done in small pieces, by one thread: each begins and ends
@@ -45,8 +34,8 @@ pub trait Mountable: FileSystem {
     /// A slow piece of work, such as writing one extent.
     type Job;
 
-    /// Begins a piece of work, if there is one.
-    fn begin_work(&mut self) -> Result<Work<Self::Job>>;
+    /// Begins a piece of work, if there is one before the next request.
+    fn begin_work(&mut self) -> Result<Option<Self::Job>>;
 
     /// Its slow part.
     fn run(job: &Self::Job) -> io::Result<()>;

@@ -1,7 +1,7 @@
 //! What requests and background work share, and the thread that does the latter.
 
 use super::convert::errno;
-use super::{Mountable, Work};
+use super::Mountable;
 use crate::api::Result;
 use fuser::Errno;
 use std::io;
@@ -49,16 +49,10 @@ impl<F: Mountable> Shared<F> {
 
     /// One piece of background work; whether there may be more.
     fn work(&self) -> Result<bool> {
-        let begun = self.locked(F::begin_work).unwrap_or(Ok(Work::Nothing));
-        match begun? {
-            Work::Nothing => Ok(false),
-            Work::Done => Ok(true),
-            Work::Job(job) => {
-                let outcome = F::run(&job);
-                self.locked(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
-                Ok(true)
-            }
-        }
+        let Some(job) = self.locked(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
+        let outcome = F::run(&job);
+        self.locked(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
+        Ok(true)
     }
 
     /// Nothing when there is no file system any more, or none to be trusted.

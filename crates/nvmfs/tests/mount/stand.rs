@@ -1,9 +1,9 @@
 //! A mounted file system for one test, and ways to look at it.
 
-#[path = "../support/pass_through.rs"]
-mod pass_through;
+#[path = "../support/devices.rs"]
+pub mod devices;
 
-use pass_through::PassThrough;
+use devices::OnFiles;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
@@ -15,23 +15,15 @@ use std::process::Command;
 use tempfile::TempDir;
 use wearwell_nvmfs::mount::{Mounted, Options, mount};
 
-/// What is tested.
-pub type Tested = PassThrough;
+const NVRAM_BYTES: u64 = 32 << 20;
+const SSD_BYTES: u64 = 96 << 20;
+const INODES: u32 = 30_000;
 
 /// A file system, its devices and where it is mounted.
 pub struct Stand {
     directory: TempDir,
-    mounted: Option<Mounted<Tested>>,
+    mounted: Option<Mounted<OnFiles>>,
     options: Options,
-}
-
-/// Opens what lies in `directory`.
-pub fn open(directory: &Path) -> Tested {
-    PassThrough::new(&directory.join("device")).expect("a directory")
-}
-
-fn create(directory: &Path) {
-    std::fs::create_dir(directory.join("device")).expect("an empty directory");
 }
 
 /// Why nothing can be mounted here, if so.
@@ -59,10 +51,10 @@ impl Stand {
         let shm = Path::new("/dev/shm");
         let directory = if shm.is_dir() { TempDir::new_in(shm) } else { TempDir::new() };
         let directory = directory.expect("a directory for the test");
-        create(directory.path());
         std::fs::create_dir(directory.path().join("mounted")).expect("an empty directory");
         let mut stand = Stand { directory, mounted: None, options };
-        stand.mount();
+        let made = devices::create(stand.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
+        stand.mount_this(made);
         Some(stand)
     }
 
@@ -83,7 +75,10 @@ impl Stand {
 
     /// Mounts it, which must not be mounted.
     pub fn mount(&mut self) {
-        let file_system = open(self.directory.path());
+        self.mount_this(devices::open(self.directory()));
+    }
+
+    fn mount_this(&mut self, file_system: OnFiles) {
         self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
     }
 

@@ -1,6 +1,6 @@
 //! What is there after an end, clean or not.
 
-use crate::stand::{Stand, assert_same, bytes, open, tree};
+use crate::stand::{Stand, assert_same, bytes, devices, tree};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn unmounting_keeps_everything() {
 fn serves_until_killed() {
     let Some(directory) = std::env::var_os(SERVE) else { return };
     let directory = Path::new(&directory);
-    let mounted = mount(open(directory), &directory.join("mounted"), &Options::default()).unwrap();
+    let mounted = mount(devices::open(directory), &directory.join("mounted"), &Options::default()).unwrap();
     mounted.join().unwrap();
 }
 

@@ -14,7 +14,7 @@ use wearwell_nvmfs::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
     SetXattr, Statistics,
 };
-use wearwell_nvmfs::mount::{Mountable, Work};
+use wearwell_nvmfs::mount::Mountable;
 
 /// A file that the kernel was told of.
 struct Held {
@@ -379,8 +379,8 @@ impl FileSystem for PassThrough {
 impl Mountable for PassThrough {
     type Job = ();
 
-    fn begin_work(&mut self) -> Result<Work<()>> {
-        Ok(Work::Nothing)
+    fn begin_work(&mut self) -> Result<Option<()>> {
+        Ok(None)
     }
 
     fn run(_: &()) -> io::Result<()> {
