@@ -9,6 +9,7 @@ pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;
 pub mod log_on_log;
+pub mod nvmfs;
 pub mod paged;
 pub mod replicas;
 pub mod small_log;

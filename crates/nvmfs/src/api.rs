@@ -356,7 +356,6 @@ pub trait FileSystem {
     fn write(&mut self, ino: Ino, offset: u64, data: &[u8], caller: &Caller) -> Result<usize>;
 
     /// `fallocate`. No bytes at all are [`Error::Invalid`], an end over [`MAX_FILE_BYTES`] is [`Error::TooLarge`].
-    /// `fallocate`.
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
     /// The next data or hole at or after `offset`; [`Error::NothingThere`] from the end of the file on, and where no data

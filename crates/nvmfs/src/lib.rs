@@ -4,16 +4,19 @@
 //! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
-//! [`api`] is what every file system here offers, `mount` puts one under a directory, [`nvram`] and [`ssd`] are what this
-//! one stands on, [`model`] is the plainest one, to compare others with.
+//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
+//! [`fs`] is what they make together, and `mount` puts it under a directory; [`model`] is the plainest one, to compare it with;
+//! [`workload`] is what is played on all of them, and [`top`] plays it into a simulated stack.
 
 pub mod api;
 #[cfg(target_os = "linux")]
 pub mod backing;
+pub mod fs;
 pub mod layout;
 pub mod model;
 #[cfg(target_os = "linux")]
 pub mod mount;
+pub mod names;
 pub mod nvram;
 pub mod options;
 pub mod placement;
@@ -21,3 +24,5 @@ pub mod power;
 pub mod ssd;
 pub mod stats;
 pub mod store;
+pub mod top;
+pub mod workload;

@@ -1,7 +1,7 @@
 //! What requests and background work share, and the thread that does the latter.
 
-use super::convert::errno;
 use super::Mountable;
+use super::convert::errno;
 use crate::api::Result;
 use fuser::Errno;
 use std::io;

@@ -273,9 +273,11 @@ mod tests {
         let refused =
             |text: &str| StackSsd::in_memory(&scenario(text), 8 << 20).map(|_| ()).unwrap_err().to_string();
         assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));
-        let tenant = "[[tenant]]\nshare = 0.5\nworkload = \"uniform\"\n";
+        let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
         assert!(refused(&tenant.repeat(2)).starts_with("tenant"), "{}", refused(&tenant.repeat(2)));
-        assert!(refused("[ftl]\nvictim = \"none such\"").contains("none such"));
+        assert!(refused("[ftl]\nsegment_size = 65536").starts_with("ftl.segment_size"));
+        assert!(refused("[ftl]\ndedup = \"cagc\"").starts_with("ftl.dedup: needs to know"));
+        assert!(refused("[power]\nat_end = true").starts_with("power: cuts"));
         let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
         assert!(large.starts_with("device: 8388608 bytes"), "{large}");
         let small =
@@ -294,7 +296,7 @@ mod tests {
         drop(ssd);
         let ssd = open();
         let mut out = vec![0; BLOCK_BYTES];
-        ssd.resume([9..10]).expect("within");
+        ssd.resume(std::iter::once(9..10)).expect("within");
         ssd.read(9, &mut out).expect("within");
         assert_eq!(out, [5; BLOCK_BYTES]);
         assert_eq!(incoming(&ssd, Operation::Write), 1);

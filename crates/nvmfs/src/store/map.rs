@@ -53,7 +53,7 @@ pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
 
 impl<N: Nvram> Region<N> {
     /// The page of pointers that a pointer above a leaf leads to.
-    fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
+    pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
         match self.place(self.word(at))? {
             Place::Hole => Ok(None),
             Place::Nvram(page) if pages::state_of(self, page) == State::Metadata => Ok(Some(page)),
@@ -132,6 +132,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let slot = way.rest / reach(level) % POINTERS_PER_BLOCK;
             at = self.region.areas.page(page) + 8 * slot as usize;
         }
+        Ok(at)
+    }
+
+    /// Where the pointer to a block of a directory is to stand; blocks of pointers on the way are made and are safe.
+    pub(crate) fn pointer_for(&mut self, ino: Ino, block: u64) -> Result<usize> {
+        self.make_room((POINTERS - DIRECT) as u32)?;
+        let at = self.make_pointer(ino, block)?;
+        self.region.fence();
         Ok(at)
     }
 

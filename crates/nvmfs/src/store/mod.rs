@@ -108,6 +108,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// A page that nothing points to any more becomes free.
     fn free_page(&mut self, page: PageId) {
         pages::set_flushing(&mut self.region, page, false);
+        self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
 

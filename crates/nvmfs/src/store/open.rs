@@ -105,6 +105,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
         store.scan();
+        store.extents.find_free();
         Ok(store)
     }
 

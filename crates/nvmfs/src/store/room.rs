@@ -115,6 +115,31 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
+    /// Pages of NVRAM in a state.
+    pub fn pages_in(&self, state: State) -> u32 {
+        self.pages.count(state)
+    }
+
+    /// Extents of the SSD for data.
+    pub fn usable_extents(&self) -> u32 {
+        self.extents.usable()
+    }
+
+    /// Free ones.
+    pub fn free_extents(&self) -> u32 {
+        self.extents.free()
+    }
+
+    /// Valid blocks on the SSD.
+    pub fn ssd_valid_blocks(&self) -> u64 {
+        self.extents.valid_blocks()
+    }
+
+    /// Extents that would be enough for them over extents in use; 1 where none is.
+    pub fn extent_fill(&self) -> f64 {
+        self.extents.fill()
+    }
+
     /// Extents of the SSD by number of valid blocks.
     pub fn extent_histogram(&self) -> Vec<u32> {
         self.extents.histogram()

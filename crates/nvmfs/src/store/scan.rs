@@ -89,7 +89,8 @@ struct Walk<'a, N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Walks all inodes, and writes down from them who owns which page and block.
+    /// Walks all inodes, and writes down from them who owns which page and block. Which extents are free is still to be
+    /// found, when all blocks are known.
     pub(super) fn scan(&mut self) -> Scan {
         self.forget();
         let mut walk = Walk {
@@ -106,7 +107,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             walk.inode(Ino(number));
         }
         let scan = walk.scan;
-        self.free_the_rest();
+        self.free_pages();
         scan
     }
 
@@ -123,14 +124,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
 
-    /// What nobody owns is free: pages and extents, the lowest to be used first.
-    fn free_the_rest(&mut self) {
+    /// Pages that nobody owns are free, the lowest to be used first.
+    fn free_pages(&mut self) {
         for page in (0..self.region.areas.pages).rev().map(PageId) {
             if pages::state_of(&self.region, page) == State::Free {
                 self.pages.put(&mut self.region, page, State::Free, false);
             }
         }
-        self.extents.find_free();
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use wearwell_nvmfs::mount::REPORT_XATTR;
+use wearwell_nvmfs::stats::Stats;
 
 fn get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; 64 << 10];
@@ -62,9 +63,12 @@ fn access_control_lists_are_refused_and_not_forgotten() {
 }
 
 #[test]
-fn the_report_cannot_be_changed() {
+fn the_report_is_read_and_not_changed() {
     let Some(stand) = Stand::new() else { return };
     let root = stand.root();
+    fs::write(stand.at("file"), bytes(1, 10 << 12)).unwrap();
+    let report: Stats = serde_json::from_slice(&get(&root, REPORT_XATTR).unwrap()).unwrap();
+    assert_eq!((report.counts.written_blocks, report.inodes), (10, 2));
     assert_eq!(setxattr(&root, REPORT_XATTR, b"x", XattrFlags::empty()), Err(Errno::PERM));
     assert_eq!(removexattr(&root, REPORT_XATTR), Err(Errno::PERM));
     assert!(!list(&root).contains(REPORT_XATTR));

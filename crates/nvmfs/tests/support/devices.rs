@@ -1,7 +1,9 @@
 //! NVMFS on two files of a directory.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
@@ -26,8 +28,21 @@ pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -
 /// Opens what lies in `directory`.
 #[allow(dead_code, reason = "one of those who share this only makes new ones")]
 pub fn open(directory: &Path) -> OnFiles {
-    let nvram = MappedNvram::open(directory.join("nvram"), Persistence::Auto).expect("the file is there");
-    let ssd = FileSsd::open(directory.join("ssd"), Caching::Cached).expect("the file is there");
+    let nvram = unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
+    let ssd = unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
     let (store, _) = Store::open(nvram, Arc::new(ssd), Options::default()).expect("it is whole");
     Nvmfs::over(store).expect("it is whole")
+}
+
+/// Waits for a lock to go: a process that another test just began has what this one closed, until it is a program of its own.
+fn unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
+    for _ in 0..500 {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened.expect("the file is there"),
+        }
+    }
+    panic!("it stays locked");
 }

@@ -1,0 +1,103 @@
+//! What is known of a file, and changing it.
+
+use super::{Nvmfs, PERMISSIONS};
+use crate::api::{
+    Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_FILE_BYTES, RELATIME_NS, Result,
+};
+use crate::layout::{Field, Inode};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::Changes;
+
+fn set_attributes(inode: &mut Inode, change: &Change, now_ns: i64) {
+    let Change { permissions, uid, gid, size_bytes, accessed_ns, modified_ns } = *change;
+    let is_any = permissions.is_some() || uid.is_some() || gid.is_some() || size_bytes.is_some();
+    if is_any || accessed_ns.or(modified_ns).is_some() {
+        inode.changed_ns = now_ns;
+    }
+    if let Some(size_bytes) = size_bytes {
+        inode.size_bytes = size_bytes;
+        inode.modified_ns = now_ns;
+    }
+    if let Some(permissions) = permissions {
+        inode.mode = inode.mode & !PERMISSIONS | permissions & PERMISSIONS;
+    }
+    inode.uid = uid.unwrap_or(inode.uid);
+    inode.gid = gid.unwrap_or(inode.gid);
+    inode.accessed_ns = accessed_ns.unwrap_or(inode.accessed_ns);
+    inode.modified_ns = modified_ns.unwrap_or(inode.modified_ns);
+}
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    pub(super) fn attributes_of(&self, ino: Ino) -> Result<Attributes> {
+        let inode = self.store.region.inode(ino)?;
+        let kind = inode.kind().ok_or(Error::NotFound)?;
+        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
+        Ok(Attributes {
+            ino,
+            generation: inode.generation,
+            kind,
+            permissions: inode.mode & PERMISSIONS,
+            links: inode.links,
+            uid: inode.uid,
+            gid: inode.gid,
+            device: if is_device { inode.related } else { 0 },
+            size_bytes: inode.size_bytes,
+            blocks: u64::from(inode.nvram_blocks) + u64::from(inode.ssd_blocks),
+            accessed_ns: inode.accessed_ns,
+            modified_ns: inode.modified_ns,
+            changed_ns: inode.changed_ns,
+        })
+    }
+
+    pub(super) fn change_attributes(
+        &mut self,
+        ino: Ino,
+        change: &Change,
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        self.store.region.inode(ino)?;
+        if let Some(size_bytes) = change.size_bytes {
+            self.file(ino)?;
+            if size_bytes > MAX_FILE_BYTES {
+                return Err(Error::TooLarge);
+            }
+            self.clear_tail(ino, size_bytes)?;
+        }
+        let mut changes = Changes::default();
+        set_attributes(changes.inode(&self.store.region, ino)?, change, caller.now_ns);
+        self.store.region.apply(changes);
+        if let Some(size_bytes) = change.size_bytes {
+            self.store.cut(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
+            self.settle()?;
+        }
+        self.attributes_of(ino)
+    }
+
+    /// Notes an access, if it is time to (relatime).
+    pub(super) fn note_access(&mut self, ino: Ino, inode: &Inode, caller: &Caller) -> Result<()> {
+        let is_old = caller.now_ns.saturating_sub(inode.accessed_ns) >= RELATIME_NS;
+        if inode.accessed_ns <= inode.modified_ns || inode.accessed_ns <= inode.changed_ns || is_old {
+            self.set_field(ino, Field::Accessed, caller.now_ns as u64)?;
+            self.store.region.fence();
+        }
+        Ok(())
+    }
+
+    /// The content of a file was changed, and is safe; the file is now at least so long.
+    pub(super) fn note_change(&mut self, ino: Ino, size_bytes: u64, caller: &Caller) -> Result<()> {
+        if self.store.region.inode(ino)?.size_bytes < size_bytes {
+            self.set_field(ino, Field::Size, size_bytes)?;
+        }
+        self.set_field(ino, Field::Modified, caller.now_ns as u64)?;
+        self.set_field(ino, Field::Changed, caller.now_ns as u64)?;
+        self.store.region.fence();
+        Ok(())
+    }
+
+    fn set_field(&mut self, ino: Ino, field: Field, word: u64) -> Result<()> {
+        let at = self.store.region.field(ino, field)?;
+        self.store.region.store_word(at, word);
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Reading and writing files.
+
+use super::Nvmfs;
+use crate::api::{BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    pub(super) fn read_file(
+        &mut self,
+        ino: Ino,
+        offset: u64,
+        out: &mut [u8],
+        caller: &Caller,
+    ) -> Result<usize> {
+        let inode = self.file(ino)?;
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let length = inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
+        self.store.read(ino, offset, &mut out[..length])?;
+        self.note_access(ino, &inode, caller)?;
+        Ok(length)
+    }
+
+    pub(super) fn write_file(
+        &mut self,
+        ino: Ino,
+        offset: u64,
+        data: &[u8],
+        caller: &Caller,
+    ) -> Result<usize> {
+        self.file(ino)?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        if offset >= MAX_FILE_BYTES {
+            return Err(Error::TooLarge);
+        }
+        self.clear_tail(ino, offset)?;
+        let written = match self.store.write(ino, offset, data) {
+            Ok(written) => written,
+            Err(error) => {
+                self.cut_behind_end(ino)?;
+                return Err(error);
+            }
+        };
+        self.note_change(ino, offset + written as u64, caller)?;
+        self.settle()?;
+        Ok(written)
+    }
+
+    /// Before a file grows so that bytes up to `until` belong to it: those between its end and there read as zeros. Behind
+    /// the end of a file, in its last block, may be anything.
+    pub(super) fn clear_tail(&mut self, ino: Ino, until: u64) -> Result<()> {
+        let size_bytes = self.file(ino)?.size_bytes;
+        let end = until.min(size_bytes.next_multiple_of(BLOCK));
+        if size_bytes < end { self.store.zero(ino, size_bytes..end) } else { Ok(()) }
+    }
+
+    /// Frees blocks behind the end, which a failed operation may have left.
+    pub(super) fn cut_behind_end(&mut self, ino: Ino) -> Result<()> {
+        let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
+        self.store.cut(ino, blocks, u64::MAX)
+    }
+
+    /// Flushes what must be, unless a thread does. Lack of room shows when something is to be written.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        if !self.auto_settle {
+            return Ok(());
+        }
+        match self.store.settle() {
+            Err(Error::NoSpace(_)) => Ok(()),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! NVMFS itself: the operations of a file system, over [`Names`] and a [`Store`].
+//!
+//! An operation on names first finds out whether it can be done, then allocates what it needs, then gathers all its changes
+//! and applies them at once: a power cut leaves all of them or none.
+
+mod attributes;
+mod background;
+mod content;
+mod create;
+mod range;
+mod removal;
+mod rename;
+#[cfg(test)]
+mod tests;
+mod xattrs;
+
+use crate::api::{
+    Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
+    SetXattr, Statistics,
+};
+use crate::layout::Inode;
+use crate::names::{self, Names};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::stats::Stats;
+use crate::store::{Changes, State, Store};
+use std::ops::ControlFlow;
+
+/// Bits of a mode that are permissions.
+const PERMISSIONS: u32 = 0o7777;
+/// Cookies of a listing before the first entry: after nothing, `.` and `..`.
+const AFTER_DOTS: u64 = 2;
+
+/// NVMFS.
+pub struct Nvmfs<N, S> {
+    pub(crate) store: Store<N, S>,
+    pub(crate) names: Names,
+    /// Whether each write flushes what it must; else a thread does, with [`Nvmfs::begin_background`].
+    pub auto_settle: bool,
+    /// Whether flushing has begun and not come to its end.
+    is_flushing: bool,
+}
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    /// The file system in an open store. Files that had no name any more are removed.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
+    pub fn over(store: Store<N, S>) -> Result<Self> {
+        let names = Names::new(&store.region, store.options().index_bytes)?;
+        let mut fs = Nvmfs { store, names, auto_settle: true, is_flushing: false };
+        if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
+            return Err(Error::Damaged("there is no root directory".into()));
+        }
+        let orphans = fs.orphans()?;
+        fs.remove_orphans(&orphans)?;
+        Ok(fs)
+    }
+
+    /// The blocks under it.
+    pub fn store(&self) -> &Store<N, S> {
+        &self.store
+    }
+
+    /// The same, to be closed.
+    pub fn into_store(self) -> Store<N, S> {
+        self.store
+    }
+
+    /// How things stand, and what was done.
+    pub fn stats(&self) -> Stats {
+        let counts = self.store.counts;
+        let inode_limit = self.store.region.areas.inodes - 1;
+        Stats {
+            counts,
+            read_hit_ratio: counts.read_hit_ratio(),
+            write_hit_ratio: counts.write_hit_ratio(),
+            cleaning_efficiency: counts.cleaning_efficiency(),
+            pages: self.store.region.areas.pages,
+            free_pages: self.store.pages_in(State::Free),
+            clean_pages: self.store.pages_in(State::Clean),
+            dirty_pages: self.store.pages_in(State::Dirty),
+            metadata_pages: self.store.pages_in(State::Metadata),
+            extents: self.store.usable_extents(),
+            free_extents: self.store.free_extents(),
+            ssd_valid_blocks: self.store.ssd_valid_blocks(),
+            extent_fill: self.store.extent_fill(),
+            inodes: inode_limit - self.names.inodes.free(),
+            inode_limit,
+            used_blocks: self.store.used_blocks(),
+            capacity_blocks: self.store.capacity_blocks(),
+        }
+    }
+
+    /// A directory that was not removed.
+    fn directory(&self, ino: Ino) -> Result<Inode> {
+        let inode = self.store.region.inode(ino)?;
+        match inode.kind() {
+            Some(Kind::Directory) if inode.links == 0 => Err(Error::NotFound),
+            Some(Kind::Directory) => Ok(inode),
+            _ => Err(Error::NotDirectory),
+        }
+    }
+
+    /// A regular file.
+    fn file(&self, ino: Ino) -> Result<Inode> {
+        let inode = self.store.region.inode(ino)?;
+        match inode.kind() {
+            Some(Kind::File) => Ok(inode),
+            Some(Kind::Directory) => Err(Error::IsDirectory),
+            _ => Err(Error::Invalid("not a regular file")),
+        }
+    }
+
+    /// The inode that an entry or a parent leads to, which must be in use.
+    fn inode_of_entry(&self, ino: Ino) -> Result<Inode> {
+        self.store
+            .region
+            .inode(ino)
+            .map_err(|_| Error::Damaged(format!("a name leads to inode {}, which is not in use", ino.0)))
+    }
+
+    /// The entry of a name that is neither `.` nor `..`.
+    fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::Found> {
+        self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
+    }
+
+    /// A directory with its times of modification and change set.
+    fn touch_directory<'a>(
+        &self,
+        changes: &'a mut Changes,
+        dir: Ino,
+        caller: &Caller,
+    ) -> Result<&'a mut Inode> {
+        let inode = changes.inode(&self.store.region, dir)?;
+        inode.modified_ns = caller.now_ns;
+        inode.changed_ns = caller.now_ns;
+        Ok(inode)
+    }
+
+    fn lookup_name(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
+        let directory = self.directory(parent)?;
+        names::check_name(name)?;
+        let ino = match name {
+            b"." => parent,
+            b".." => Ino(directory.related),
+            _ => self.entry(parent, name)?.ino,
+        };
+        self.inode_of_entry(ino)?;
+        self.attributes_of(ino)
+    }
+
+    fn list(&self, ino: Ino, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<()> {
+        let directory = self.directory(ino)?;
+        let dots: [(&[u8], Ino); 2] = [(b".", ino), (b"..", Ino(directory.related))];
+        for (next, (name, ino)) in (1..).zip(dots) {
+            if next > from && each(Entry { next, ino, kind: Kind::Directory, name }).is_break() {
+                return Ok(());
+            }
+        }
+        let Ok(from) = u32::try_from(from.saturating_sub(AFTER_DOTS)) else { return Ok(()) };
+        names::list(&self.store.region, ino, from, |position, ino, kind, name| {
+            let next = u64::from(position) + AFTER_DOTS + 1;
+            each(Entry { next, ino, kind, name })
+        })
+    }
+}
+
+impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
+        self.lookup_name(parent, name)
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
+        self.attributes_of(ino)
+    }
+
+    fn set_attributes(&mut self, ino: Ino, change: &Change, caller: &Caller) -> Result<Attributes> {
+        self.change_attributes(ino, change, caller)
+    }
+
+    fn make(
+        &mut self,
+        parent: Ino,
+        name: &[u8],
+        kind: Kind,
+        permissions: u32,
+        device: u32,
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        self.make_file(parent, name, kind, permissions, device, caller)
+    }
+
+    fn make_directory(
+        &mut self,
+        parent: Ino,
+        name: &[u8],
+        permissions: u32,
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        self.create(parent, name, create::New::Directory { permissions }, caller)
+    }
+
+    fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {
+        self.make_link(parent, name, target, caller)
+    }
+
+    fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
+        self.target(ino)
+    }
+
+    fn link(&mut self, ino: Ino, parent: Ino, name: &[u8], caller: &Caller) -> Result<Attributes> {
+        self.add_name(ino, parent, name, caller)
+    }
+
+    fn unlink(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
+        self.remove_name(parent, name, caller)
+    }
+
+    fn remove_directory(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
+        self.remove_empty(parent, name, caller)
+    }
+
+    fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()> {
+        self.rename_entry(from, to, how, caller)
+    }
+
+    fn open(&mut self, ino: Ino) -> Result<()> {
+        self.store.region.inode(ino)?;
+        self.names.inodes.open(ino);
+        Ok(())
+    }
+
+    fn release(&mut self, ino: Ino) -> Result<()> {
+        self.store.region.inode(ino)?;
+        self.names.inodes.release(ino)?;
+        self.remove_if_unused(ino)
+    }
+
+    fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], caller: &Caller) -> Result<usize> {
+        self.read_file(ino, offset, out, caller)
+    }
+
+    fn write(&mut self, ino: Ino, offset: u64, data: &[u8], caller: &Caller) -> Result<usize> {
+        self.write_file(ino, offset, data, caller)
+    }
+
+    fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()> {
+        self.allocate_range(ino, how, offset, length, caller)
+    }
+
+    fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
+        self.seek_block(ino, offset, what)
+    }
+
+    fn sync(&mut self, ino: Ino) -> Result<()> {
+        // Whatever an operation did is safe when it returns.
+        self.store.region.inode(ino).map(|_| ())
+    }
+
+    fn read_directory(
+        &mut self,
+        ino: Ino,
+        from: u64,
+        each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.list(ino, from, each)
+    }
+
+    fn xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.xattr_value(ino, name)
+    }
+
+    fn set_xattr(
+        &mut self,
+        ino: Ino,
+        name: &[u8],
+        value: &[u8],
+        how: SetXattr,
+        caller: &Caller,
+    ) -> Result<()> {
+        self.put_xattr(ino, name, value, how, caller)
+    }
+
+    fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        self.xattr_names(ino)
+    }
+
+    fn remove_xattr(&mut self, ino: Ino, name: &[u8], caller: &Caller) -> Result<()> {
+        self.delete_xattr(ino, name, caller)
+    }
+
+    fn statistics(&mut self) -> Result<Statistics> {
+        let blocks = self.store.capacity_blocks();
+        Ok(Statistics {
+            blocks,
+            free_blocks: blocks.saturating_sub(self.store.used_blocks()),
+            inodes: u64::from(self.store.region.areas.inodes - 1),
+            free_inodes: self.names.inodes.free().into(),
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! Names that go, and files that go with the last of them.
+
+use super::Nvmfs;
+use crate::api::{Caller, Error, Ino, Kind, ROOT, Result};
+use crate::layout::Field;
+use crate::names::{self, Found};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::Changes;
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    /// Takes a name from a file that is not a directory.
+    pub(super) fn remove_name(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
+        self.directory(parent)?;
+        names::check_name(name)?;
+        if names::is_dots(name) {
+            return Err(Error::IsDirectory);
+        }
+        let found = self.entry(parent, name)?;
+        if self.inode_of_entry(found.ino)?.kind() == Some(Kind::Directory) {
+            return Err(Error::IsDirectory);
+        }
+        self.remove_entry(parent, name, found, caller)
+    }
+
+    /// Removes an empty directory.
+    pub(super) fn remove_empty(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
+        self.directory(parent)?;
+        names::check_name(name)?;
+        match name {
+            b"." => return Err(Error::Invalid("`.` cannot be removed")),
+            b".." => return Err(Error::NotEmpty),
+            _ => {}
+        }
+        let found = self.entry(parent, name)?;
+        self.inode_of_entry(found.ino)?;
+        self.check_empty(found.ino)?;
+        self.remove_entry(parent, name, found, caller)
+    }
+
+    /// Refuses what is no directory, or not empty, or the root.
+    pub(super) fn check_empty(&self, ino: Ino) -> Result<()> {
+        self.directory(ino)?;
+        if ino == ROOT {
+            return Err(Error::Damaged("a name leads to the root directory".into()));
+        }
+        if names::is_empty(&self.store.region, ino)? { Ok(()) } else { Err(Error::NotEmpty) }
+    }
+
+    fn remove_entry(&mut self, parent: Ino, name: &[u8], found: Found, caller: &Caller) -> Result<()> {
+        let mut changes = Changes::default();
+        names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
+        self.touch_directory(&mut changes, parent, caller)?;
+        self.lose_name(&mut changes, parent, found.ino, caller)?;
+        self.store.region.apply(changes);
+        self.names.removed(&self.store.region, parent, name, found);
+        self.remove_if_unused(found.ino)
+    }
+
+    /// A file loses a name in a directory: a directory its only one.
+    pub(super) fn lose_name(
+        &self,
+        changes: &mut Changes,
+        parent: Ino,
+        ino: Ino,
+        caller: &Caller,
+    ) -> Result<()> {
+        let inode = changes.inode(&self.store.region, ino)?;
+        let is_directory = inode.kind() == Some(Kind::Directory);
+        inode.changed_ns = caller.now_ns;
+        inode.links = if is_directory { 0 } else { inode.links.saturating_sub(1) };
+        if is_directory {
+            let parent = changes.inode(&self.store.region, parent)?;
+            parent.links = parent.links.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Removes a file that has no name and no user.
+    pub(super) fn remove_if_unused(&mut self, ino: Ino) -> Result<()> {
+        if self.store.region.inode(ino)?.links > 0 || self.names.inodes.is_open(ino) {
+            return Ok(());
+        }
+        self.remove_inode(ino)
+    }
+
+    /// Frees all that a file has, then its inode. If that is interrupted, mounting does the rest.
+    pub(crate) fn remove_inode(&mut self, ino: Ino) -> Result<()> {
+        let inode = self.store.region.inode(ino)?;
+        if inode.kind() == Some(Kind::Directory) {
+            self.names.forget(ino);
+        }
+        if !inode.is_inline_link() {
+            self.store.cut(ino, 0, u64::MAX)?;
+        }
+        let xattrs_at = self.store.region.field(ino, Field::Xattrs)?;
+        if let Some(page) = self.store.region.pointer_page(xattrs_at)? {
+            self.store.region.store_word(xattrs_at, 0);
+            self.store.region.fence();
+            self.store.free_metadata_page(ino, page)?;
+        }
+        // Mode and links together; the generation stays for the next file of that number.
+        self.store.region.store_word(self.store.region.field(ino, Field::Mode)?, 0);
+        self.store.region.fence();
+        self.names.inodes.freed();
+        Ok(())
+    }
+
+    /// Files in use that have no name.
+    pub(super) fn orphans(&self) -> Result<Vec<Ino>> {
+        let mut orphans = Vec::new();
+        for ino in (1..self.store.region.areas.inodes).map(Ino) {
+            let inode = self.store.region.raw_inode(ino)?;
+            if inode.kind().is_some() && inode.links == 0 && ino != ROOT {
+                orphans.push(ino);
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// Removes files that had neither name nor user when power was cut or the file system was closed.
+    ///
+    /// # Errors
+    /// The first of a file that cannot be removed; the others are.
+    pub fn remove_orphans(&mut self, orphans: &[Ino]) -> Result<()> {
+        let mut result = Ok(());
+        for &ino in orphans {
+            let removed = self.remove_inode(ino);
+            result = result.and(removed);
+        }
+        result
+    }
+}

@@ -1,0 +1,167 @@
+//! Renaming, with all its cases.
+
+use super::Nvmfs;
+use crate::api::{Caller, Error, Ino, Kind, MAX_LINKS, ROOT, Rename, Result};
+use crate::names::{self, Found};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::Changes;
+
+/// A name in a directory.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    parent: Ino,
+    name: &'a [u8],
+}
+
+/// A name and the file that has it.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    at: Name<'a>,
+    found: Found,
+    kind: Kind,
+}
+
+impl Named<'_> {
+    fn is_directory(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+}
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    pub(super) fn rename_entry(
+        &mut self,
+        from: (Ino, &[u8]),
+        to: (Ino, &[u8]),
+        how: Rename,
+        caller: &Caller,
+    ) -> Result<()> {
+        self.directory(from.0)?;
+        self.directory(to.0)?;
+        let source = self.named(from)?;
+        let target = self.named(to)?;
+        let to = Name { parent: to.0, name: to.1 };
+        let Some(source) = source else {
+            return Err(Error::NotFound);
+        };
+        match (how, target) {
+            (Rename::Keep, Some(_)) => Err(Error::Exists),
+            (Rename::Exchange, None) => Err(Error::NotFound),
+            (_, Some(target)) if target.found.ino == source.found.ino => Ok(()),
+            (Rename::Exchange, Some(target)) => self.exchange(source, target, caller),
+            (_, Some(target)) => self.replace(source, target, caller),
+            (_, None) => self.move_to(source, to, caller),
+        }
+    }
+
+    /// Who has a name, if anybody.
+    fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<Named<'a>>> {
+        names::check_name(name)?;
+        if names::is_dots(name) {
+            return Err(Error::Invalid("`.` and `..` cannot be renamed"));
+        }
+        let Some(found) = self.names.find(&self.store.region, parent, name)? else { return Ok(None) };
+        let kind = self.inode_of_entry(found.ino)?.kind().ok_or(Error::NotFound)?;
+        Ok(Some(Named { at: Name { parent, name }, found, kind }))
+    }
+
+    /// A directory does not come into itself or below.
+    fn check_loops(&self, moved: Named<'_>, into: Ino) -> Result<()> {
+        if !moved.is_directory() {
+            return Ok(());
+        }
+        let mut at = into;
+        for _ in 0..self.store.region.areas.inodes {
+            if at == moved.found.ino {
+                return Err(Error::Invalid("a directory cannot move into itself"));
+            }
+            if at == ROOT {
+                return Ok(());
+            }
+            at = Ino(self.inode_of_entry(at)?.related);
+        }
+        Err(Error::Damaged(format!("no way leads up from directory {} to the root", into.0)))
+    }
+
+    /// A directory that comes to another parent, and not in place of one, is a link more there.
+    fn check_links(&self, coming: Named<'_>, going: Option<Named<'_>>, to: Ino) -> Result<()> {
+        let is_link = coming.is_directory() && coming.at.parent != to;
+        let adds = is_link && !going.is_some_and(|going| going.is_directory());
+        if adds && self.store.region.inode(to)?.links >= MAX_LINKS {
+            return Err(Error::TooManyLinks);
+        }
+        Ok(())
+    }
+
+    /// To a name that nobody has.
+    fn move_to(&mut self, source: Named<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
+        self.check_loops(source, to.parent)?;
+        self.check_links(source, None, to.parent)?;
+        let room = self.names.make_room(&mut self.store, to.parent, to.name)?;
+        let (region, from) = (&self.store.region, source.at);
+        let mut changes = Changes::default();
+        let entry = (source.found.ino, source.kind, to.name);
+        names::put_entry(region, &mut changes, room, entry)?;
+        names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
+        self.arrive(&mut changes, source, to.parent, caller)?;
+        self.store.region.apply(changes);
+        self.names.removed(&self.store.region, from.parent, from.name, source.found);
+        self.names.entered(&self.store.region, room, to.name);
+        Ok(())
+    }
+
+    /// To a name that another file loses by it.
+    fn replace(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
+        let (from, to) = (source.at, target.at);
+        self.check_loops(source, to.parent)?;
+        match (source.is_directory(), target.is_directory()) {
+            (true, false) => return Err(Error::NotDirectory),
+            (false, true) => return Err(Error::IsDirectory),
+            (true, true) => self.check_empty(target.found.ino)?,
+            _ => {}
+        }
+        self.check_links(source, Some(target), to.parent)?;
+        let region = &self.store.region;
+        let mut changes = Changes::default();
+        let file = (source.found.ino, source.kind);
+        names::turn_entry(region, &mut changes, to.parent, target.found, file)?;
+        names::free_entry(region, &mut changes, from.parent, source.found, None)?;
+        self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
+        self.arrive(&mut changes, source, to.parent, caller)?;
+        self.store.region.apply(changes);
+        self.names.removed(&self.store.region, from.parent, from.name, source.found);
+        self.remove_if_unused(target.found.ino)
+    }
+
+    /// Each gets the other's name.
+    fn exchange(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
+        let (from, to) = (source.at, target.at);
+        self.check_loops(source, to.parent)?;
+        self.check_loops(target, from.parent)?;
+        self.check_links(source, Some(target), to.parent)?;
+        self.check_links(target, Some(source), from.parent)?;
+        let region = &self.store.region;
+        let mut changes = Changes::default();
+        names::turn_entry(region, &mut changes, to.parent, target.found, (source.found.ino, source.kind))?;
+        names::turn_entry(region, &mut changes, from.parent, source.found, (target.found.ino, target.kind))?;
+        self.arrive(&mut changes, source, to.parent, caller)?;
+        self.arrive(&mut changes, target, from.parent, caller)?;
+        self.store.region.apply(changes);
+        Ok(())
+    }
+
+    /// A file comes to another name: both directories and the file change; a directory tells its new parent.
+    fn arrive(&self, changes: &mut Changes, moved: Named<'_>, to: Ino, caller: &Caller) -> Result<()> {
+        let from = moved.at.parent;
+        let link = u32::from(moved.is_directory());
+        let left = self.touch_directory(changes, from, caller)?;
+        left.links = left.links.saturating_sub(link);
+        self.touch_directory(changes, to, caller)?.links += link;
+        let inode = changes.inode(&self.store.region, moved.found.ino)?;
+        inode.changed_ns = caller.now_ns;
+        if moved.is_directory() {
+            inode.related = to.0;
+        }
+        Ok(())
+    }
+}

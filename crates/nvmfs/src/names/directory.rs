@@ -1,0 +1,226 @@
+//! Directories: files whose blocks are pages of metadata on NVRAM, filled with records.
+//!
+//! A position counts 8 bytes from the start of a directory. Entries never move, so that a position names an entry as long
+//! as it exists. A block may be missing: it has no entries.
+
+use super::record::{self, HEAD_BYTES, Record};
+use crate::api::{BLOCK_BYTES, Error, Ino, Kind, Result};
+use crate::layout::{Field, PageId};
+use crate::nvram::Nvram;
+use crate::store::Region;
+
+/// Positions of a block.
+const POSITIONS: u32 = (BLOCK_BYTES / HEAD_BYTES) as u32;
+/// Most blocks of a directory: 32 GiB, as far as positions reach.
+pub(super) const MAX_BLOCKS: u32 = u32::MAX / POSITIONS;
+
+/// An entry that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it begins.
+    pub position: u32,
+    /// The file.
+    pub ino: Ino,
+}
+
+/// A free record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Where it begins.
+    pub position: u32,
+    /// Its length, bytes.
+    pub bytes: usize,
+}
+
+/// The position of byte `at` of a block.
+pub(super) fn position(block: u32, at: usize) -> u32 {
+    block * POSITIONS + (at / HEAD_BYTES) as u32
+}
+
+/// The block of a position.
+pub(super) fn block_of(position: u32) -> u32 {
+    position / POSITIONS
+}
+
+/// The byte within its block of a position.
+pub(super) fn byte_of(position: u32) -> usize {
+    (position % POSITIONS) as usize * HEAD_BYTES
+}
+
+/// Blocks of a directory.
+pub(super) fn blocks_of<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<u32> {
+    let size_bytes = region.word(region.field(dir, Field::Size)?);
+    Ok((size_bytes / BLOCK_BYTES as u64).min(MAX_BLOCKS.into()) as u32)
+}
+
+/// The page of a block of a directory.
+pub(super) fn page_of<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -> Result<Option<PageId>> {
+    match region.pointer_at(dir, block.into())? {
+        Some(at) => region.pointer_page(at),
+        None => Ok(None),
+    }
+}
+
+/// The first block from `from` on and before `end` that is there, and its page.
+pub(super) fn next_page<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    from: u32,
+    end: u32,
+) -> Result<Option<(u32, PageId)>> {
+    let Some(block) = region.next_block(dir, from.into(), end.into(), true)? else { return Ok(None) };
+    let block = block as u32;
+    Ok(page_of(region, dir, block)?.map(|page| (block, page)))
+}
+
+fn damaged(dir: Ino, block: u32, at: usize) -> Error {
+    Error::Damaged(format!("directory {} has a bad entry at byte {at} of block {block}", dir.0))
+}
+
+/// The records of a page of a directory, up to the first that makes no sense.
+pub(super) fn records_of<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    block: u32,
+    page: PageId,
+) -> impl Iterator<Item = Result<Record<'_>>> {
+    let mut is_over = false;
+    record::records(region.page(page), region.areas.inodes)
+        .map(move |record| record.map_err(|bad| damaged(dir, block, bad.at)))
+        .take_while(move |record| !std::mem::replace(&mut is_over, record.is_err()))
+}
+
+/// Goes through the records from `from` on, until told something.
+pub(super) fn walk<N: Nvram, T>(
+    region: &Region<N>,
+    dir: Ino,
+    from: u32,
+    mut each: impl FnMut(u32, Record<'_>) -> Option<T>,
+) -> Result<Option<T>> {
+    let end = blocks_of(region, dir)?;
+    let mut next = block_of(from);
+    while let Some((block, page)) = next_page(region, dir, next, end)? {
+        for record in records_of(region, dir, block, page) {
+            let record = record?;
+            let position = position(block, record.at);
+            if position >= from
+                && let Some(told) = each(position, record)
+            {
+                return Ok(Some(told));
+            }
+        }
+        next = block + 1;
+    }
+    Ok(None)
+}
+
+/// Finds a name, from front to back.
+pub(super) fn find<N: Nvram>(region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+    walk(region, dir, 0, |position, record| {
+        let (ino, _, _) = record.entry.filter(|(_, _, other)| *other == name)?;
+        Some(Found { position, ino })
+    })
+}
+
+/// The first free record of at least so many bytes, from front to back.
+pub(super) fn find_slot<N: Nvram>(region: &Region<N>, dir: Ino, bytes: usize) -> Result<Option<Slot>> {
+    walk(region, dir, 0, |position, record| slot_of(position, record, bytes))
+}
+
+fn slot_of(position: u32, record: Record<'_>, bytes: usize) -> Option<Slot> {
+    let is_slot = record.entry.is_none() && record.length >= bytes;
+    is_slot.then_some(Slot { position, bytes: record.length })
+}
+
+/// The first free record of at least so many bytes in a block.
+pub(super) fn slot_in<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    block: u32,
+    bytes: usize,
+) -> Result<Option<Slot>> {
+    let Some(page) = page_of(region, dir, block)? else { return Ok(None) };
+    for record in records_of(region, dir, block, page) {
+        let record = record?;
+        if let Some(slot) = slot_of(position(block, record.at), record, bytes) {
+            return Ok(Some(slot));
+        }
+    }
+    Ok(None)
+}
+
+/// Bytes of the largest free record of a block; 0 if there is none.
+pub(super) fn largest_free<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -> Result<u16> {
+    let Some(page) = page_of(region, dir, block)? else { return Ok(0) };
+    let mut largest = 0;
+    for record in records_of(region, dir, block, page) {
+        let record = record?;
+        if record.entry.is_none() {
+            largest = largest.max(record.length as u16);
+        }
+    }
+    Ok(largest)
+}
+
+/// The entry at a position, if it has that name.
+pub(super) fn entry_at<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    position: u32,
+    name: &[u8],
+) -> Result<Option<Found>> {
+    let (block, at) = (block_of(position), byte_of(position));
+    let Some(page) = page_of(region, dir, block)? else { return Ok(None) };
+    let record = record::record_at(region.page(page), at, region.areas.inodes)
+        .map_err(|bad| damaged(dir, block, bad.at))?;
+    let entry = record.entry.filter(|(_, _, other)| *other == name);
+    Ok(entry.map(|(ino, _, _)| Found { position, ino }))
+}
+
+/// Where the record at a position stands in NVRAM, bytes.
+pub(super) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
+    let block = block_of(position);
+    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, byte_of(position)))?;
+    Ok(region.areas.page(page) + byte_of(position))
+}
+
+/// The run of free records that there will be when the record at a position is freed: its first byte within the block, and
+/// its length.
+pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32) -> Result<(usize, usize)> {
+    let (block, wanted) = (block_of(at_position), byte_of(at_position));
+    let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, wanted))?;
+    let (mut start, mut end) = (0, 0);
+    for record in records_of(region, dir, block, page) {
+        let record = record?;
+        let is_free = record.entry.is_none() || record.at == wanted;
+        if is_free && record.at == end && end > start {
+            end = record.at + record.length;
+        } else if end > wanted {
+            break;
+        } else if is_free {
+            (start, end) = (record.at, record.at + record.length);
+        } else {
+            (start, end) = (0, 0);
+        }
+    }
+    Ok((start, end - start))
+}
+
+/// Whether a directory has no entries.
+pub(crate) fn is_empty<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<bool> {
+    walk(region, dir, 0, |_, record| record.entry.map(|_| ())).map(|found| found.is_none())
+}
+
+/// Calls `each` for the entries from position `from` on, until it breaks.
+pub(crate) fn list<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    from: u32,
+    mut each: impl FnMut(u32, Ino, Kind, &[u8]) -> std::ops::ControlFlow<()>,
+) -> Result<()> {
+    walk(region, dir, from, |position, record| {
+        let (ino, kind, name) = record.entry?;
+        each(position, ino, kind, name).is_break().then_some(())
+    })
+    .map(|_| ())
+}

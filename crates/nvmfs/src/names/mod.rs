@@ -1,0 +1,199 @@
+//! Names: directories and the inodes that they lead to (section III-E).
+//!
+//! [`Names`] is what is kept of them in memory. An operation asks it where things are, gathers what is to change in
+//! [`Changes`], applies that at once, and then tells it.
+
+pub mod check;
+mod directory;
+mod index;
+mod inodes;
+mod record;
+mod repair;
+mod room;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use directory::{Found, is_empty, list};
+pub(crate) use inodes::Inodes;
+//REPAIR
+
+use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
+use crate::layout::{DIRECT, PageId, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::{Changes, Region, Store};
+use directory::Slot;
+use index::Indexes;
+
+/// What is kept in memory of directories and inodes.
+pub(crate) struct Names {
+    indexes: Indexes,
+    /// Which inodes are free and which are open.
+    pub inodes: Inodes,
+}
+
+/// A block that a directory is to get.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    page: PageId,
+    block: u32,
+    /// Where the pointer to it will stand.
+    pointer_at: usize,
+}
+
+/// Where an entry is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    dir: Ino,
+    slot: Slot,
+    growth: Option<Growth>,
+}
+
+/// Whether `name` is `.` or `..`, which are not stored.
+pub(crate) fn is_dots(name: &[u8]) -> bool {
+    name == b"." || name == b".."
+}
+
+/// Refuses what cannot be a name.
+pub(crate) fn check_name(name: &[u8]) -> Result<()> {
+    if name.is_empty() || name.iter().any(|byte| matches!(byte, 0 | b'/')) {
+        return Err(Error::Invalid("a name is empty, or has a 0 or a slash in it"));
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Err(Error::NameTooLong);
+    }
+    Ok(())
+}
+
+impl Names {
+    /// Reads which inodes are in use.
+    pub fn new<N: Nvram>(region: &Region<N>, index_bytes: usize) -> Result<Self> {
+        Ok(Names { indexes: Indexes::new(index_bytes), inodes: Inodes::new(region)? })
+    }
+
+    /// The entry of a name that is neither `.` nor `..`.
+    pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+        self.indexes.find(region, dir, name)
+    }
+
+    /// Room for an entry. If it is not used, [`Names::give_up`] it; nothing else may be allocated in between for the same
+    /// directory.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if the directory would need a block and gets none.
+    pub fn make_room<N: Nvram, S: Ssd>(
+        &mut self,
+        store: &mut Store<N, S>,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Room> {
+        let bytes = record::record_bytes(name.len());
+        if let Some(slot) = self.indexes.slot(&store.region, dir, bytes)? {
+            return Ok(Room { dir, slot, growth: None });
+        }
+        let block = directory::blocks_of(&store.region, dir)?;
+        if block >= directory::MAX_BLOCKS {
+            return Err(Error::NoSpace("the directory is as long as can be"));
+        }
+        let pointer_at = store.pointer_for(dir, block.into())?;
+        if store.region.word(pointer_at) != 0 {
+            return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
+        }
+        let page = store.new_metadata_page(dir)?;
+        let free = record::head(BLOCK_BYTES, None);
+        store.region.store_word(store.region.areas.page(page), free);
+        store.region.fence();
+        let slot = Slot { position: directory::position(block, 0), bytes: BLOCK_BYTES };
+        Ok(Room { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
+    }
+
+    /// Gives room back that is not needed after all.
+    pub fn give_up<N: Nvram, S: Ssd>(&mut self, store: &mut Store<N, S>, room: Room) -> Result<()> {
+        match room.growth {
+            Some(growth) => store.free_metadata_page(room.dir, growth.page),
+            None => Ok(()),
+        }
+    }
+
+    /// After the changes were applied: a name has an entry.
+    pub fn entered<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
+        self.indexes.entered(region, room.dir, name, room.slot.position);
+    }
+
+    /// After the changes were applied: an entry is gone.
+    pub fn removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], found: Found) {
+        self.indexes.removed(region, dir, name, found.position);
+    }
+
+    /// A directory is gone, or was changed otherwise than by these calls.
+    pub fn forget(&mut self, dir: Ino) {
+        self.indexes.forget(dir);
+    }
+}
+
+/// Makes an entry.
+pub(crate) fn put_entry<N: Nvram>(
+    region: &Region<N>,
+    changes: &mut Changes,
+    room: Room,
+    (ino, kind, name): (Ino, Kind, &[u8]),
+) -> Result<()> {
+    let at = match room.growth {
+        Some(growth) => region.areas.page(growth.page),
+        None => directory::address(region, room.dir, room.slot.position)?,
+    };
+    let record = record::encode(ino, kind, name);
+    let (length, rest) = (record.len(), room.slot.bytes - record.len());
+    changes.put(at, record);
+    if rest > 0 {
+        changes.put_word(at + length, record::head(rest, None));
+    }
+    if let Some(growth) = room.growth {
+        let pointer = Place::Nvram(growth.page).pointer(&region.areas);
+        let inode = changes.inode(region, room.dir)?;
+        inode.size_bytes = u64::from(growth.block + 1) * BLOCK_BYTES as u64;
+        if (growth.block as usize) < DIRECT {
+            inode.pointers[growth.block as usize] = pointer;
+        } else {
+            changes.put_word(growth.pointer_at, pointer);
+        }
+    }
+    Ok(())
+}
+
+/// Makes an entry lead to another file.
+pub(crate) fn turn_entry<N: Nvram>(
+    region: &Region<N>,
+    changes: &mut Changes,
+    dir: Ino,
+    found: Found,
+    (ino, kind): (Ino, Kind),
+) -> Result<()> {
+    let at = directory::address(region, dir, found.position)?;
+    let old = region.word(at);
+    let (length, name) = ((old >> 32) as u16, (old >> 48) as u8);
+    changes.put_word(at, record::head(length.into(), Some((ino, kind, name.into()))));
+    Ok(())
+}
+
+/// Frees the record of an entry, together with free ones around it, unless room in the same block is to be used at the same
+/// time, which may be one of them.
+pub(crate) fn free_entry<N: Nvram>(
+    region: &Region<N>,
+    changes: &mut Changes,
+    dir: Ino,
+    found: Found,
+    used: Option<Room>,
+) -> Result<()> {
+    let at = directory::address(region, dir, found.position)?;
+    let block = directory::block_of(found.position);
+    if used.is_some_and(|room| room.dir == dir && directory::block_of(room.slot.position) == block) {
+        let length = (region.word(at) >> 32) as u16;
+        changes.put_word(at, record::head(length.into(), None));
+        return Ok(());
+    }
+    let (start, length) = directory::free_run(region, dir, found.position)?;
+    let page_at = at - directory::byte_of(found.position);
+    changes.put_word(page_at + start, record::head(length, None));
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The largest free record of each block of a directory, and the first block that has a large enough one.
+
+/// A tree of maxima over the blocks: its leaves are the blocks, each node above has the larger of two below.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The root is node 1; node n is above 2n and 2n + 1. The second half are the leaves.
+    nodes: Vec<u16>,
+}
+
+impl Room {
+    fn leaves(&self) -> usize {
+        self.nodes.len() / 2
+    }
+
+    /// Sets the bytes of a block's largest free record.
+    pub fn set(&mut self, block: usize, bytes: u16) {
+        if block >= self.leaves() {
+            self.grow(block + 1);
+        }
+        let mut node = self.leaves() + block;
+        self.nodes[node] = bytes;
+        while node > 1 {
+            node /= 2;
+            self.nodes[node] = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
+        }
+    }
+
+    fn grow(&mut self, blocks: usize) {
+        let old = self.nodes.split_off(self.leaves());
+        let leaves = blocks.next_power_of_two();
+        self.nodes = vec![0; 2 * leaves];
+        self.nodes[leaves..leaves + old.len()].copy_from_slice(&old);
+        for node in (1..leaves).rev() {
+            self.nodes[node] = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
+        }
+    }
+
+    /// The first block with a free record of at least so many bytes, which are not 0.
+    pub fn first(&self, bytes: u16) -> Option<usize> {
+        self.nodes.get(1).filter(|most| **most >= bytes)?;
+        let mut node = 1;
+        while node < self.leaves() {
+            node *= 2;
+            if self.nodes[node] < bytes {
+                node += 1;
+            }
+        }
+        Some(node - self.leaves())
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<u16>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_one_that_a_scan_finds(sets: Vec<(u8, u16)>, wanted in 1u16..) {
+            let (mut room, mut plain) = (Room::default(), vec![0; 256]);
+            for (block, bytes) in sets {
+                room.set(block.into(), bytes);
+                plain[usize::from(block)] = bytes;
+                let first = |wanted| plain.iter().position(|bytes| *bytes >= wanted);
+                prop_assert_eq!(room.first(wanted), first(wanted));
+                prop_assert_eq!(room.first(1), first(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The table of file workloads, and the configuration that picks one of them.
+
+use super::{FileWorkload, Fileserver, Fio, Iozone, Postmark};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_core::config::{ConfigError, Entry};
+use wearwell_core::seed::Seed;
+
+/// Writes the table, and the configuration as an enum over its lines.
+macro_rules! file_workloads {
+    ($($name:literal $kind:ident $help:literal $source:literal;)*) => {
+        /// All file workloads, by the name that `kind` picks them with.
+        pub static FILE_WORKLOADS: &[Entry] =
+            &[$(Entry { name: $name, help: $help, source: $source },)*];
+
+        /// A file workload: `kind` names it, the other keys are its settings.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        pub enum FileWorkloadConfig {
+            $(#[doc = $help] #[serde(rename = $name)] $kind($kind),)*
+        }
+
+        impl FileWorkloadConfig {
+            /// The `kind` it is of.
+            pub fn name(&self) -> &'static str {
+                match self { $(FileWorkloadConfig::$kind(_) => $name,)* }
+            }
+
+            fn kind(&self) -> &dyn Kind {
+                match self { $(FileWorkloadConfig::$kind(kind) => kind,)* }
+            }
+        }
+    };
+}
+
+// A new workload is one file, its `mod` line, and one line here: name, type, help, source.
+file_workloads! {
+    "iozone" Iozone "random writes to one large file" "IOzone, section IV-A; iozone.c, random_perf_test";
+    "postmark" Postmark "small files that come, grow and go" "Katcher, NetApp TR3022, 1997; section IV-A";
+    "fio" Fio "random updates in thousands of files" "fio, section IV-A";
+    "fileserver" Fileserver "whole files written, extended, read and deleted" "Filebench, fileserver.f; section IV-A";
+}
+
+/// What a kind of workload provides; the fields of its type are its configuration.
+pub(super) trait Kind {
+    /// The workload for a file system of `capacity_bytes`. Errors: settings that make no workload there.
+    fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError>;
+}
+
+impl FileWorkloadConfig {
+    /// The workload for a file system that has room for `capacity_bytes` of data, of which `utilisation` is a share.
+    ///
+    /// Equal configurations, capacities and seeds give equal operations. Errors: a value that is out of range, or does not
+    /// go with another or with the capacity.
+    pub fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
+        self.kind().build(capacity_bytes, seed)
+    }
+}

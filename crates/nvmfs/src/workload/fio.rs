@@ -1,0 +1,135 @@
+//! fio with many files: random updates in randomly chosen files.
+
+use super::config::Kind;
+use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
+use super::stream::{Law, Queue, Stream};
+use super::{FileId, FileOp, FileWorkload};
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_distr::{Distribution, Zipf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_core::config::ConfigError;
+use wearwell_core::seed::{Random, Seed};
+
+/// Updates of a block at a time, in files drawn at random: fio's `rw=randrw` with `nrfiles`, `filesize=min-max` and
+/// `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely.
+///
+/// The paper: "it performs random updates on randomly opened files chosen from thousands of files" (section IV-A).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fio {
+    /// Files; else `utilisation` of the capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
+    /// Share of the capacity that files take; 0.6 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// Least bytes of a file; 256 KiB. Sizes are uniform in between, and cut to whole requests.
+    pub min_bytes: u64,
+    /// Most bytes of a file; 256 KiB.
+    pub max_bytes: u64,
+    /// Exponent of Zipf's law over the files, above 0: the file of rank `k` is chosen in proportion to `k^-skew`. All
+    /// equally likely unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
+    /// Share of the operations that read; 0.
+    pub read_share: f64,
+    /// Bytes of an update and of any other request; 4096.
+    pub request_bytes: u32,
+    /// Updates and reads; without end unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+}
+
+impl Default for Fio {
+    fn default() -> Self {
+        Fio {
+            files: None,
+            utilisation: None,
+            min_bytes: 256 << 10,
+            max_bytes: 256 << 10,
+            skew: None,
+            read_share: 0.0,
+            request_bytes: request_bytes(),
+            operations: None,
+        }
+    }
+}
+
+impl Kind for Fio {
+    fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
+        require_request(self.request_bytes)?;
+        require_ratio("read_share", self.read_share)?;
+        let least = u64::from(self.request_bytes);
+        let allowed = "must lie from request_bytes to max_bytes";
+        require((least..=self.max_bytes).contains(&self.min_bytes), "min_bytes", self.min_bytes, allowed)?;
+        let most = least << 31;
+        require(self.max_bytes <= most, "max_bytes", self.max_bytes, "must be at most 2^31 requests")?;
+        if let Some(skew) = self.skew {
+            require(skew > 0.0 && skew.is_finite(), "skew", skew, "must be a finite number above 0")?;
+        }
+        let mean_bytes = (self.min_bytes as f64 + self.max_bytes as f64) / 2.0;
+        let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
+        let mut ranks: Vec<u32> = if self.skew.is_some() { (0..files).collect() } else { Vec::new() };
+        // Else files that were made one after the other would be equally hot.
+        ranks.shuffle(&mut seed.of("ranks").random());
+        let zipf = self.skew.map(|skew| Zipf::new(f64::from(files), skew).expect("checked above"));
+        let law = FioLaw {
+            blocks: Vec::with_capacity(files as usize),
+            sizes: (self.min_bytes / least) as u32..=(self.max_bytes / least) as u32,
+            files,
+            zipf,
+            ranks,
+            read_share: self.read_share,
+            bytes: least,
+        };
+        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+    }
+}
+
+struct FioLaw {
+    /// By file, those that are made: requests in it.
+    blocks: Vec<u32>,
+    /// From which `blocks` are drawn.
+    sizes: std::ops::RangeInclusive<u32>,
+    files: u32,
+    zipf: Option<Zipf<f64>>,
+    /// By rank: the file; of skewed workloads only.
+    ranks: Vec<u32>,
+    read_share: f64,
+    /// Of a request.
+    bytes: u64,
+}
+
+impl FioLaw {
+    fn file(&self, random: &mut Random) -> u32 {
+        match &self.zipf {
+            Some(zipf) => self.ranks[zipf.sample(random) as usize - 1],
+            None => random.random_range(0..self.files),
+        }
+    }
+}
+
+impl Law for FioLaw {
+    fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
+        let number = self.blocks.len() as u32;
+        if number < self.files {
+            let blocks = random.random_range(self.sizes.clone());
+            self.blocks.push(blocks);
+            queue.push_back(FileOp::Create { file: FileId(number), directory: None });
+            queue.push_back(FileOp::Append { file: FileId(number), bytes: u64::from(blocks) * self.bytes });
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, queue: &mut Queue) {
+        let number = self.file(random);
+        let (file, bytes) = (FileId(number), self.bytes);
+        let offset_bytes = u64::from(random.random_range(0..self.blocks[number as usize])) * bytes;
+        queue.push_back(if random.random_bool(self.read_share) {
+            FileOp::Read { file, offset_bytes, bytes }
+        } else {
+            FileOp::Write { file, offset_bytes, bytes }
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! IOzone's random write test: one large file.
+
+use super::config::Kind;
+use super::size::{both, request_bytes, require, require_ratio, require_request, share_of};
+use super::stream::{Law, Queue, Stream};
+use super::{FileId, FileOp, FileWorkload};
+use rand::Rng;
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_core::config::ConfigError;
+use wearwell_core::seed::{Random, Seed};
+
+/// In what order records are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Each once, in an order shuffled anew for each pass, as IOzone does (`iozone.c`, `random_perf_test`).
+    #[default]
+    Permuted,
+    /// Any record at any time with equal chances.
+    Uniform,
+}
+
+/// One file, written from beginning to end, then records of it written (or read) at random.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Iozone {
+    /// Size of the file; else `utilisation` of the capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// Share of the capacity that the file takes; 0.6 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// Order of the records.
+    #[serde(default)]
+    pub order: Order,
+    /// Share of the operations that read.
+    #[serde(default)]
+    pub read_share: f64,
+    /// Bytes of a record, the unit of all requests.
+    #[serde(default = "request_bytes")]
+    pub request_bytes: u32,
+    /// Records written or read; without end unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+}
+
+impl Kind for Iozone {
+    fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
+        require_request(self.request_bytes)?;
+        require_ratio("read_share", self.read_share)?;
+        let bytes = match (self.file_bytes, self.utilisation) {
+            (Some(_), Some(_)) => return Err(both("file_bytes")),
+            (Some(bytes), None) => bytes,
+            (None, utilisation) => share_of(capacity_bytes, utilisation)? as u64,
+        };
+        let records = bytes / u64::from(self.request_bytes);
+        let allowed = "must hold from 1 to 2^31 records";
+        require((1..=1 << 31).contains(&records), "file_bytes", bytes, allowed)?;
+        let law = IozoneLaw {
+            record_bytes: u64::from(self.request_bytes),
+            records: records as u32,
+            order: self.order,
+            read_share: self.read_share,
+            left: Vec::new(),
+            set_up: false,
+        };
+        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+    }
+}
+
+struct IozoneLaw {
+    record_bytes: u64,
+    records: u32,
+    order: Order,
+    read_share: f64,
+    /// Records of this pass that are still to come; of `Order::Permuted` only.
+    left: Vec<u32>,
+    set_up: bool,
+}
+
+impl IozoneLaw {
+    fn record(&mut self, random: &mut Random) -> u32 {
+        if self.order == Order::Uniform {
+            return random.random_range(0..self.records);
+        }
+        if self.left.is_empty() {
+            self.left.extend(0..self.records);
+            self.left.shuffle(random);
+        }
+        self.left.pop().expect("a pass has at least one record")
+    }
+}
+
+impl Law for IozoneLaw {
+    fn set_up(&mut self, _random: &mut Random, queue: &mut Queue) {
+        if !std::mem::replace(&mut self.set_up, true) {
+            let file = FileId(0);
+            queue.push_back(FileOp::Create { file, directory: None });
+            queue.push_back(FileOp::Append { file, bytes: u64::from(self.records) * self.record_bytes });
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, queue: &mut Queue) {
+        let file = FileId(0);
+        let bytes = self.record_bytes;
+        let offset_bytes = u64::from(self.record(random)) * bytes;
+        queue.push_back(if random.random_bool(self.read_share) {
+            FileOp::Read { file, offset_bytes, bytes }
+        } else {
+            FileOp::Write { file, offset_bytes, bytes }
+        });
+    }
+}

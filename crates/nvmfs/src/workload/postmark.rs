@@ -1,0 +1,163 @@
+//! PostMark: the small files of mail and news servers, which come, grow and go.
+
+use super::config::Kind;
+use super::population::Population;
+use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
+use super::stream::{Law, Queue, Stream};
+use super::{DirectoryId, FileOp, FileWorkload};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_core::config::ConfigError;
+use wearwell_core::seed::{Random, Seed};
+
+/// Katcher's PostMark (NetApp TR3022, 1997; `postmark.c` 1.5).
+///
+/// A transaction reads a whole file or appends to one, and creates a file or deletes one. Files are drawn with equal
+/// chances. An append is as long as a number drawn from 1 to what the file lacks of `max_bytes`, so that no file outgrows
+/// it; one that is full is left alone.
+///
+/// Other than in the original, the number of files is kept within `drift` of the first one: there, a create becomes a
+/// delete, and the other way round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Postmark {
+    /// Files at the beginning (`number`); else `utilisation` of the capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
+    /// Share of the capacity that files take once appends and deletions balance each other, when they are larger than at
+    /// first; 0.6 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// Least bytes of a new file (`size`); 500.
+    pub min_bytes: u64,
+    /// Most bytes of any file; 9.77 KB.
+    pub max_bytes: u64,
+    /// Directories side by side (`subdirectories`), from which each file gets one; 0, as PostMark has it: all in one.
+    pub directories: u32,
+    /// Share of transactions that read rather than append (`bias read`); 0.5.
+    pub read_share: f64,
+    /// Share of transactions that create rather than delete (`bias create`); 0.5.
+    pub create_share: f64,
+    /// Share by which the number of files may leave the first one; 0.05.
+    pub drift: f64,
+    /// Bytes of a request (`read`, `write`; 512 in the original); 4096.
+    pub request_bytes: u32,
+    /// Transactions; without end unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+}
+
+impl Default for Postmark {
+    fn default() -> Self {
+        Postmark {
+            files: None,
+            utilisation: None,
+            min_bytes: 500,
+            max_bytes: 9770,
+            directories: 0,
+            read_share: 0.5,
+            create_share: 0.5,
+            drift: 0.05,
+            request_bytes: request_bytes(),
+            operations: None,
+        }
+    }
+}
+
+impl Postmark {
+    /// Mean size of files in the steady state, bytes.
+    ///
+    /// For each deletion, of a file of mean size `s`, there is a file created, of mean size `c`, and `a` appends, of half
+    /// of what files lack: `s = c + a (max - s) / 2`.
+    fn mean_bytes(&self) -> f64 {
+        let max = self.max_bytes as f64;
+        let created = (self.min_bytes as f64 + max) / 2.0;
+        let appends = (1.0 - self.read_share) / 0.5;
+        (created + appends * max / 2.0) / (1.0 + appends / 2.0)
+    }
+}
+
+impl Kind for Postmark {
+    fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
+        require_request(self.request_bytes)?;
+        require_ratio("read_share", self.read_share)?;
+        require_ratio("create_share", self.create_share)?;
+        require_ratio("drift", self.drift)?;
+        let allowed = "must lie from 1 to max_bytes";
+        require((1..=self.max_bytes).contains(&self.min_bytes), "min_bytes", self.min_bytes, allowed)?;
+        let files = number_of_files(self.files, self.utilisation, capacity_bytes, self.mean_bytes())?;
+        let most = (f64::from(files) * self.drift) as usize;
+        let law = PostmarkLaw {
+            config: self.clone(),
+            first_files: files as usize,
+            // At least one file stays, for the next transaction to read.
+            allowed: (files as usize - most).max(1)..=(files as usize + most).max(2),
+            directories: 0,
+            population: Population::default(),
+        };
+        Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
+    }
+}
+
+struct PostmarkLaw {
+    config: Postmark,
+    first_files: usize,
+    /// How many files there may be.
+    allowed: std::ops::RangeInclusive<usize>,
+    /// Directories made.
+    directories: u32,
+    population: Population,
+}
+
+impl PostmarkLaw {
+    fn create(&mut self, random: &mut Random, queue: &mut Queue) {
+        let bytes = random.random_range(self.config.min_bytes..=self.config.max_bytes);
+        let file = self.population.add(bytes);
+        let directories = self.config.directories;
+        let directory = (directories > 0).then(|| DirectoryId(random.random_range(0..directories)));
+        queue.push_back(FileOp::Create { file, directory });
+        queue.push_back(FileOp::Append { file, bytes });
+    }
+
+    fn append(&mut self, random: &mut Random, queue: &mut Queue) {
+        let file = self.population.draw(random);
+        let room = self.config.max_bytes - self.population.size_bytes(file);
+        if room > 0 {
+            let bytes = random.random_range(1..=room);
+            self.population.grow(file, bytes);
+            queue.push_back(FileOp::Append { file, bytes });
+        }
+    }
+
+    /// Whether the next transaction creates: as the coin falls, unless there are too many files or too few.
+    fn creates(&self, random: &mut Random) -> bool {
+        let creates = random.random_bool(self.config.create_share);
+        let files = self.population.len();
+        if creates { files < *self.allowed.end() } else { files <= *self.allowed.start() }
+    }
+}
+
+impl Law for PostmarkLaw {
+    fn set_up(&mut self, random: &mut Random, queue: &mut Queue) {
+        if self.directories < self.config.directories {
+            queue.push_back(FileOp::MakeDirectory { directory: DirectoryId(self.directories), parent: None });
+            self.directories += 1;
+        } else if self.population.len() < self.first_files {
+            self.create(random, queue);
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, queue: &mut Queue) {
+        if random.random_bool(self.config.read_share) {
+            queue.push_back(FileOp::ReadWhole { file: self.population.draw(random) });
+        } else {
+            self.append(random, queue);
+        }
+        if self.creates(random) {
+            self.create(random, queue);
+        } else {
+            queue.push_back(FileOp::Delete { file: self.population.remove(random) });
+        }
+    }
+}

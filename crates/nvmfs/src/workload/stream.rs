@@ -1,0 +1,76 @@
+//! From the steps of a law to single operations.
+
+use super::{FileOp, FileWorkload};
+use std::collections::VecDeque;
+use wearwell_core::seed::{Random, Seed};
+
+/// Operations that were decided on and not yet asked for.
+pub(super) type Queue = VecDeque<FileOp>;
+
+/// What a kind of workload does, step by step; a step is a few operations that belong together.
+pub(super) trait Law: Send {
+    /// Appends the next step of the set-up; nothing once all files are made.
+    fn set_up(&mut self, random: &mut Random, queue: &mut Queue);
+
+    /// Appends one step of the main phase.
+    fn step(&mut self, random: &mut Random, queue: &mut Queue);
+}
+
+/// A law as a source of operations.
+pub(super) struct Stream<L> {
+    law: L,
+    random: Random,
+    request_bytes: u32,
+    /// Steps of the main phase that are left; `None` if it never ends.
+    steps: Option<u64>,
+    set_up: bool,
+    /// Never empty during the set-up, so that its end is known as soon as its last operation was taken.
+    queue: Queue,
+}
+
+impl<L: Law + 'static> Stream<L> {
+    pub fn boxed(law: L, steps: Option<u64>, request_bytes: u32, seed: Seed) -> Box<dyn FileWorkload> {
+        let random = seed.of("operations").random();
+        let mut stream = Stream { law, random, request_bytes, steps, set_up: false, queue: Queue::new() };
+        stream.refill();
+        Box::new(stream)
+    }
+
+    /// Gives an empty queue the next step.
+    fn refill(&mut self) {
+        if !self.set_up {
+            self.law.set_up(&mut self.random, &mut self.queue);
+            self.set_up = self.queue.is_empty();
+        }
+    }
+
+    fn step(&mut self) {
+        match &mut self.steps {
+            Some(0) => return,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.law.step(&mut self.random, &mut self.queue);
+    }
+}
+
+impl<L: Law + 'static> FileWorkload for Stream<L> {
+    fn next(&mut self) -> Option<FileOp> {
+        if self.queue.is_empty() {
+            self.step();
+        }
+        let op = self.queue.pop_front();
+        if self.queue.is_empty() {
+            self.refill();
+        }
+        op
+    }
+
+    fn is_set_up(&self) -> bool {
+        self.set_up
+    }
+
+    fn request_bytes(&self) -> u32 {
+        self.request_bytes
+    }
+}

@@ -1,0 +1,84 @@
+//! File systems of the running kernel, on a recorded disk.
+
+use crate::Failure;
+use crate::nvmfs::clean_up::{CleanUp, output_of};
+use crate::nvmfs::job::{Job, Seen, watch};
+use crate::nvmfs::recorder::{Recorder, attach_loop};
+use std::path::Path;
+use std::process::Command;
+
+/// A file system of the host's kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct HostFileSystem {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes one on the device that follows.
+    make: &'static [&'static str],
+    /// Type and options of the mount.
+    mount: [&'static str; 2],
+}
+
+/// Tables are zeroed when the file system is made, not in the background later, among the workload's requests.
+const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
+
+/// Those of the paper (section IV-A), and what became of the first. The ext4 driver serves both; for ext3 it allocates at
+/// once and by blocks, as that did.
+pub const HOST_FILE_SYSTEMS: [HostFileSystem; 3] = [
+    HostFileSystem {
+        name: "ext3",
+        make: &["mkfs.ext3", "-q", "-F", "-b", "4096", "-E", AT_ONCE],
+        mount: ["ext3", "discard"],
+    },
+    HostFileSystem {
+        name: "ext4",
+        make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", AT_ONCE],
+        mount: ["ext4", "discard"],
+    },
+    HostFileSystem { name: "btrfs", make: &["mkfs.btrfs", "-q", "-f"], mount: ["btrfs", "discard"] },
+];
+
+/// Where memory is limited (cgroups of version 1).
+const MEMORY_GROUPS: &str = "/sys/fs/cgroup/memory";
+
+/// A group of processes that may have no more than `bytes` of memory, page cache included.
+///
+/// Errors: the kernel has no memory cgroups of version 1, or one must not make any.
+fn limit_memory(bytes: u64, clean_up: &mut CleanUp) -> Result<String, Failure> {
+    let group = format!("{MEMORY_GROUPS}/wearwell-{}", std::process::id());
+    std::fs::create_dir(&group).map_err(|error| format!("{group}: {error}"))?;
+    clean_up.later(&["rmdir", &group]);
+    std::fs::write(format!("{group}/memory.limit_in_bytes"), bytes.to_string())?;
+    Ok(format!("{group}/cgroup.procs"))
+}
+
+impl HostFileSystem {
+    /// The file system of this name, if it is one of the host's.
+    pub fn named(name: &str) -> Option<&'static HostFileSystem> {
+        HOST_FILE_SYSTEMS.iter().find(|system| system.name == name)
+    }
+
+    /// Makes the file system, runs the job with `memory_bytes` of memory for itself and its page cache, and unmounts.
+    pub fn run(
+        &self,
+        recorder: &Recorder,
+        job: &Job,
+        memory_bytes: u64,
+        scratch: &Path,
+    ) -> Result<Seen, Failure> {
+        let mut clean_up = CleanUp::default();
+        let device = attach_loop(recorder, &mut clean_up)?;
+        let make: Vec<&str> = self.make.iter().copied().chain([device.as_str()]).collect();
+        output_of(&make)?;
+        let mount_point = scratch.join("mounted");
+        std::fs::create_dir_all(&mount_point)?;
+        let mount_point = mount_point.to_string_lossy();
+        let [kind, options] = self.mount;
+        output_of(&["mount", "-t", kind, "-o", options, &device, &mount_point])?;
+        clean_up.later(&["umount", &mount_point]);
+        let members = limit_memory(memory_bytes, &mut clean_up)?;
+        let mut command = Command::new("sh");
+        // The shell enters the group, and what it becomes stays in it.
+        command.args(["-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
+        watch(command.args(job.command(&mount_point)), recorder)
+    }
+}

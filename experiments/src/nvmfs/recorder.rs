@@ -1,0 +1,236 @@
+//! A disk that is a file, of which every request is recorded.
+
+use crate::Failure;
+use crate::nvmfs::clean_up::{CleanUp, output_of};
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    Request as Asked, WriteFlags,
+};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use wearwell_core::trace::{Op, Request, RequestBatch};
+
+const DISK: INodeNo = INodeNo(2);
+const NAME: &str = "disk";
+/// Nothing changes by itself.
+const FOREVER: Duration = Duration::from_secs(1 << 20);
+/// What the loop device sends at most, bytes.
+const MAX_WRITE_BYTES: u32 = 1 << 20;
+const BLOCK_BYTES: u32 = 4096;
+
+/// The requests so far.
+#[derive(Debug)]
+struct Log {
+    began: Instant,
+    requests: Mutex<RequestBatch>,
+}
+
+impl Log {
+    fn push(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
+        let time_ns = self.began.elapsed().as_nanos() as u64;
+        let request = Request { time_ns, op, volume: 0, offset_bytes, length_bytes, hint: 0 };
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(&request);
+    }
+}
+
+/// A disk mounted as the file [`Recorder::disk`]. Unmounted when dropped.
+pub struct Recorder {
+    log: Arc<Log>,
+    /// The disk.
+    pub disk: PathBuf,
+    /// Unmounts; the thread that serves the disk then ends by itself.
+    _clean_up: CleanUp,
+}
+
+impl Recorder {
+    /// A disk of `bytes` in the folder `scratch`, which holds its content too: memory if that is a tmpfs.
+    ///
+    /// Errors: as of mounting by FUSE, for which one must be root.
+    pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
+        let image =
+            File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
+        image.set_len(bytes)?;
+        let mount_point = scratch.join("device");
+        std::fs::create_dir_all(&mount_point)?;
+        let log = Arc::new(Log { began: Instant::now(), requests: Mutex::default() });
+        let disk = Disk { image, bytes, log: Arc::clone(&log) };
+        let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
+        let mut clean_up = CleanUp::default();
+        clean_up.later(&["umount", &mount_point.to_string_lossy()]);
+        // The session would unmount when it is dropped, before what stands on the disk is gone.
+        std::mem::forget(session);
+        Ok(Recorder { log, disk: mount_point.join(NAME), _clean_up: clean_up })
+    }
+
+    /// How many requests there were so far.
+    pub fn len(&self) -> usize {
+        self.log.requests.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there was no request so far.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The requests so far, in the order in which they came.
+    pub fn requests(&self) -> RequestBatch {
+        self.log.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A loop device on the disk. Detached by `clean_up`.
+pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String, Failure> {
+    let disk = recorder.disk.to_string_lossy();
+    // Sectors of 4 KiB, so that no request is smaller than a page; direct, so that reads reach the disk.
+    let device = output_of(&["losetup", "-f", "--show", "-b", "4096", "--direct-io=on", &disk])?;
+    clean_up.later(&["losetup", "-d", &device]);
+    Ok(device)
+}
+
+struct Disk {
+    image: File,
+    bytes: u64,
+    log: Arc<Log>,
+}
+
+fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
+    FileAttr {
+        ino,
+        size: bytes,
+        blocks: bytes / 512,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm: if kind == FileType::Directory { 0o755 } else { 0o644 },
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        flags: 0,
+        blksize: BLOCK_BYTES,
+    }
+}
+
+impl Disk {
+    fn of(&self, ino: INodeNo) -> FileAttr {
+        match ino {
+            DISK => attributes(DISK, FileType::RegularFile, self.bytes),
+            _ => attributes(INodeNo::ROOT, FileType::Directory, 0),
+        }
+    }
+}
+
+impl Filesystem for Disk {
+    fn init(&mut self, _: &Asked, config: &mut KernelConfig) -> io::Result<()> {
+        config.set_max_write(MAX_WRITE_BYTES).map_err(|nearest| {
+            io::Error::other(format!("the kernel takes writes of up to {nearest} bytes only"))
+        })?;
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Asked, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if name == NAME {
+            reply.entry(&FOREVER, &self.of(DISK), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _: &Asked, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOREVER, &self.of(ino));
+    }
+
+    fn open(&self, _: &Asked, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _: &Asked,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let length = u64::from(size).min(self.bytes.saturating_sub(offset));
+        let mut buffer = vec![0; length as usize];
+        match self.image.read_exact_at(&mut buffer, offset) {
+            Ok(()) => {
+                if length > 0 {
+                    self.log.push(Op::Read, offset, length);
+                }
+                reply.data(&buffer);
+            }
+            Err(_) => reply.error(Errno::EIO),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Asked,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let fits = offset.checked_add(data.len() as u64).is_some_and(|end| end <= self.bytes);
+        if !fits || self.image.write_all_at(data, offset).is_err() {
+            return reply.error(Errno::EIO);
+        }
+        self.log.push(Op::Write, offset, data.len() as u64);
+        reply.written(data.len() as u32);
+    }
+
+    /// Discards come as holes. Zeroing keeps its own name in the kernel, but a drive without a command for it would be sent
+    /// zeros: it counts as a write.
+    fn fallocate(
+        &self,
+        _: &Asked,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let punches = mode as u32 & FallocateFlags::PUNCH_HOLE.bits() != 0;
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        if length == 0 || fallocate(&self.image, hole, offset, length).is_err() {
+            return reply.error(Errno::EIO);
+        }
+        self.log.push(if punches { Op::Trim } else { Op::Write }, offset, length);
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Asked, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.log.push(Op::Flush, 0, 0);
+        reply.ok();
+    }
+
+    fn flush(&self, _: &Asked, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Asked, _: INodeNo, reply: ReplyStatfs) {
+        // The size of a block is what the loop device takes for the granularity of discards.
+        let blocks = self.bytes / u64::from(BLOCK_BYTES);
+        reply.statfs(blocks, 0, 0, 1, 0, BLOCK_BYTES, 255, BLOCK_BYTES);
+    }
+}

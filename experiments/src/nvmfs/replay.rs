@@ -1,0 +1,193 @@
+//! Requests to a drive, replayed on the two FTLs of the paper (section IV-C).
+
+use crate::Failure;
+use crate::replicas::scenario;
+use std::ops::Range;
+use wearwell_core::counters::{Cause, Operation};
+use wearwell_core::stack::{Stack, build};
+use wearwell_core::trace::{Op, RequestBatch};
+use wearwell_core::units::Lpn;
+
+/// Bytes of a page: "4KB page, 256 KB block".
+const PAGE_BYTES: u64 = 4096;
+
+/// The FTLs: "(a)FAST as a representative hybrid FTL scheme and (b)page-level FTL".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayFtl {
+    /// A map of pages, greedy cleaning.
+    Page,
+    /// FAST, with log blocks on 3 % of the blocks.
+    Fast,
+}
+
+impl ReplayFtl {
+    /// Both.
+    pub const ALL: [ReplayFtl; 2] = [ReplayFtl::Page, ReplayFtl::Fast];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReplayFtl::Page => "log",
+            ReplayFtl::Fast => "fast",
+        }
+    }
+}
+
+/// What the drive did for the requests that were measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Pages that the host wrote.
+    pub host_pages: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Valid pages copied by cleaning or merging.
+    pub copied_pages: u64,
+    /// Pages programmed in all.
+    pub programs: u64,
+    /// Pages read in all.
+    pub reads: u64,
+}
+
+impl Replayed {
+    /// Valid pages copied an erase, the paper's erase cost; `None` without erases.
+    pub fn erase_cost(&self) -> Option<f64> {
+        (self.erases > 0).then(|| self.copied_pages as f64 / self.erases as f64)
+    }
+
+    /// Pages programmed a page of the host.
+    pub fn write_amplification(&self) -> Option<f64> {
+        (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
+    }
+
+    /// Seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25 µs to read,
+    /// 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
+    pub fn die_seconds(&self) -> f64 {
+        (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
+    }
+
+    fn since(self, earlier: Replayed) -> Replayed {
+        Replayed {
+            host_pages: self.host_pages - earlier.host_pages,
+            erases: self.erases - earlier.erases,
+            copied_pages: self.copied_pages - earlier.copied_pages,
+            programs: self.programs - earlier.programs,
+            reads: self.reads - earlier.reads,
+        }
+    }
+
+    fn of(stack: &Stack<()>) -> Replayed {
+        let reports = stack.describe();
+        let ftl = &reports.layers.last().expect("a stack has an FTL").counters;
+        let copies = [Cause::Cleaning, Cause::WearLevelling];
+        Replayed {
+            host_pages: ftl.incoming(Operation::Write),
+            erases: ftl.outgoing_total(Operation::Erase),
+            copied_pages: copies.map(|cause| ftl.outgoing(cause, Operation::Write)).iter().sum(),
+            programs: ftl.outgoing_total(Operation::Write),
+            reads: ftl.outgoing_total(Operation::Read),
+        }
+    }
+}
+
+/// Replays requests on a fresh drive that shows `shown_bytes`, with pages of 4 KiB, blocks of 256 KiB and 10 % of its
+/// flash in reserve. Only those from number `measured_from` on count; the ones before make the state.
+///
+/// Discards are passed on. Errors: a request beyond the drive's end.
+pub fn replay(
+    requests: &RequestBatch,
+    measured_from: usize,
+    ftl: ReplayFtl,
+    shown_bytes: u64,
+) -> Result<Replayed, Failure> {
+    // FAST keeps log blocks out of what it holds in reserve; 4 MiB more cover the rounding to whole blocks.
+    let capacity = shown_bytes + (4 << 20);
+    let mut scenario = scenario(&format!(
+        "ftl = {{ structure = \"{}\" }}\n\
+         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = 64\n\
+         [workload]\nkind = \"uniform\"\n",
+        ftl.name()
+    ))?;
+    let mut stack: Stack<()> = build(&mut scenario)?;
+    replay_range(&mut stack, requests, 0..measured_from)?;
+    let before = Replayed::of(&stack);
+    replay_range(&mut stack, requests, measured_from..requests.len())?;
+    Ok(Replayed::of(&stack).since(before))
+}
+
+fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usize>) -> Result<(), Failure> {
+    let layer = &mut stack.entrances[0].layer;
+    let mut read = Vec::new();
+    for request in range.map(|at| requests.get(at)) {
+        let end = request.offset_bytes + request.length_bytes;
+        let pages = match request.op {
+            // Part of a page is not free.
+            Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
+            Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
+            Op::Flush => {
+                layer.flush()?;
+                continue;
+            }
+        };
+        if pages.end > u64::from(layer.logical_pages()) {
+            return Err(format!("a request ends at byte {end}, beyond the end of the drive").into());
+        }
+        let pages: Vec<Lpn> = pages.map(|page| Lpn(page as u32)).collect();
+        match request.op {
+            Op::Trim => layer.trim(&pages)?,
+            Op::Write => layer.write(&pages, wearwell_core::layer::no_data(pages.len()), request.hint)?,
+            Op::Read | Op::Flush => {
+                read.clear();
+                layer.read(&pages, &mut read)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_core::seed::{Seed, below};
+    use wearwell_core::trace::Request;
+
+    const SHOWN: u64 = 64 << 20;
+
+    fn request(op: Op, page: u64, pages: u64) -> Request {
+        let (offset_bytes, length_bytes) = (page * PAGE_BYTES, pages * PAGE_BYTES);
+        Request { time_ns: 0, op, volume: 0, offset_bytes, length_bytes, hint: 0 }
+    }
+
+    #[test]
+    fn sequential_writes_copy_nothing_and_random_ones_do() {
+        let pages = SHOWN / PAGE_BYTES;
+        let mut requests = RequestBatch::default();
+        let mut random = Seed(3).random();
+        (0..pages / 64).for_each(|block| requests.push(&request(Op::Write, block * 64, 64)));
+        let filled = requests.len();
+        (0..3 * pages / 64).for_each(|block| requests.push(&request(Op::Write, block * 64 % pages, 64)));
+        let rewritten = requests.len();
+        (0..2 * pages).for_each(|_| requests.push(&request(Op::Write, below(&mut random, pages), 1)));
+        for ftl in ReplayFtl::ALL {
+            let mut sequential = requests.clone();
+            sequential.op.truncate(rewritten);
+            let sequential = replay(&sequential, filled, ftl, SHOWN).unwrap();
+            assert_eq!(sequential.host_pages, 3 * pages, "{ftl:?}");
+            assert_eq!(sequential.copied_pages, 0, "{ftl:?}");
+            let random = replay(&requests, rewritten, ftl, SHOWN).unwrap();
+            assert_eq!(random.host_pages, 2 * pages);
+            assert_eq!(random.programs, random.host_pages + random.copied_pages, "{ftl:?}");
+            assert!(random.erase_cost().unwrap() > 10.0, "{ftl:?} {random:?}");
+        }
+        let at = |ftl| replay(&requests, rewritten, ftl, SHOWN).unwrap().copied_pages;
+        assert!(at(ReplayFtl::Fast) > at(ReplayFtl::Page));
+    }
+
+    #[test]
+    fn requests_must_fit() {
+        let mut requests = RequestBatch::default();
+        requests.push(&request(Op::Trim, 0, SHOWN / PAGE_BYTES));
+        assert_eq!(replay(&requests, 0, ReplayFtl::Page, SHOWN).unwrap(), Replayed::default());
+        requests.push(&request(Op::Write, 2 * SHOWN / PAGE_BYTES, 1));
+        assert!(replay(&requests, 0, ReplayFtl::Page, SHOWN).is_err());
+    }
+}
