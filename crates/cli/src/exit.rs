@@ -14,6 +14,8 @@ pub enum Failure {
     Usage(String),
     /// The result would mean nothing or is not steady, and `--strict` was given: 3.
     NotMeaningful(String),
+    /// What a check found, or why it could not be made: a code of its own, as fsck(8) has them.
+    Checked(u8, String),
     /// Ctrl-C: 130.
     Interrupted,
     /// Whoever read our output has gone, as `head` does: nothing to say, and no fault.
@@ -46,6 +48,10 @@ impl Failure {
             Failure::Run(message) => (1, message),
             Failure::Usage(message) => (2, message),
             Failure::NotMeaningful(message) => (3, message),
+            Failure::Checked(code, message) => {
+                eprintln!("{message}");
+                return ExitCode::from(code);
+            }
             Failure::Interrupted => (130, "interrupted; nothing was left half written".into()),
             Failure::ReaderLeft => return ExitCode::SUCCESS,
         };

@@ -35,6 +35,7 @@ Examples:
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
+  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
   wearwell check theory                           hold theory and simulation against each other
   wearwell trace describe my-trace.csv.gz --trace-format msr
   wearwell list victims                           every policy with its source
@@ -57,6 +58,9 @@ enum Command {
     Theory(commands::theory::Command),
     #[command(subcommand)]
     Model(commands::model::Command),
+    #[cfg(target_os = "linux")]
+    #[command(subcommand)]
+    Nvmfs(commands::nvmfs::Command),
     #[command(subcommand)]
     Check(commands::check::Command),
     #[command(subcommand)]
@@ -78,6 +82,8 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::run(&args),
         Command::Theory(command) => commands::theory::run(&command),
         Command::Model(command) => commands::model::run(&command),
+        #[cfg(target_os = "linux")]
+        Command::Nvmfs(command) => commands::nvmfs::run(&command),
         Command::Check(command) => commands::check::run(&command),
         Command::Trace(command) => commands::trace::run(&command),
         Command::Scenario(command) => commands::scenario::run(&command),

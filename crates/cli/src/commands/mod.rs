@@ -4,6 +4,8 @@ pub mod advise;
 pub mod check;
 pub mod list;
 pub mod model;
+#[cfg(target_os = "linux")]
+pub mod nvmfs;
 pub mod power;
 pub mod run;
 pub mod scenario;

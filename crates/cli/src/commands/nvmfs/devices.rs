@@ -1,0 +1,159 @@
+//! The two devices, as the command line names them.
+
+use crate::exit::Failure;
+use clap::ValueEnum;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use wearwell_core::stack::{Draft, Scenario};
+use wearwell_nvmfs::api::BLOCK_BYTES;
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
+use wearwell_nvmfs::ssd::{Caching, FileSsd, Ssd, StackSsd};
+
+/// Which devices.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Devices")]
+pub struct Devices {
+    /// NVRAM: a file or a DAX device
+    ///
+    /// On persistent memory it survives power cuts. In memory (/dev/shm) it survives the death of the process, for trying
+    /// things out.
+    #[arg(long, value_name = "FILE")]
+    pub nvram: PathBuf,
+    /// SSD: a file, a block device, or a scenario (.toml, .json) whose drive it is
+    ///
+    /// The content of a scenario's drive lies in a file beside it, which ends in .content.
+    #[arg(long, value_name = "FILE")]
+    pub ssd: PathBuf,
+    /// How stores to the NVRAM are made persistent
+    #[arg(long, value_enum, default_value_t = Persist::Auto)]
+    persist: Persist,
+    /// The SSD is read and written past the page cache (O_DIRECT)
+    #[arg(long)]
+    ssd_direct: bool,
+}
+
+/// How stores are made persistent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Persist {
+    /// Cache lines on persistent memory and in memory, msync elsewhere
+    Auto,
+    /// Cache lines
+    CacheLines,
+    /// msync, which a power cut respects on any file system, and which is slow
+    Msync,
+}
+
+impl From<Persist> for Persistence {
+    fn from(persist: Persist) -> Self {
+        match persist {
+            Persist::Auto => Persistence::Auto,
+            Persist::CacheLines => Persistence::CacheLines,
+            Persist::Msync => Persistence::Msync,
+        }
+    }
+}
+
+/// The SSD, whatever it is.
+pub type AnySsd = Box<dyn Ssd>;
+
+/// An error about an option.
+pub fn about(option: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Run(format!("{option}: {error}"))
+}
+
+/// Why a file was not made or opened, with what helps.
+fn not_made(option: &str, error: &std::io::Error) -> Failure {
+    let help = match error.kind() {
+        ErrorKind::AlreadyExists => "; --force destroys its content",
+        ErrorKind::NotFound => "; mkfs makes it if it is told the size",
+        _ => "",
+    };
+    about(option, format!("{error}{help}"))
+}
+
+impl Devices {
+    /// Makes the NVRAM, or opens it if it is there and `bytes` does not say how large it is to be.
+    pub fn create_nvram(&self, bytes: Option<u64>, existing: Existing) -> Result<MappedNvram, Failure> {
+        let made = match bytes {
+            Some(bytes) => MappedNvram::create(&self.nvram, bytes, existing, self.persist.into()),
+            None => MappedNvram::open(&self.nvram, self.persist.into()),
+        };
+        made.map_err(|error| not_made("--nvram", &error))
+    }
+
+    /// Opens the NVRAM.
+    pub fn open_nvram(&self) -> Result<MappedNvram, Failure> {
+        self.create_nvram(None, Existing::Refuse)
+    }
+
+    /// Makes the SSD, or opens it if it is there and `bytes` does not say how large it is to be.
+    pub fn create_ssd(&self, bytes: Option<u64>, existing: Existing) -> Result<AnySsd, Failure> {
+        if let Some(scenario) = self.scenario()? {
+            if bytes.is_some() {
+                let problem = "--ssd-size: the scenario says how large its drive is; leave the option away";
+                return Err(Failure::usage(problem));
+            }
+            let ssd =
+                StackSsd::over_file(self.content(), &scenario).map_err(|error| about("--ssd", error))?;
+            return Ok(Box::new(ssd));
+        }
+        let made = match bytes {
+            Some(bytes) => FileSsd::create(&self.ssd, bytes, existing, self.caching()),
+            None => FileSsd::open(&self.ssd, self.caching()),
+        };
+        Ok(Box::new(made.map_err(|error| not_made("--ssd", &error))?))
+    }
+
+    /// Opens the SSD. The drive of a scenario is filled with what has content, as before a run.
+    pub fn open_ssd(&self) -> Result<AnySsd, Failure> {
+        let Some(scenario) = self.scenario()? else { return self.create_ssd(None, Existing::Refuse) };
+        let content = self.content();
+        let written = written_blocks(&content).map_err(|error| about("--ssd", error))?;
+        let ssd = StackSsd::over_file(&content, &scenario).map_err(|error| about("--ssd", error))?;
+        let blocks = ssd.blocks();
+        let within = written.into_iter().map(|range| range.start.min(blocks)..range.end.min(blocks));
+        ssd.resume(within).map_err(|error| about("--ssd", error))?;
+        Ok(Box::new(ssd))
+    }
+
+    fn caching(&self) -> Caching {
+        if self.ssd_direct { Caching::Direct } else { Caching::Cached }
+    }
+
+    /// The scenario, if the SSD is the drive of one.
+    fn scenario(&self) -> Result<Option<Scenario>, Failure> {
+        let ending = self.ssd.extension().and_then(|ending| ending.to_str());
+        if !matches!(ending, Some("toml" | "json")) {
+            return Ok(None);
+        }
+        Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
+    }
+
+    fn content(&self) -> PathBuf {
+        let mut name = OsString::from(&self.ssd);
+        name.push(".content");
+        name.into()
+    }
+}
+
+/// Blocks of a sparse file that are not holes.
+fn written_blocks(path: &Path) -> std::io::Result<Vec<Range<u64>>> {
+    use rustix::fs::{SeekFrom, seek};
+    let file = File::open(path)?;
+    let (mut at, mut found) = (0, Vec::new());
+    loop {
+        let begin = match seek(&file, SeekFrom::Data(at)) {
+            Ok(begin) => begin,
+            // No data from here on.
+            Err(rustix::io::Errno::NXIO) => return Ok(found),
+            Err(error) => return Err(error.into()),
+        };
+        at = seek(&file, SeekFrom::Hole(begin))?;
+        let block = BLOCK_BYTES as u64;
+        found.push(begin / block..at.div_ceil(block));
+    }
+}

@@ -1,0 +1,93 @@
+//! `wearwell nvmfs mkfs`.
+
+use super::devices::{Devices, about};
+use crate::exit::Failure;
+use crate::output::print;
+use crate::scenario_args::size;
+use clap::ValueEnum;
+use std::io::Read;
+use std::sync::Arc;
+use wearwell_core::stack::ByteSize;
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::options::{Format, Options};
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::store::Store;
+
+/// Makes a file system over NVRAM and an SSD
+///
+/// Files that are not there are made when their size is given; existing ones are refused without --force, which destroys their
+/// content. docs/nvmfs.md tells how to choose the sizes.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    devices: Devices,
+    /// Size of the NVRAM, for a file that is to be made
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
+    size: Option<ByteSize>,
+    /// Size of the SSD, for a file that is to be made
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
+    ssd_size: Option<ByteSize>,
+    /// Makes it where something is already
+    #[arg(long, help_heading = "Devices")]
+    force: bool,
+    /// Files and directories that there can be; one in 4 KiB of NVRAM unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), help_heading = "File system")]
+    inodes: Option<u32>,
+    /// Share of the SSD that is kept free for cleaning
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.05,
+        allow_negative_numbers = true,
+        help_heading = "File system"
+    )]
+    reserve: f64,
+    /// Where data goes
+    #[arg(long, value_enum, default_value_t = Placement::Nvmfs, help_heading = "File system")]
+    placement: Placement,
+}
+
+/// Where data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Placement {
+    /// By use: hot data stays on NVRAM, what cools moves to the SSD
+    Nvmfs,
+    /// By size: small files stay on NVRAM, large ones on the SSD, in place
+    Conquest,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'
+  wearwell nvmfs mkfs --nvram /dev/dax0.0 --ssd /dev/nvme0n1 --force
+  wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd my.toml     on a simulated drive";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let format = Format {
+        id: new_id()?,
+        inodes: args.inodes,
+        reserve: args.reserve,
+        placement: match args.placement {
+            Placement::Nvmfs => PlacementKind::Nvmfs,
+            Placement::Conquest => PlacementKind::Conquest,
+        },
+    };
+    format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
+    let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
+    let nvram = args.devices.create_nvram(args.size.map(|size| size.0), existing)?;
+    let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
+    let guarantee = nvram.guarantee();
+    let store = Store::format(nvram, Arc::new(ssd), &format, Options::default());
+    store.map_err(|error| about("--nvram, --ssd", error))?.close();
+    print(&format!("made; what is in the NVRAM {guarantee}\n"))
+}
+
+/// An id that no other file system has.
+fn new_id() -> Result<u128, Failure> {
+    let mut bytes = [0; 16];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| about("/dev/urandom", error))?;
+    Ok(u128::from_le_bytes(bytes))
+}

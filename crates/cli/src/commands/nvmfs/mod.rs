@@ -1,0 +1,29 @@
+//! `wearwell nvmfs`: a file system over NVRAM and an SSD.
+
+mod devices;
+mod fsck;
+mod mkfs;
+mod mount;
+mod options;
+mod stats;
+
+use crate::exit::Failure;
+
+/// Makes, mounts and checks NVMFS, a file system over NVRAM and an SSD
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Mkfs(mkfs::Args),
+    Mount(mount::Args),
+    Fsck(fsck::Args),
+    Stats(stats::Args),
+}
+
+/// Runs the command.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Mkfs(args) => mkfs::run(args),
+        Command::Mount(args) => mount::run(args),
+        Command::Fsck(args) => fsck::run(args),
+        Command::Stats(args) => stats::run(args),
+    }
+}

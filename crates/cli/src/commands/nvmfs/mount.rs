@@ -1,0 +1,116 @@
+//! `wearwell nvmfs mount`.
+
+use super::devices::{Devices, about};
+use super::options::MountOptions;
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::mount::{self, Mountable, Mounted};
+use wearwell_nvmfs::store::Store;
+
+/// Mounts a file system on a directory, by FUSE
+///
+/// Serves it until it is unmounted, with `umount` or with Ctrl-C. What a write returned from is in the NVRAM: it is there again
+/// after the process or, on persistent memory, the power was lost.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    devices: Devices,
+    /// The directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Options, separated by commas
+    ///
+    /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
+    /// writeback_cache: the kernel collects writes, and only fsync makes them survive. And the file system's own:
+    /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.1, grouping=update_likelihood|lru,
+    /// trim=true, small_file_bytes=1048576, index_bytes=67108864.
+    #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
+    options: MountOptions,
+    /// Returns when it is mounted, and serves on in the background
+    #[arg(long)]
+    background: bool,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img /mnt
+  wearwell nvmfs mount --nvram /dev/dax0.0 --ssd /dev/nvme0n1 -o allow_other,flush_above=0.7 --background /mnt
+  wearwell nvmfs stats /mnt; umount /mnt";
+
+/// How often is looked whether to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.background {
+        return in_background(&args.directory);
+    }
+    let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
+    let guarantee = nvram.guarantee();
+    let options = mount::Options {
+        source: args.devices.nvram.display().to_string(),
+        allow_other: args.options.allow_other,
+        read_only: args.options.read_only,
+        direct_io: args.options.direct_io,
+        writeback_cache: args.options.writeback_cache,
+        ..mount::Options::default()
+    };
+    let damaged = |error: &dyn std::fmt::Display| about("--nvram, --ssd", error);
+    let store = Store::open(nvram, Arc::new(ssd), args.options.file_system.clone());
+    let (store, found) = store.map_err(|error| damaged(&error))?;
+    if !found.was_closed {
+        eprintln!("it was not unmounted before; everything acknowledged is there");
+    }
+    let file_system = Nvmfs::over(store).map_err(|error| damaged(&error))?;
+    let directory = args.directory.display();
+    let mounted = mount::mount(file_system, &args.directory, &options)
+        .map_err(|error| about(&directory.to_string(), error))?;
+    eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
+    serve(mounted, &args.directory)
+}
+
+/// Waits for the end, which Ctrl-C asks for and open files put off.
+fn serve<F: Mountable + Send>(mounted: Mounted<F>, directory: &Path) -> Result<(), Failure> {
+    let directory = directory.display();
+    let mut told = false;
+    while !mounted.ended() {
+        if interrupted()
+            && let Err(error) = mounted.unmount()
+            && !told
+        {
+            eprintln!(
+                "{directory}: {error}; waiting. Ctrl-C again ends at once, without loss; then `umount -l {directory}`"
+            );
+            told = true;
+        }
+        std::thread::sleep(TICK);
+    }
+    mounted.join().map_err(|error| about(&directory.to_string(), error))
+}
+
+/// Starts the same command without `--background`, and waits until the directory is another.
+fn in_background(directory: &Path) -> Result<(), Failure> {
+    let shown = directory.display().to_string();
+    let device = || directory.metadata().map(|of| of.dev()).map_err(|error| about(&shown, error));
+    let before = device()?;
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    let mut child = command.spawn().map_err(Failure::run)?;
+    while device()? == before {
+        if child.try_wait().map_err(Failure::run)?.is_some() {
+            return Err(Failure::Run(format!("{shown}: it was not mounted")));
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(())
+}

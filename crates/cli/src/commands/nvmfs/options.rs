@@ -1,0 +1,75 @@
+//! Options of a mount: `-o name,name=value`.
+
+use std::str::FromStr;
+use wearwell_nvmfs::options::Options;
+
+/// What `-o` may say.
+#[derive(Clone, Debug, Default)]
+pub struct MountOptions {
+    /// Other users may use it.
+    pub allow_other: bool,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The kernel keeps no pages.
+    pub direct_io: bool,
+    /// The kernel collects writes.
+    pub writeback_cache: bool,
+    /// How the file system uses its devices.
+    pub file_system: Options,
+}
+
+impl FromStr for MountOptions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut options = MountOptions::default();
+        let mut settings = toml::Table::new();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            match (option, option.split_once('=')) {
+                ("allow_other", _) => options.allow_other = true,
+                ("ro", _) => options.read_only = true,
+                ("rw", _) => options.read_only = false,
+                ("direct_io", _) => options.direct_io = true,
+                ("writeback_cache", _) => options.writeback_cache = true,
+                (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
+                (name, None) => drop(settings.insert(name.into(), true.into())),
+            }
+        }
+        let settings = toml::Value::Table(settings).try_into::<Options>();
+        options.file_system = settings.map_err(|error| {
+            format!("{}; or allow_other, ro, rw, direct_io, writeback_cache", error.to_string().trim_end())
+        })?;
+        options.file_system.check().map_err(|error| error.to_string())?;
+        Ok(options)
+    }
+}
+
+/// A number or a truth value where it is one, else a word.
+fn value_of(text: &str) -> toml::Value {
+    let number = || text.parse().map(toml::Value::Integer).or_else(|_| text.parse().map(toml::Value::Float));
+    text.parse().map(toml::Value::Boolean).ok().or_else(|| number().ok()).unwrap_or_else(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_nvmfs::options::Grouping;
+
+    #[test]
+    fn options_are_read() {
+        let options: MountOptions = "allow_other,flush_above=0.7,,trim=false,grouping=lru".parse().unwrap();
+        assert!(options.allow_other && !options.direct_io && !options.file_system.trim);
+        assert_eq!((options.file_system.flush_above, options.file_system.flush_below), (0.7, 0.5));
+        assert_eq!(options.file_system.grouping, Grouping::Lru);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_right() {
+        let problem = |text: &str| text.parse::<MountOptions>().unwrap_err();
+        let unknown = problem("flush_abov=0.7");
+        assert!(unknown.contains("flush_abov") && unknown.contains("flush_above"), "{unknown}");
+        assert!(unknown.contains("direct_io"), "{unknown}");
+        assert!(problem("flush_above=2").contains("from 0 to 1"));
+        assert!(problem("flush_above=0.4").contains("flush_below"));
+    }
+}

@@ -1,0 +1,486 @@
+//! Requests of the kernel, turned into calls of a [`FileSystem`](crate::api::FileSystem).
+//!
+//! The kernel is told of files by number and generation. When the number of a file that is gone is given to a new one, the kernel
+//! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted.
+
+use super::convert::{self, absent, attributes, file_type, ino};
+use super::privileges::drop_privileges;
+use super::worker::Shared;
+use super::xattrs::{self, sized};
+use super::{Mountable, Options};
+use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
+use fuser::{
+    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
+    WriteFlags,
+};
+use std::ffi::OsStr;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+/// Largest write in one request, bytes.
+const MAX_WRITE_BYTES: u32 = 1 << 20;
+/// Entries of a directory that are looked at before their attributes are asked for; about what a request has room for.
+const ENTRIES_AT_ONCE: usize = 32;
+/// Nothing here needs a handle: files are named by number.
+const NO_HANDLE: FileHandle = FileHandle(0);
+
+/// What a request gives back.
+pub type Answer<T> = std::result::Result<T, Errno>;
+
+/// A file system as the kernel sees it.
+pub struct Adapter<F> {
+    shared: Arc<Shared<F>>,
+    options: Options,
+    opened: FopenFlags,
+    /// What is read goes through here; kept, so that not every request clears a new one.
+    buffer: Mutex<Vec<u8>>,
+}
+
+impl<F: Mountable> Adapter<F> {
+    /// Serves the file system in `shared`.
+    pub fn new(shared: Arc<Shared<F>>, options: Options) -> Self {
+        let opened = if options.direct_io {
+            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
+        } else {
+            // Nobody else changes the files, so pages stay true while a file is closed.
+            FopenFlags::FOPEN_KEEP_CACHE
+        };
+        Adapter { shared, options, opened, buffer: Mutex::default() }
+    }
+
+    fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
+        match answer {
+            Ok(of) => reply.entry(&self.options.keep, &attributes(&of), generation(&of)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn attr(&self, reply: ReplyAttr, answer: Answer<Attributes>) {
+        match answer {
+            Ok(of) => reply.attr(&self.options.keep, &attributes(&of)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Entries from `from` on with their attributes, until `add` says that there is no more room.
+    fn entries_with_attributes(
+        &self,
+        directory: Ino,
+        from: u64,
+        mut add: impl FnMut(u64, &[u8], &Attributes) -> bool,
+    ) -> Answer<()> {
+        self.shared.request(|fs| {
+            let mut from = from;
+            loop {
+                let mut entries = Vec::with_capacity(ENTRIES_AT_ONCE);
+                fs.read_directory(directory, from, &mut |entry| {
+                    entries.push((entry.next, entry.ino, entry.name.to_vec()));
+                    let full = entries.len() == ENTRIES_AT_ONCE;
+                    if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                for (next, ino, name) in &entries {
+                    if add(*next, name, &fs.attributes(*ino)?) {
+                        return Ok(());
+                    }
+                    from = *next;
+                }
+                if entries.len() < ENTRIES_AT_ONCE {
+                    return Ok(());
+                }
+            }
+        })
+    }
+}
+
+fn generation(of: &Attributes) -> Generation {
+    Generation(of.generation.into())
+}
+
+fn done(reply: ReplyEmpty, answer: Answer<()>) {
+    match answer {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+/// Who asks; the time is taken here, once for each request.
+fn caller(request: &Request) -> Caller {
+    Caller { uid: request.uid(), gid: request.gid(), now_ns: convert::ns(SystemTime::now()) }
+}
+
+impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let mut wanted = InitFlags::FUSE_DO_READDIRPLUS
+            | InitFlags::FUSE_READDIRPLUS_AUTO
+            | InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_CACHE_SYMLINKS
+            | InitFlags::FUSE_NO_OPENDIR_SUPPORT
+            | InitFlags::FUSE_HANDLE_KILLPRIV_V2
+            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        wanted.set(InitFlags::FUSE_WRITEBACK_CACHE, self.options.writeback_cache);
+        let offered = wanted & config.capabilities();
+        config.add_capabilities(offered).expect("the kernel offers these");
+        // Refused values come back as the nearest that is not, which older kernels have as default.
+        let _ = config.set_max_write(MAX_WRITE_BYTES);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match self.shared.request(|fs| match fs.lookup(ino(parent), name.as_bytes()) {
+            // The kernel may remember that there is nothing.
+            Err(Error::NotFound) if fs.attributes(ino(parent)).is_ok() => Ok(None),
+            other => other.map(Some),
+        }) {
+            Ok(None) => reply.entry(&self.options.keep, &absent(), Generation(0)),
+            Ok(Some(of)) => self.entry(reply, Ok(of)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.attr(reply, self.shared.request(|fs| fs.attributes(ino(of))));
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        of: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let caller = caller(request);
+        let change = Change {
+            permissions: mode.map(convert::permissions),
+            uid,
+            gid,
+            size_bytes: size,
+            accessed_ns: atime.map(|time| convert::time(time, caller.now_ns)),
+            modified_ns: mtime.map(|time| convert::time(time, caller.now_ns)),
+        };
+        // Root may truncate a program and leave it privileged; nobody changes its owner and does.
+        let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
+        self.attr(
+            reply,
+            self.shared.request(|fs| {
+                let changed = fs.set_attributes(ino(of), &change, &caller)?;
+                if !privileges_end || mode.is_some() {
+                    return Ok(changed);
+                }
+                drop_privileges(fs, ino(of), &caller)?;
+                fs.attributes(ino(of))
+            }),
+        );
+    }
+
+    fn readlink(&self, _: &Request, of: INodeNo, reply: ReplyData) {
+        match self.shared.request(|fs| fs.read_link(ino(of))) {
+            Ok(target) => reply.data(&target),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let permissions = convert::permissions(mode);
+        let made = self.shared.request(|fs| {
+            let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
+            fs.make(ino(parent), name.as_bytes(), kind, permissions, device, &caller(request))
+        });
+        self.entry(reply, made);
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        let (permissions, caller) = (convert::permissions(mode), caller(request));
+        let made =
+            self.shared.request(|fs| fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller));
+        self.entry(reply, made);
+    }
+
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        done(reply, self.shared.request(|fs| fs.unlink(ino(parent), name.as_bytes(), &caller(request))));
+    }
+
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let caller = caller(request);
+        done(reply, self.shared.request(|fs| fs.remove_directory(ino(parent), name.as_bytes(), &caller)));
+    }
+
+    fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let target = target.as_os_str().as_bytes();
+        let made =
+            self.shared.request(|fs| fs.symlink(ino(parent), name.as_bytes(), target, &caller(request)));
+        self.entry(reply, made);
+    }
+
+    fn rename(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        to_parent: INodeNo,
+        to_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let (from, to) = ((ino(parent), name.as_bytes()), (ino(to_parent), to_name.as_bytes()));
+        let renamed = self.shared.request(|fs| {
+            let how = convert::rename(flags).ok_or(Error::Invalid("kind of rename"))?;
+            fs.rename(from, to, how, &caller(request))
+        });
+        done(reply, renamed);
+    }
+
+    fn link(&self, request: &Request, of: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let caller = caller(request);
+        let linked = self.shared.request(|fs| fs.link(ino(of), ino(parent), name.as_bytes(), &caller));
+        self.entry(reply, linked);
+    }
+
+    fn open(&self, _: &Request, of: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.shared.request(|fs| fs.open(ino(of))) {
+            Ok(()) => reply.opened(NO_HANDLE, self.opened),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let (permissions, caller) = (convert::permissions(mode), caller(request));
+        let made = self.shared.request(|fs| {
+            let made = fs.make(ino(parent), name.as_bytes(), Kind::File, permissions, 0, &caller)?;
+            fs.open(made.ino)?;
+            Ok(made)
+        });
+        match made {
+            Ok(of) => {
+                reply.created(&self.options.keep, &attributes(&of), generation(&of), NO_HANDLE, self.opened);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        of: INodeNo,
+        _: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        done(reply, self.shared.request(|fs| fs.release(ino(of))));
+    }
+
+    fn read(
+        &self,
+        request: &Request,
+        of: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let Ok(mut buffer) = self.buffer.lock() else { return reply.error(Errno::EIO) };
+        if buffer.len() < size as usize {
+            buffer.resize(size as usize, 0);
+        }
+        let room = &mut buffer[..size as usize];
+        match self.shared.request(|fs| fs.read(ino(of), offset, room, &caller(request))) {
+            Ok(bytes) => reply.data(&buffer[..bytes]),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        request: &Request,
+        of: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        flags: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let caller = caller(request);
+        let written = self.shared.request(|fs| {
+            if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
+                drop_privileges(fs, ino(of), &caller)?;
+            }
+            fs.write(ino(of), offset, data, &caller)
+        });
+        match written {
+            Ok(bytes) => reply.written(bytes as u32),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn fsync(&self, _: &Request, of: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
+        done(reply, self.shared.request(|fs| fs.sync(ino(of))));
+    }
+
+    fn fsyncdir(&self, _: &Request, of: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
+        done(reply, self.shared.request(|fs| fs.sync(ino(of))));
+    }
+
+    /// Directories need no handle. The kernel asks once only, and keeps their entries.
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn readdir(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
+        let told = self.shared.request(|fs| {
+            fs.read_directory(ino(of), from, &mut |entry| {
+                let number = INodeNo(entry.ino.0.into());
+                let full =
+                    reply.add(number, entry.next, file_type(entry.kind), OsStr::from_bytes(entry.name));
+                if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+        });
+        match told {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readdirplus(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectoryPlus) {
+        let keep = &self.options.keep;
+        let told = self.entries_with_attributes(ino(of), from, |next, name, of| {
+            let attr = attributes(of);
+            reply.add(attr.ino, next, OsStr::from_bytes(name), keep, &attr, generation(of))
+        });
+        match told {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let block = BLOCK_BYTES as u32;
+        match self.shared.request(|fs| fs.statistics()) {
+            Ok(of) => {
+                let (free, name) = (of.free_blocks, MAX_NAME_BYTES as u32);
+                reply.statfs(of.blocks, free, free, of.inodes, of.free_inodes, block, name, block);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        request: &Request,
+        of: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let (of, name) = (ino(of), name.as_bytes());
+        let set = self.shared.request(|fs| {
+            xattrs::changeable(of, name)?;
+            let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
+            fs.set_xattr(of, name, value, how, &caller(request))
+        });
+        done(reply, set);
+    }
+
+    fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
+        sized(reply, room, self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes())));
+    }
+
+    fn listxattr(&self, _: &Request, of: INodeNo, room: u32, reply: ReplyXattr) {
+        let names = self.shared.request(|fs| fs.xattrs(ino(of)));
+        let list = names.map(|names| names.iter().flat_map(|name| [name, &b"\0"[..]].concat()).collect());
+        sized(reply, room, list);
+    }
+
+    fn removexattr(&self, request: &Request, of: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let (of, name) = (ino(of), name.as_bytes());
+        let removed = self.shared.request(|fs| {
+            xattrs::changeable(of, name)?;
+            fs.remove_xattr(of, name, &caller(request))
+        });
+        done(reply, removed);
+    }
+
+    fn fallocate(
+        &self,
+        request: &Request,
+        of: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let allocated = self.shared.request(|fs| {
+            let how = convert::allocate(mode).ok_or(Error::Unsupported("mode of fallocate"))?;
+            fs.allocate(ino(of), how, offset, length, &caller(request))
+        });
+        done(reply, allocated);
+    }
+
+    fn lseek(&self, _: &Request, of: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        let found = self.shared.request(|fs| {
+            let what = convert::seek(whence).ok_or(Error::Invalid("kind of seek"))?;
+            let from = u64::try_from(offset).map_err(|_| Error::NothingThere)?;
+            fs.seek(ino(of), from, what)
+        });
+        match found {
+            Ok(offset) => reply.offset(offset as i64),
+            Err(error) => reply.error(error),
+        }
+    }
+}

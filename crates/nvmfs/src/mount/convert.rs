@@ -1,0 +1,203 @@
+//! What the kernel calls what this crate calls otherwise.
+
+use crate::api::{Allocate, Attributes, BLOCK_BYTES, Error, Ino, Kind, Rename, Seek, SetXattr};
+use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
+use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The number that the kernel understands.
+pub fn errno(error: &Error) -> Errno {
+    match error {
+        Error::NotFound => Errno::ENOENT,
+        Error::Exists => Errno::EEXIST,
+        Error::NotDirectory => Errno::ENOTDIR,
+        Error::IsDirectory => Errno::EISDIR,
+        Error::NotEmpty => Errno::ENOTEMPTY,
+        Error::NoSpace(_) => Errno::ENOSPC,
+        Error::NameTooLong => Errno::ENAMETOOLONG,
+        Error::Invalid(_) => Errno::EINVAL,
+        Error::TooManyLinks => Errno::EMLINK,
+        Error::TooLarge => Errno::EFBIG,
+        Error::NotPermitted(_) => Errno::EPERM,
+        Error::NoAttribute => Errno::ENODATA,
+        Error::NothingThere => Errno::ENXIO,
+        Error::Unsupported(_) => Errno::EOPNOTSUPP,
+        Error::Damaged(_) | Error::Ssd(_) => Errno::EIO,
+    }
+}
+
+/// An inode as the kernel names it. It knows those only that it was told of, and 0 is none.
+pub fn ino(number: INodeNo) -> Ino {
+    Ino(u32::try_from(number.0).unwrap_or(0))
+}
+
+/// The kind of file that `mode` asks for, if it is one.
+pub fn kind(mode: u32) -> Option<Kind> {
+    Some(match Type::from_raw_mode(mode) {
+        Type::RegularFile => Kind::File,
+        Type::Directory => Kind::Directory,
+        Type::Symlink => Kind::Symlink,
+        Type::Fifo => Kind::Fifo,
+        Type::Socket => Kind::Socket,
+        Type::CharacterDevice => Kind::CharacterDevice,
+        Type::BlockDevice => Kind::BlockDevice,
+        _ => return None,
+    })
+}
+
+/// The permission bits of `mode`.
+pub fn permissions(mode: u32) -> u32 {
+    Mode::from_raw_mode(mode).bits()
+}
+
+/// What the kernel calls this kind.
+pub fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Symlink => FileType::Symlink,
+        Kind::Fifo => FileType::NamedPipe,
+        Kind::Socket => FileType::Socket,
+        Kind::CharacterDevice => FileType::CharDevice,
+        Kind::BlockDevice => FileType::BlockDevice,
+    }
+}
+
+/// Attributes as the kernel wants them.
+pub fn attributes(of: &Attributes) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(of.ino.0.into()),
+        size: of.size_bytes,
+        // The kernel counts in sectors of 512 bytes.
+        blocks: of.blocks * (BLOCK_BYTES as u64 / 512),
+        atime: system_time(of.accessed_ns),
+        mtime: system_time(of.modified_ns),
+        ctime: system_time(of.changed_ns),
+        crtime: UNIX_EPOCH,
+        kind: file_type(of.kind),
+        perm: of.permissions as u16,
+        nlink: of.links,
+        uid: of.uid,
+        gid: of.gid,
+        rdev: of.device,
+        blksize: BLOCK_BYTES as u32,
+        flags: 0,
+    }
+}
+
+/// What tells the kernel that there is no file, and that it may remember this.
+pub fn absent() -> FileAttr {
+    FileAttr {
+        ino: INodeNo(0),
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: BLOCK_BYTES as u32,
+        flags: 0,
+    }
+}
+
+/// A point in time from ns since 1970.
+fn system_time(ns: i64) -> SystemTime {
+    let distance = Duration::from_nanos(ns.unsigned_abs());
+    if ns < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
+}
+
+/// Nanoseconds since 1970; the ends of what 64 bits hold (1677 and 2262) where a time lies beyond.
+pub fn ns(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+    }
+}
+
+/// A time that the caller gave, or `now_ns`.
+pub fn time(given: TimeOrNow, now_ns: i64) -> i64 {
+    match given {
+        TimeOrNow::SpecificTime(time) => ns(as_given(time)),
+        TimeOrNow::Now => now_ns,
+    }
+}
+
+/// Before 1970 the kernel counts seconds downwards but their fraction upwards; fuser 0.18 takes both downwards.
+fn as_given(time: SystemTime) -> SystemTime {
+    match UNIX_EPOCH.duration_since(time) {
+        Ok(before) => time + 2 * Duration::from_nanos(before.subsec_nanos().into()),
+        Err(_) => time,
+    }
+}
+
+/// What kind of rename the flags ask for, if it is one of ours.
+pub fn rename(flags: RenameFlags) -> Option<Rename> {
+    if flags.is_empty() {
+        Some(Rename::Replace)
+    } else if flags == RenameFlags::RENAME_NOREPLACE {
+        Some(Rename::Keep)
+    } else if flags == RenameFlags::RENAME_EXCHANGE {
+        Some(Rename::Exchange)
+    } else {
+        None
+    }
+}
+
+/// What `fallocate` with this mode does, if it is one of ours.
+pub fn allocate(mode: i32) -> Option<Allocate> {
+    let keep = FallocateFlags::KEEP_SIZE;
+    let flags = FallocateFlags::from_bits_retain(mode as u32);
+    if flags.is_empty() {
+        Some(Allocate::Reserve)
+    } else if flags == FallocateFlags::PUNCH_HOLE | keep {
+        Some(Allocate::Punch)
+    } else if flags.difference(keep) == FallocateFlags::ZERO_RANGE {
+        Some(Allocate::Zero { keep_size: flags.contains(keep) })
+    } else {
+        None
+    }
+}
+
+/// SEEK_DATA and SEEK_HOLE of `lseek`; the kernel handles the others.
+pub fn seek(whence: i32) -> Option<Seek> {
+    match whence {
+        3 => Some(Seek::Data),
+        4 => Some(Seek::Hole),
+        _ => None,
+    }
+}
+
+/// How `setxattr` with these flags treats what is there.
+pub fn set_xattr(flags: i32) -> Option<SetXattr> {
+    let flags = XattrFlags::from_bits_retain(flags as u32);
+    if flags.is_empty() {
+        Some(SetXattr::Either)
+    } else if flags == XattrFlags::CREATE {
+        Some(SetXattr::Create)
+    } else if flags == XattrFlags::REPLACE {
+        Some(SetXattr::Replace)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_are_whole_seconds_down_and_nanoseconds_up() {
+        let as_fuser_has_it = UNIX_EPOCH - Duration::new(2, 300_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(as_fuser_has_it), 0), -1_700_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(UNIX_EPOCH - Duration::from_secs(2)), 0), -2_000_000_000);
+        assert_eq!(time(TimeOrNow::SpecificTime(UNIX_EPOCH + Duration::new(2, 3)), 0), 2_000_000_003);
+        assert_eq!(ns(system_time(-1_700_000_000)), -1_700_000_000);
+        assert_eq!(ns(UNIX_EPOCH + Duration::from_secs(1 << 40)), i64::MAX);
+    }
+}

@@ -1,0 +1,175 @@
+//! A file system under a directory, by FUSE.
+//!
+//! The kernel checks permissions and keeps pages, names and attributes; as nothing but this mount changes the file system, it may
+//! keep them long. Writes go through its page cache at once, so that what `write` returned from is in NVRAM and survives a
+//! power cut; what a program writes through `mmap` does so after `msync`.
+
+mod adapter;
+mod convert;
+mod nvmfs;
+mod privileges;
+mod worker;
+mod xattrs;
+
+use crate::api::{FileSystem, Result};
+use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use worker::{Shared, Worker};
+
+/// The extended attribute of the root directory under which [`Mountable::report`] is read.
+pub const REPORT_XATTR: &str = "user.nvmfs.stats";
+
+/// A file system that can be mounted.
+///
+/// What it does beside requests, such as flushing (section III-B), is done in small pieces, by one thread: each begins and ends
+/// between two requests, its slow part in the middle runs beside them.
+pub trait Mountable: FileSystem {
+    /// A slow piece of work, such as writing one extent.
+    type Job;
+
+    /// Begins a piece of work, if there is one before the next request.
+    fn begin_work(&mut self) -> Result<Option<Self::Job>>;
+
+    /// Its slow part.
+    fn run(job: &Self::Job) -> io::Result<()>;
+
+    /// Ends it; `outcome` is that of [`Mountable::run`].
+    fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
+
+    /// The last call, when nothing is open any more: does what makes the next start quick.
+    fn close(self) -> Result<()>
+    where
+        Self: Sized;
+
+    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`].
+    fn report(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// How to mount.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the table of mounts calls it.
+    pub source: String,
+    /// Users other than the one who mounts may use it.
+    pub allow_other: bool,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The kernel keeps no pages: every read and write is a request.
+    pub direct_io: bool,
+    /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
+    pub writeback_cache: bool,
+    /// How long the kernel keeps names and attributes.
+    pub keep: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            source: "nvmfs".into(),
+            allow_other: false,
+            read_only: false,
+            direct_io: false,
+            writeback_cache: false,
+            keep: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Options {
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName(self.source.clone()),
+            MountOption::Subtype("nvmfs".into()),
+            MountOption::DefaultPermissions,
+            if self.read_only { MountOption::RO } else { MountOption::RW },
+        ];
+        config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
+        config
+    }
+}
+
+/// A mounted file system. Dropping it unmounts, without waiting for those who use it.
+pub struct Mounted<F: Mountable + Send + 'static> {
+    at: PathBuf,
+    session: Option<JoinHandle<io::Result<()>>>,
+    shared: Arc<Shared<F>>,
+    worker: Option<Worker>,
+}
+
+/// Mounts `file_system` on the directory `at`. Fails if it is no directory or the user may not mount there.
+pub fn mount<F: Mountable + Send + 'static>(
+    file_system: F,
+    at: &Path,
+    options: &Options,
+) -> io::Result<Mounted<F>> {
+    let at = at.canonicalize()?;
+    let shared = Arc::new(Shared::new(file_system));
+    let adapter = adapter::Adapter::new(shared.clone(), options.clone());
+    let session = Session::new(adapter, &at, &options.config())?;
+    let worker = Worker::start(shared.clone())?;
+    let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
+    Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
+}
+
+impl<F: Mountable + Send + 'static> Mounted<F> {
+    /// Whether somebody unmounted it already, with `umount`.
+    pub fn ended(&self) -> bool {
+        self.session.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Unmounts the directory. Fails with EBUSY as long as files on it are open, and can be tried again.
+    pub fn unmount(&self) -> io::Result<()> {
+        if self.ended() {
+            return Ok(());
+        }
+        unmount(&self.at, UnmountFlags::empty())
+    }
+
+    /// Waits until it is unmounted, stops the background work and closes the file system.
+    pub fn join(mut self) -> io::Result<()> {
+        let session = self.session.take().expect("only this and drop take it");
+        let served = session.join().unwrap_or_else(|_| Err(io::Error::other("serving requests panicked")));
+        let worked = self.worker.take().expect("only this and drop take it").stop();
+        let closed = self.shared.take().map_or(Ok(()), F::close);
+        served.and(worked.and(closed).map_err(io::Error::other))
+    }
+}
+
+impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
+    fn drop(&mut self) {
+        if !self.ended() {
+            // There is nobody left to tell of an error.
+            let _ = unmount(&self.at, UnmountFlags::DETACH);
+        }
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.stop();
+        }
+    }
+}
+
+fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {
+    match rustix::mount::unmount(at, how) {
+        // Somebody else was faster.
+        Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+        Err(Errno::PERM) => unmount_as_user(at, how),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Users other than root unmount by a helper that has the right to.
+fn unmount_as_user(at: &Path, how: UnmountFlags) -> io::Result<()> {
+    let flags = if how.contains(UnmountFlags::DETACH) { "-uz" } else { "-u" };
+    let output = Command::new("fusermount3").arg(flags).arg("--").arg(at).stdin(Stdio::null()).output()?;
+    let message = || io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    if output.status.success() { Ok(()) } else { Err(message()) }
+}

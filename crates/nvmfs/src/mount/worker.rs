@@ -1,0 +1,113 @@
+//! What requests and background work share, and the thread that does the latter.
+
+use super::Mountable;
+use super::convert::errno;
+use crate::api::Result;
+use fuser::Errno;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the thread sleeps when there is nothing to do.
+const IDLE: Duration = Duration::from_millis(10);
+/// How long it lets requests go first when some came during the last piece of work.
+const BUSY: Duration = Duration::from_millis(1);
+
+/// A file system between its two users.
+pub struct Shared<F> {
+    /// None once it is closed.
+    file_system: Mutex<Option<F>>,
+    /// How many requests there were; tells the thread whether to make room and whether to look for work.
+    requests: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl<F: Mountable> Shared<F> {
+    /// Shares `file_system`.
+    pub fn new(file_system: F) -> Self {
+        Shared {
+            file_system: Mutex::new(Some(file_system)),
+            requests: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
+    pub fn request<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
+        let file_system = guard.as_mut().ok_or(Errno::EIO)?;
+        handle(file_system).map_err(|error| errno(&error))
+    }
+
+    /// Takes the file system out, unless a request or the background work panicked.
+    pub fn take(&self) -> Option<F> {
+        self.file_system.lock().ok()?.take()
+    }
+
+    /// One piece of background work; whether there may be more.
+    fn work(&self) -> Result<bool> {
+        let Some(job) = self.locked(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
+        let outcome = F::run(&job);
+        self.locked(|file_system| file_system.end_work(job, outcome)).unwrap_or(Ok(()))?;
+        Ok(true)
+    }
+
+    /// Nothing when there is no file system any more, or none to be trusted.
+    fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
+        self.file_system.lock().ok()?.as_mut().map(piece)
+    }
+}
+
+/// The thread for background work.
+pub struct Worker {
+    thread: JoinHandle<Result<()>>,
+    ask: Box<dyn Fn() + Send>,
+}
+
+impl Worker {
+    /// Starts it.
+    pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>) -> io::Result<Self> {
+        let ours = shared.clone();
+        let thread = std::thread::Builder::new().name("nvmfs-background".into()).spawn(move || ours.run())?;
+        Ok(Worker { thread, ask: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
+    }
+
+    /// Stops it after the piece at hand; returns the error that still stands, if the last attempt failed.
+    pub fn stop(self) -> Result<()> {
+        (self.ask)();
+        // A panic of the thread has told of itself, and left a lock that nobody gets.
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
+
+impl<F: Mountable> Shared<F> {
+    /// Works until told to stop.
+    fn run(&self) -> Result<()> {
+        let mut last = Ok(());
+        // No request has been looked at yet, so that work left by the last mount is found.
+        let mut looked_at = u64::MAX;
+        while !self.stop.load(Ordering::Relaxed) {
+            let before = self.requests.load(Ordering::Relaxed);
+            if before == looked_at {
+                std::thread::sleep(IDLE);
+                continue;
+            }
+            let outcome = self.work();
+            let quiet = self.requests.load(Ordering::Relaxed) == before;
+            match outcome {
+                Ok(true) if quiet => {}
+                Ok(true) => std::thread::sleep(BUSY),
+                // What failed is tried again when something has changed.
+                Ok(false) | Err(_) => {
+                    looked_at = before;
+                    std::thread::sleep(IDLE);
+                }
+            }
+            last = outcome.map(|_| ());
+        }
+        last
+    }
+}

@@ -1,0 +1,51 @@
+//! Extended attributes as the kernel asks for them, those among them that no file has.
+
+use super::adapter::Answer;
+use super::{Mountable, REPORT_XATTR};
+use crate::api::{Error, Ino, ROOT, Result};
+use fuser::{Errno, ReplyXattr};
+
+/// Extended attributes that no file has.
+enum Otherwise {
+    Report,
+    /// The kernel would not honour access control lists, so they must not seem to be kept.
+    Nowhere,
+}
+
+fn served_otherwise(ino: Ino, name: &[u8]) -> Option<Otherwise> {
+    if ino == ROOT && name == REPORT_XATTR.as_bytes() {
+        Some(Otherwise::Report)
+    } else if name.starts_with(b"system.") {
+        Some(Otherwise::Nowhere)
+    } else {
+        None
+    }
+}
+
+/// Refuses to change attributes that no file has.
+pub fn changeable(ino: Ino, name: &[u8]) -> Result<()> {
+    match served_otherwise(ino, name) {
+        Some(Otherwise::Report) => Err(Error::NotPermitted("it is a report")),
+        Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
+        None => Ok(()),
+    }
+}
+
+/// An extended attribute, or the report that looks like one.
+pub fn get<F: Mountable>(fs: &mut F, of: Ino, name: &[u8]) -> Result<Vec<u8>> {
+    match served_otherwise(of, name) {
+        Some(Otherwise::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
+        Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
+        None => fs.xattr(of, name),
+    }
+}
+
+/// Sends `value` if there is room, or how much it takes if that was the question.
+pub fn sized(reply: ReplyXattr, room: u32, answer: Answer<Vec<u8>>) {
+    match answer {
+        Ok(value) if room == 0 => reply.size(value.len() as u32),
+        Ok(value) if value.len() > room as usize => reply.error(Errno::ERANGE),
+        Ok(value) => reply.data(&value),
+        Err(error) => reply.error(error),
+    }
+}

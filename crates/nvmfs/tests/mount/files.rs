@@ -1,0 +1,221 @@
+//! Content of files: length, mapping, direct and appending access, holes.
+
+use crate::stand::{Stand, bytes, errno, new_file, shell};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use wearwell_nvmfs::api::MAX_FILE_BYTES;
+use wearwell_nvmfs::mount::Options;
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn what_is_cut_off_is_gone() {
+    let Some(stand) = Stand::new() else { return };
+    let path = stand.at("file");
+    let content = bytes(1, 10_000);
+    fs::write(&path, &content).unwrap();
+    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    file.set_len(5000).unwrap();
+    file.set_len(3 * MIB).unwrap();
+    let mut expected = content[..5000].to_vec();
+    expected.resize(3 << 20, 0);
+    assert_eq!(fs::read(&path).unwrap(), expected);
+    assert!(file.metadata().unwrap().blocks() * 512 < MIB, "what was added takes no space");
+    OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
+    assert_eq!((file.metadata().unwrap().len(), file.metadata().unwrap().blocks()), (0, 0));
+}
+
+#[test]
+fn random_writes_read_back_and_stay() {
+    let Some(mut stand) = Stand::new() else { return };
+    let path = stand.at("file");
+    let mut model = vec![0_u8; 3 << 20];
+    let file = new_file(&path);
+    file.set_len(model.len() as u64).unwrap();
+    for step in 0..500_u64 {
+        let draw = step.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let length = 1 + (draw >> 50) as usize;
+        let at = (draw >> 20) as usize % (model.len() - length);
+        let data = bytes(step, length);
+        file.write_all_at(&data, at as u64).unwrap();
+        model[at..at + length].copy_from_slice(&data);
+        let mut back = vec![0; length];
+        file.read_exact_at(&mut back, at as u64).unwrap();
+        assert_eq!(back, data, "step {step}");
+    }
+    drop(file);
+    assert!(fs::read(&path).unwrap() == model, "before");
+    stand.remount();
+    assert!(fs::read(&path).unwrap() == model, "after");
+}
+
+fn mapped_writes_arrive(options: Options) {
+    let Some(mut stand) = Stand::with(options) else { return };
+    let path = stand.at("mapped");
+    let content = bytes(7, 100_000);
+    let file = new_file(&path);
+    file.set_len(content.len() as u64).unwrap();
+    // SAFETY: nobody else has the file, so its content changes by this mapping only.
+    let mut map = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
+    map.copy_from_slice(&content);
+    map.flush().unwrap();
+    let mut back = Vec::new();
+    (&file).read_to_end(&mut back).unwrap();
+    assert!(back == content, "read sees what was mapped");
+    file.write_all_at(b"written", 5000).unwrap();
+    assert_eq!(&map[5000..5007], b"written");
+    drop((map, file));
+    stand.remount();
+    assert_eq!(
+        &fs::read(&path).unwrap()[4990..5010],
+        [&content[4990..5000], b"written", &content[5007..5010]].concat()
+    );
+}
+
+#[test]
+fn mapped_files_are_files() {
+    mapped_writes_arrive(Options::default());
+}
+
+#[test]
+fn mapped_files_are_files_without_cache() {
+    mapped_writes_arrive(Options { direct_io: true, ..Options::default() });
+}
+
+#[test]
+fn mapped_files_are_files_with_collected_writes() {
+    mapped_writes_arrive(Options { writeback_cache: true, ..Options::default() });
+}
+
+/// Memory that begins at a multiple of 4096, as direct access wants.
+#[repr(align(4096))]
+struct Page([u8; 8192]);
+
+#[test]
+fn direct_access_passes_the_cache() {
+    let Some(stand) = Stand::new() else { return };
+    let path = stand.at("direct");
+    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).custom_flags(direct).open(&path).unwrap();
+    let mut page = Box::new(Page([0; 8192]));
+    page.0.copy_from_slice(&bytes(3, 8192));
+    file.write_all_at(&page.0, 4096).unwrap();
+    let cached = fs::read(&path).unwrap();
+    assert!(cached[..4096].iter().all(|&byte| byte == 0) && cached[4096..] == page.0);
+    fs::write(&path, bytes(4, 8192)).unwrap();
+    file.read_exact_at(&mut page.0, 0).unwrap();
+    assert!(page.0 == bytes(4, 8192)[..], "what others wrote through the cache");
+}
+
+#[test]
+fn who_appends_never_overwrites() {
+    let Some(stand) = Stand::new() else { return };
+    let path = stand.at("log");
+    std::thread::scope(|scope| {
+        for writer in 0..4_u8 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut log = OpenOptions::new().append(true).create(true).open(path).unwrap();
+                for _ in 0..200 {
+                    log.write_all(&[b'a' + writer; 61]).unwrap();
+                }
+            });
+        }
+    });
+    let log = fs::read(&path).unwrap();
+    assert_eq!(log.len(), 4 * 200 * 61);
+    for line in log.chunks(61) {
+        assert!(line.iter().all(|byte| *byte == line[0]), "a torn record");
+    }
+    for writer in 0..4_u8 {
+        assert_eq!(log.iter().filter(|&&byte| byte == b'a' + writer).count(), 200 * 61);
+    }
+}
+
+#[test]
+fn holes_are_made_and_found() {
+    let Some(stand) = Stand::new() else { return };
+    let file = new_file(&stand.at("holes"));
+    file.write_all_at(&bytes(1, 64 << 10), MIB).unwrap();
+    file.set_len(4 * MIB).unwrap();
+    let find = |from| seek(&file, from);
+    assert_eq!(find(SeekFrom::Data(0)), Ok(MIB));
+    assert_eq!(find(SeekFrom::Hole(MIB)), Ok(MIB + (64 << 10)));
+    assert_eq!(find(SeekFrom::Data(2 * MIB)), Err(Errno::NXIO));
+    assert_eq!(find(SeekFrom::Hole(4 * MIB)), Err(Errno::NXIO));
+
+    let before = file.metadata().unwrap().blocks();
+    let keep = FallocateFlags::KEEP_SIZE;
+    fallocate(&file, FallocateFlags::PUNCH_HOLE | keep, MIB + 4096, 32 << 10).unwrap();
+    assert_eq!(file.metadata().unwrap().blocks(), before - 64);
+    assert_eq!(find(SeekFrom::Hole(MIB)), Ok(MIB + 4096));
+    let mut back = vec![1; 64 << 10];
+    file.read_exact_at(&mut back, MIB).unwrap();
+    let mut expected = bytes(1, 64 << 10);
+    expected[4096..36 << 10].fill(0);
+    assert!(back == expected);
+
+    fallocate(&file, FallocateFlags::empty(), 0, 8192).unwrap();
+    assert!(file.metadata().unwrap().blocks() > before - 64);
+    fallocate(&file, FallocateFlags::empty(), 4 * MIB, 4096).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 4 * MIB + 4096);
+    let refused = fallocate(&file, FallocateFlags::COLLAPSE_RANGE, 0, 4096);
+    assert_eq!(refused, Err(Errno::OPNOTSUPP));
+}
+
+#[test]
+fn zeroed_ranges_read_as_zeros() {
+    let Some(stand) = Stand::new() else { return };
+    let file = new_file(&stand.at("zeroed"));
+    file.write_all_at(&bytes(1, 20_000), 0).unwrap();
+    fallocate(&file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, 5000, 10_000).unwrap();
+    let mut expected = bytes(1, 20_000);
+    expected[5000..15_000].fill(0);
+    assert!(fs::read(stand.at("zeroed")).unwrap() == expected);
+    fallocate(&file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, 19_000, 10_000).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 20_000);
+    fallocate(&file, FallocateFlags::ZERO_RANGE, 19_000, 10_000).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 29_000);
+}
+
+#[test]
+fn the_farthest_byte() {
+    let Some(mut stand) = Stand::new() else { return };
+    let file = new_file(&stand.at("far"));
+    let at = MAX_FILE_BYTES - 3;
+    file.write_all_at(b"far", at).unwrap();
+    drop(file);
+    stand.remount();
+    let file = File::open(stand.at("far")).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), at + 3);
+    assert!(file.metadata().unwrap().blocks() < 1000);
+    let mut back = [0; 3];
+    file.read_exact_at(&mut back, at).unwrap();
+    assert_eq!(&back, b"far");
+    let file = OpenOptions::new().write(true).open(stand.at("far")).unwrap();
+    assert_eq!(errno(file.set_len(MAX_FILE_BYTES + 1)), Errno::FBIG);
+    assert_eq!(errno(file.write_at(b"x", MAX_FILE_BYTES)), Errno::FBIG);
+}
+
+#[test]
+fn times_are_kept_to_the_nanosecond() {
+    let Some(mut stand) = Stand::new() else { return };
+    let path = stand.at("timed");
+    fs::write(&path, "x").unwrap();
+    let of = || path.metadata().unwrap();
+    let before = (of().mtime(), of().mtime_nsec());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    fs::write(&path, "y").unwrap();
+    assert!((of().mtime(), of().mtime_nsec()) > before, "writing is a change");
+    let modified = (of().mtime(), of().mtime_nsec());
+    shell(&stand.root(), "chmod 600 timed");
+    assert_eq!((of().mtime(), of().mtime_nsec()), modified, "chmod is no change of content");
+    assert!((of().ctime(), of().ctime_nsec()) >= modified);
+    shell(&stand.root(), "touch -m -d '2001-02-03 04:05:06.700000089 UTC' timed");
+    stand.remount();
+    assert_eq!((of().mtime(), of().mtime_nsec()), (981_173_106, 700_000_089));
+}

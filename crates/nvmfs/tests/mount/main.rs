@@ -1,0 +1,13 @@
+//! The file system under a real directory, used by programs and by the standard library.
+//!
+//! Every test mounts one of its own. Where mounting is not possible, the tests say so and pass.
+
+mod files;
+mod links;
+mod many;
+mod space;
+mod stand;
+mod survival;
+mod tools;
+mod users;
+mod xattrs;

@@ -1,0 +1,188 @@
+//! A mounted file system for one test, and ways to look at it.
+
+#[path = "../support/devices.rs"]
+pub mod devices;
+
+use devices::OnFiles;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+use wearwell_nvmfs::mount::{Mounted, Options, mount};
+
+const NVRAM_BYTES: u64 = 32 << 20;
+const SSD_BYTES: u64 = 96 << 20;
+const INODES: u32 = 30_000;
+
+/// A file system, its devices and where it is mounted.
+pub struct Stand {
+    directory: TempDir,
+    mounted: Option<Mounted<OnFiles>>,
+    options: Options,
+}
+
+/// Why nothing can be mounted here, if so.
+fn obstacle() -> Option<String> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+        .err()
+        .map(|error| format!("/dev/fuse: {error}"))
+}
+
+impl Stand {
+    /// A new file system; nothing where it cannot be mounted.
+    pub fn new() -> Option<Self> {
+        Self::with(Options::default())
+    }
+
+    /// A new file system, mounted with `options`.
+    pub fn with(options: Options) -> Option<Self> {
+        if let Some(obstacle) = obstacle() {
+            println!("skipped: {obstacle}");
+            return None;
+        }
+        let shm = Path::new("/dev/shm");
+        let directory = if shm.is_dir() { TempDir::new_in(shm) } else { TempDir::new() };
+        let directory = directory.expect("a directory for the test");
+        std::fs::create_dir(directory.path().join("mounted")).expect("an empty directory");
+        let mut stand = Stand { directory, mounted: None, options };
+        let made = devices::create(stand.directory(), NVRAM_BYTES, SSD_BYTES, INODES);
+        stand.mount_this(made);
+        Some(stand)
+    }
+
+    /// Where everything lies that belongs to the test.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The root directory.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("mounted")
+    }
+
+    /// A path on the file system.
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// Mounts it, which must not be mounted.
+    pub fn mount(&mut self) {
+        self.mount_this(devices::open(self.directory()));
+    }
+
+    fn mount_this(&mut self, file_system: OnFiles) {
+        self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
+    }
+
+    /// Asks to unmount it.
+    pub fn try_unmount(&self) -> io::Result<()> {
+        self.mounted.as_ref().expect("it is mounted").unmount()
+    }
+
+    /// Unmounts and closes it, without error.
+    pub fn unmount(&mut self) {
+        let mounted = self.mounted.take().expect("it is mounted");
+        mounted.unmount().expect("nothing is open");
+        mounted.join().expect("closed");
+    }
+
+    /// Unmounts it and mounts it again.
+    pub fn remount(&mut self) {
+        self.unmount();
+        self.mount();
+    }
+}
+
+/// What can be seen of a file. Times of directories follow from what happens in them and links have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub mode: u32,
+    pub owner: (u32, u32),
+    pub links: u64,
+    pub device: u64,
+    pub modified: Option<(i64, i64)>,
+    pub content: Vec<u8>,
+}
+
+fn seen(path: &Path, of: &Metadata) -> io::Result<Seen> {
+    let content = if of.is_symlink() {
+        std::fs::read_link(path)?.into_os_string().into_vec()
+    } else if of.is_file() {
+        std::fs::read(path)?
+    } else {
+        Vec::new()
+    };
+    let modified = of.is_file().then(|| (of.mtime(), of.mtime_nsec()));
+    let links = if of.is_dir() { 0 } else { of.nlink() };
+    Ok(Seen { mode: of.mode(), owner: (of.uid(), of.gid()), links, device: of.rdev(), modified, content })
+}
+
+/// All files below `directory`, by path.
+pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let of = path.symlink_metadata().expect("a file that was listed");
+            if of.is_dir() {
+                open.push(path.clone());
+            }
+            let name = path.strip_prefix(directory).expect("below").as_os_str().to_owned();
+            let before = found.insert(name, seen(&path, &of).expect("readable"));
+            assert_eq!(before, None, "{} is listed twice", path.display());
+        }
+    }
+    found
+}
+
+/// Both trees are the same.
+pub fn assert_same(left: &BTreeMap<OsString, Seen>, right: &BTreeMap<OsString, Seen>) {
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    for (name, of) in left {
+        let (mut a, mut b) = (of.clone(), right[name].clone());
+        assert!(a.content == b.content, "{name:?}: other content");
+        (a.content, b.content) = (Vec::new(), Vec::new());
+        assert_eq!(a, b, "{name:?}");
+    }
+}
+
+/// Runs a program, which must succeed; what it printed.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().expect("the program is there");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a line of shell in `directory`, which must succeed; what it printed.
+pub fn shell(directory: &Path, line: &str) -> String {
+    run(Command::new("sh").args(["-euc", line]).current_dir(directory))
+}
+
+/// The error number of what must fail.
+pub fn errno<T: std::fmt::Debug>(result: io::Result<T>) -> rustix::io::Errno {
+    let error = result.expect_err("it must fail");
+    rustix::io::Errno::from_io_error(&error).expect("an error of the kernel")
+}
+
+/// A new file, to be read and written.
+pub fn new_file(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path).expect("a new file")
+}
+
+/// Bytes that differ from place to place and by `seed`.
+pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    use rand::{RngCore, SeedableRng};
+    let mut bytes = vec![0; length];
+    rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}

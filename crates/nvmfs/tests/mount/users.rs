@@ -1,0 +1,95 @@
+//! Owners, permissions and privileges. Needs root, to be somebody else.
+
+use crate::stand::{Stand, shell};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+use wearwell_nvmfs::mount::Options;
+
+const NOBODY: u32 = 65_534;
+
+fn stand() -> Option<Stand> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: not root");
+        return None;
+    }
+    let stand = Stand::with(Options { allow_other: true, ..Options::default() })?;
+    fs::set_permissions(stand.directory(), fs::Permissions::from_mode(0o755)).unwrap();
+    Some(stand)
+}
+
+/// Runs a line of shell as another user; whether it succeeded.
+fn nobody(directory: &Path, line: &str) -> bool {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new("sh");
+    command.args(["-euc", line]).current_dir(directory).uid(NOBODY).gid(NOBODY);
+    command.output().expect("a shell").status.success()
+}
+
+fn mode(path: &Path) -> u32 {
+    path.symlink_metadata().unwrap().mode() & 0o7777
+}
+
+#[test]
+fn the_kernel_checks_permissions() {
+    let Some(stand) = stand() else { return };
+    shell(
+        &stand.root(),
+        "umask 022; echo secret > mine; chmod 600 mine; mkdir open; chmod 1777 open; mkdir shut",
+    );
+    assert!(!nobody(&stand.root(), "cat mine"));
+    assert!(!nobody(&stand.root(), ": > shut/file"));
+    assert!(nobody(
+        &stand.root(),
+        "umask 027; echo theirs > open/file; mkdir open/directory; ln -s x open/link"
+    ));
+    for name in ["open/file", "open/directory", "open/link"] {
+        let of = stand.at(name).symlink_metadata().unwrap();
+        assert_eq!((of.uid(), of.gid()), (NOBODY, NOBODY), "{name}");
+    }
+    assert_eq!((mode(&stand.at("open/file")), mode(&stand.at("open/directory"))), (0o640, 0o750));
+    shell(&stand.root(), "echo mine > open/mine");
+    assert!(!nobody(&stand.root(), "rm -f open/mine"), "the sticky bit protects files of others");
+    assert!(!nobody(&stand.root(), "chown 0 open/file"));
+}
+
+#[test]
+fn privileges_end_with_a_write_or_a_new_owner() {
+    let Some(stand) = stand() else { return };
+    let path = stand.at("program");
+    let privileged = || shell(&stand.root(), "echo x > program; chown 0:0 program; chmod 6777 program");
+    privileged();
+    assert!(nobody(&stand.root(), "echo y >> program"));
+    assert_eq!(mode(&path), 0o777, "another user's write");
+    privileged();
+    assert!(nobody(&stand.root(), ": > program"));
+    assert_eq!(mode(&path), 0o777, "another user's truncation");
+    privileged();
+    shell(&stand.root(), "chown 1 program");
+    assert_eq!(mode(&path), 0o777, "a new owner");
+    shell(&stand.root(), "chmod 2767 program; chown 2 program");
+    assert_eq!(mode(&path), 0o2767, "no privilege without the right to execute");
+    privileged();
+    shell(&stand.root(), "echo z >> program");
+    assert_eq!(mode(&path), 0o6777, "root's own write");
+}
+
+#[test]
+fn groups_are_inherited() {
+    let Some(stand) = stand() else { return };
+    shell(&stand.root(), "mkdir shared; chgrp 77 shared; chmod 2777 shared; : > shared/a; mkdir shared/b");
+    assert_eq!(stand.at("shared/a").metadata().unwrap().gid(), 77);
+    let below = stand.at("shared/b").metadata().unwrap();
+    assert_eq!((below.gid(), below.mode() & 0o2000), (77, 0o2000));
+}
+
+#[test]
+fn without_the_option_others_see_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let Some(stand) = Stand::new() else { return };
+    fs::set_permissions(stand.directory(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!nobody(stand.directory(), "ls mounted"));
+}

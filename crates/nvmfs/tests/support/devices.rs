@@ -1,0 +1,48 @@
+//! NVMFS on two files of a directory.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
+use wearwell_nvmfs::options::{Format, Options};
+use wearwell_nvmfs::ssd::{Caching, FileSsd};
+use wearwell_nvmfs::store::Store;
+
+/// The file system that is tested.
+pub type OnFiles = Nvmfs<MappedNvram, FileSsd>;
+
+/// Makes one in `directory`, where none is, on so many bytes.
+pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -> OnFiles {
+    let nvram =
+        MappedNvram::create(directory.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::Auto);
+    let ssd = FileSsd::create(directory.join("ssd"), ssd_bytes, Existing::Refuse, Caching::Cached);
+    let format = Format { inodes: Some(inodes), ..Format::default() };
+    let (nvram, ssd) = (nvram.expect("a new file"), ssd.expect("a new file"));
+    let store = Store::format(nvram, Arc::new(ssd), &format, Options::default());
+    Nvmfs::over(store.expect("made")).expect("empty")
+}
+
+/// Opens what lies in `directory`.
+#[allow(dead_code, reason = "one of those who share this only makes new ones")]
+pub fn open(directory: &Path) -> OnFiles {
+    let nvram = unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
+    let ssd = unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
+    let (store, _) = Store::open(nvram, Arc::new(ssd), Options::default()).expect("it is whole");
+    Nvmfs::over(store).expect("it is whole")
+}
+
+/// Waits for a lock to go: a process that another test just began has what this one closed, until it is a program of its own.
+fn unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
+    for _ in 0..500 {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened.expect("the file is there"),
+        }
+    }
+    panic!("it stays locked");
+}

@@ -1,0 +1,397 @@
+//! A file system that hands every call on to a directory: what mounting costs by itself.
+
+use rustix::fs::{self as host, AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use wearwell_nvmfs::api::{
+    Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
+    SetXattr, Statistics,
+};
+use wearwell_nvmfs::mount::Mountable;
+
+/// A file that the kernel was told of.
+struct Held {
+    /// Names it without opening it.
+    place: OwnedFd,
+    /// Open while somebody uses it.
+    file: Option<OwnedFd>,
+    users: u32,
+}
+
+impl Held {
+    /// A path under which calls find it that take no descriptor of this kind.
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.place.as_raw_fd())
+    }
+}
+
+/// A directory as a file system.
+pub struct PassThrough {
+    held: HashMap<Ino, Held>,
+    numbers: HashMap<u64, Ino>,
+    last: Ino,
+}
+
+fn error(errno: Errno) -> Error {
+    match errno {
+        Errno::NOENT => Error::NotFound,
+        Errno::EXIST => Error::Exists,
+        Errno::NOTDIR => Error::NotDirectory,
+        Errno::ISDIR => Error::IsDirectory,
+        Errno::NOTEMPTY => Error::NotEmpty,
+        Errno::NOSPC => Error::NoSpace("the directory below"),
+        Errno::NAMETOOLONG => Error::NameTooLong,
+        Errno::INVAL => Error::Invalid("the directory below"),
+        Errno::MLINK => Error::TooManyLinks,
+        Errno::FBIG => Error::TooLarge,
+        Errno::PERM => Error::NotPermitted("the directory below"),
+        Errno::NODATA => Error::NoAttribute,
+        Errno::NXIO => Error::NothingThere,
+        Errno::OPNOTSUPP => Error::Unsupported("the directory below"),
+        other => Error::Ssd(other.into()),
+    }
+}
+
+fn kind(mode: u32) -> Kind {
+    match host::FileType::from_raw_mode(mode) {
+        host::FileType::Directory => Kind::Directory,
+        host::FileType::Symlink => Kind::Symlink,
+        host::FileType::Fifo => Kind::Fifo,
+        host::FileType::Socket => Kind::Socket,
+        host::FileType::CharacterDevice => Kind::CharacterDevice,
+        host::FileType::BlockDevice => Kind::BlockDevice,
+        _ => Kind::File,
+    }
+}
+
+fn timespec(ns: Option<i64>) -> host::Timespec {
+    const BILLION: i64 = 1_000_000_000;
+    match ns {
+        Some(ns) => host::Timespec { tv_sec: ns.div_euclid(BILLION), tv_nsec: ns.rem_euclid(BILLION) },
+        None => host::Timespec { tv_sec: 0, tv_nsec: host::UTIME_OMIT },
+    }
+}
+
+fn name(bytes: &[u8]) -> &OsStr {
+    OsStr::from_bytes(bytes)
+}
+
+impl PassThrough {
+    /// Shows what is in `directory`.
+    pub fn new(directory: &Path) -> io::Result<Self> {
+        let place = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+        let number = host::fstat(&place)?.st_ino;
+        let root = Held { place, file: None, users: 0 };
+        Ok(PassThrough {
+            held: HashMap::from([(ROOT, root)]),
+            numbers: HashMap::from([(number, ROOT)]),
+            last: ROOT,
+        })
+    }
+
+    fn held(&self, ino: Ino) -> Result<&Held> {
+        self.held.get(&ino).ok_or(Error::NotFound)
+    }
+
+    fn file(&self, ino: Ino) -> Result<&OwnedFd> {
+        self.held(ino)?.file.as_ref().ok_or(Error::Invalid("the file is not open"))
+    }
+
+    /// The new file belongs to who asked for it.
+    fn made(&mut self, parent: Ino, of: &[u8], caller: &Caller) -> Result<Attributes> {
+        let place = &self.held(parent)?.place;
+        let (user, group) = (host::Uid::from_raw(caller.uid), host::Gid::from_raw(caller.gid));
+        host::chownat(place, name(of), Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
+        self.lookup(parent, of)
+    }
+
+    /// Lets go of a file that has no name and no user.
+    fn let_go(&mut self, ino: Ino) -> Result<()> {
+        let held = self.held(ino)?;
+        let status = host::fstat(&held.place).map_err(error)?;
+        if held.users == 0 && status.st_nlink == 0 {
+            self.held.remove(&ino);
+            self.numbers.remove(&status.st_ino);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, parent: Ino, of: &[u8], flags: AtFlags) -> Result<()> {
+        let place = &self.held(parent)?.place;
+        let status = host::statat(place, name(of), AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
+        host::unlinkat(place, name(of), flags).map_err(error)?;
+        match self.numbers.get(&status.st_ino) {
+            Some(&ino) => self.let_go(ino),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FileSystem for PassThrough {
+    fn lookup(&mut self, parent: Ino, of: &[u8]) -> Result<Attributes> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let place = host::openat(&self.held(parent)?.place, name(of), flags, Mode::empty()).map_err(error)?;
+        let number = host::fstat(&place).map_err(error)?.st_ino;
+        let ino = *self.numbers.entry(number).or_insert_with(|| {
+            self.last.0 += 1;
+            self.held.insert(self.last, Held { place, file: None, users: 0 });
+            self.last
+        });
+        self.attributes(ino)
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
+        let status = host::fstat(&self.held(ino)?.place).map_err(error)?;
+        let ns = |seconds: i64, ns: u64| seconds * 1_000_000_000 + ns as i64;
+        Ok(Attributes {
+            ino,
+            generation: 0,
+            kind: kind(status.st_mode),
+            permissions: status.st_mode & 0o7777,
+            links: status.st_nlink as u32,
+            uid: status.st_uid,
+            gid: status.st_gid,
+            device: status.st_rdev as u32,
+            size_bytes: status.st_size as u64,
+            blocks: status.st_blocks as u64 / 8,
+            accessed_ns: ns(status.st_atime, status.st_atime_nsec),
+            modified_ns: ns(status.st_mtime, status.st_mtime_nsec),
+            changed_ns: ns(status.st_ctime, status.st_ctime_nsec),
+        })
+    }
+
+    fn set_attributes(&mut self, ino: Ino, change: &Change, _: &Caller) -> Result<Attributes> {
+        let held = self.held(ino)?;
+        let user = change.uid.map(host::Uid::from_raw);
+        let group = change.gid.map(host::Gid::from_raw);
+        if user.is_some() || group.is_some() {
+            host::chownat(&held.place, "", user, group, AtFlags::EMPTY_PATH).map_err(error)?;
+        }
+        if let Some(permissions) = change.permissions {
+            host::chmod(held.path(), Mode::from_raw_mode(permissions)).map_err(error)?;
+        }
+        if let Some(bytes) = change.size_bytes {
+            let file = host::open(held.path(), OFlags::WRONLY, Mode::empty()).map_err(error)?;
+            host::ftruncate(file, bytes).map_err(error)?;
+        }
+        if change.accessed_ns.is_some() || change.modified_ns.is_some() {
+            let times = host::Timestamps {
+                last_access: timespec(change.accessed_ns),
+                last_modification: timespec(change.modified_ns),
+            };
+            host::utimensat(&held.place, "", &times, AtFlags::EMPTY_PATH).map_err(error)?;
+        }
+        self.attributes(ino)
+    }
+
+    fn make(
+        &mut self,
+        parent: Ino,
+        of: &[u8],
+        kind: Kind,
+        permissions: u32,
+        device: u32,
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        let kind = match kind {
+            Kind::Fifo => host::FileType::Fifo,
+            Kind::Socket => host::FileType::Socket,
+            Kind::CharacterDevice => host::FileType::CharacterDevice,
+            Kind::BlockDevice => host::FileType::BlockDevice,
+            Kind::File | Kind::Directory | Kind::Symlink => host::FileType::RegularFile,
+        };
+        let mode = Mode::from_raw_mode(permissions);
+        host::mknodat(&self.held(parent)?.place, name(of), kind, mode, device.into()).map_err(error)?;
+        self.made(parent, of, caller)
+    }
+
+    fn make_directory(
+        &mut self,
+        parent: Ino,
+        of: &[u8],
+        permissions: u32,
+        caller: &Caller,
+    ) -> Result<Attributes> {
+        let mode = Mode::from_raw_mode(permissions);
+        host::mkdirat(&self.held(parent)?.place, name(of), mode).map_err(error)?;
+        self.made(parent, of, caller)
+    }
+
+    fn symlink(&mut self, parent: Ino, of: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {
+        host::symlinkat(name(target), &self.held(parent)?.place, name(of)).map_err(error)?;
+        self.made(parent, of, caller)
+    }
+
+    fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
+        host::readlinkat(&self.held(ino)?.place, "", Vec::new())
+            .map(|target| target.into_bytes())
+            .map_err(error)
+    }
+
+    fn link(&mut self, ino: Ino, parent: Ino, of: &[u8], _: &Caller) -> Result<Attributes> {
+        let (from, to) = (self.held(ino)?, self.held(parent)?);
+        host::linkat(CWD, from.path(), &to.place, name(of), AtFlags::SYMLINK_FOLLOW).map_err(error)?;
+        self.attributes(ino)
+    }
+
+    fn unlink(&mut self, parent: Ino, of: &[u8], _: &Caller) -> Result<()> {
+        self.remove(parent, of, AtFlags::empty())
+    }
+
+    fn remove_directory(&mut self, parent: Ino, of: &[u8], _: &Caller) -> Result<()> {
+        self.remove(parent, of, AtFlags::REMOVEDIR)
+    }
+
+    fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, _: &Caller) -> Result<()> {
+        let flags = match how {
+            Rename::Replace => RenameFlags::empty(),
+            Rename::Keep => RenameFlags::NOREPLACE,
+            Rename::Exchange => RenameFlags::EXCHANGE,
+        };
+        let (old, new) = (&self.held(from.0)?.place, &self.held(to.0)?.place);
+        let replaced = host::statat(new, name(to.1), AtFlags::SYMLINK_NOFOLLOW).ok();
+        host::renameat_with(old, name(from.1), new, name(to.1), flags).map_err(error)?;
+        match replaced.and_then(|status| self.numbers.get(&status.st_ino)) {
+            Some(&ino) => self.let_go(ino),
+            None => Ok(()),
+        }
+    }
+
+    fn open(&mut self, ino: Ino) -> Result<()> {
+        let held = self.held.get_mut(&ino).ok_or(Error::NotFound)?;
+        if held.users == 0 {
+            held.file = Some(host::open(held.path(), OFlags::RDWR, Mode::empty()).map_err(error)?);
+        }
+        held.users += 1;
+        Ok(())
+    }
+
+    fn release(&mut self, ino: Ino) -> Result<()> {
+        let held = self.held.get_mut(&ino).ok_or(Error::NotFound)?;
+        held.users -= 1;
+        if held.users == 0 {
+            held.file = None;
+        }
+        self.let_go(ino)
+    }
+
+    fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
+        rustix::io::pread(self.file(ino)?, out, offset).map_err(error)
+    }
+
+    fn write(&mut self, ino: Ino, offset: u64, data: &[u8], _: &Caller) -> Result<usize> {
+        rustix::io::pwrite(self.file(ino)?, data, offset).map_err(error)
+    }
+
+    fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, _: &Caller) -> Result<()> {
+        let keep = FallocateFlags::KEEP_SIZE;
+        let mode = match how {
+            Allocate::Reserve => FallocateFlags::empty(),
+            Allocate::Punch => FallocateFlags::PUNCH_HOLE | keep,
+            Allocate::Zero { keep_size: true } => FallocateFlags::ZERO_RANGE | keep,
+            Allocate::Zero { keep_size: false } => FallocateFlags::ZERO_RANGE,
+        };
+        host::fallocate(self.file(ino)?, mode, offset, length).map_err(error)
+    }
+
+    fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
+        let from = match what {
+            Seek::Data => host::SeekFrom::Data(offset),
+            Seek::Hole => host::SeekFrom::Hole(offset),
+        };
+        host::seek(self.file(ino)?, from).map_err(error)
+    }
+
+    fn sync(&mut self, ino: Ino) -> Result<()> {
+        match &self.held(ino)?.file {
+            Some(file) => host::fsync(file).map_err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn read_directory(
+        &mut self,
+        ino: Ino,
+        from: u64,
+        each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let directory = host::openat(&self.held(ino)?.place, ".", flags, Mode::empty()).map_err(error)?;
+        host::seek(&directory, host::SeekFrom::Start(from)).map_err(error)?;
+        let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
+        let mut entries = host::RawDir::new(&directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(error)?;
+            let bytes = entry.file_name().to_bytes();
+            let (next, dots) = (entry.next_entry_cookie(), bytes == b"." || bytes == b"..");
+            let of = if dots { self.attributes(ino)? } else { self.lookup(ino, bytes)? };
+            if each(Entry { next, ino: of.ino, kind: of.kind, name: bytes }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn xattr(&mut self, ino: Ino, of: &[u8]) -> Result<Vec<u8>> {
+        let mut value = Vec::with_capacity(64 << 10);
+        let room = rustix::buffer::spare_capacity(&mut value);
+        host::getxattr(self.held(ino)?.path(), name(of), room).map_err(error)?;
+        Ok(value)
+    }
+
+    fn set_xattr(&mut self, ino: Ino, of: &[u8], value: &[u8], how: SetXattr, _: &Caller) -> Result<()> {
+        let flags = match how {
+            SetXattr::Either => XattrFlags::empty(),
+            SetXattr::Create => XattrFlags::CREATE,
+            SetXattr::Replace => XattrFlags::REPLACE,
+        };
+        host::setxattr(self.held(ino)?.path(), name(of), value, flags).map_err(error)
+    }
+
+    fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        let mut list = Vec::with_capacity(64 << 10);
+        host::listxattr(self.held(ino)?.path(), rustix::buffer::spare_capacity(&mut list)).map_err(error)?;
+        Ok(list.split(|&byte| byte == 0).filter(|of| !of.is_empty()).map(<[u8]>::to_vec).collect())
+    }
+
+    fn remove_xattr(&mut self, ino: Ino, of: &[u8], _: &Caller) -> Result<()> {
+        host::removexattr(self.held(ino)?.path(), name(of)).map_err(error)
+    }
+
+    fn statistics(&mut self) -> Result<Statistics> {
+        let status = host::fstatvfs(&self.held(ROOT)?.place).map_err(error)?;
+        Ok(Statistics {
+            blocks: status.f_blocks,
+            free_blocks: status.f_bfree,
+            inodes: status.f_files,
+            free_inodes: status.f_ffree,
+        })
+    }
+}
+
+impl Mountable for PassThrough {
+    type Job = ();
+
+    fn begin_work(&mut self) -> Result<Option<()>> {
+        Ok(None)
+    }
+
+    fn run(_: &()) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end_work(&mut self, _: (), _: io::Result<()>) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
