@@ -16,9 +16,15 @@ const SSD_BLOCKS: u64 = 16 * 128;
 
 pub type Fs = Nvmfs<WatchedNvram, WatchedSsd>;
 
-/// How the file system uses its devices here: it recycles early.
+/// How the file system uses its devices here: it flushes and recycles early.
 pub fn options() -> Options {
-    Options { recycle_free: 0.9, recycle_fragmentation: 0.02, ..Options::default() }
+    Options {
+        flush_above: 0.5,
+        flush_below: 0.3,
+        recycle_free: 0.9,
+        recycle_fragmentation: 0.02,
+        ..Options::default()
+    }
 }
 
 /// What both devices hold.

@@ -8,6 +8,7 @@ use crate::scripted::{Scene, tree_of};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
+use wearwell_nvmfs::api::Result;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::store::State;
 
@@ -28,29 +29,27 @@ struct Cleaning {
     updated: u64,
 }
 
-/// A scene before the extents are recycled for the first time: many pages are dirty, blocks are on the SSD.
+/// A scene with many dirty pages, and with blocks that are on the SSD only.
 fn scene() -> Scene {
-    let steps = STEPS.iter().position(|step| step.name == "flush, evict and recycle").expect("it is a step");
+    let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
     Scene::after(PlacementKind::Nvmfs, steps)
 }
 
-/// Leaves flushing to the test, and writes until it should begin.
-fn fill(scene: &Scene, fs: &mut Fs) {
-    fs.auto_settle = false;
-    while !fs.store().wants_flush() {
-        scene.play(fs, fill_more);
-    }
+/// Writes to some blocks, the same bytes each time.
+fn write_some(player: &mut Player<'_>) -> Result<()> {
+    (0..400).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
-/// The same bytes as were there before.
-fn fill_more(player: &mut Player<'_>) -> wearwell_nvmfs::api::Result<()> {
-    (0..400).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
+/// Writes to all blocks, so that flushing should begin.
+fn write_all(player: &mut Player<'_>) -> Result<()> {
+    (0..600).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
 /// Flushes an extent; power goes at an event if one is given.
 fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
-    let (machine, mut fs, _) = scene.begin(fill_more);
-    fill(scene, &mut fs);
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    fs.auto_settle = false;
+    scene.play(&mut fs, write_all);
     if let Some(event) = cut {
         machine.power.cut_at(event);
     }
@@ -65,16 +64,21 @@ fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
 
 /// Cleans an extent.
 fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
-    let (machine, fs, _) = scene.begin(fill_more);
+    let (machine, fs, _) = scene.begin(write_some);
     let mut store = fs.into_store();
-    let begun = machine.power.events();
     if let Some(event) = cut {
         machine.power.cut_at(event);
     }
-    assert!(store.recycle_step().expect("there is room"));
-    let fences = machine.record.acts();
-    let last_read = fences.iter().rposition(|(_, act)| *act == Act::Read).expect("blocks are read");
-    let fences: Vec<u64> = fences[last_read + 1..].iter().map(|(event, _)| *event).collect();
+    // Until there is an extent with blocks that are nowhere else.
+    let (begun, fences) = loop {
+        let (begun, before) = (machine.power.events(), machine.record.acts().len());
+        assert!(store.recycle_step().expect("there is room"));
+        let acts = machine.record.acts().split_off(before);
+        if let Some(last_read) = acts.iter().rposition(|(_, act)| *act == Act::Read) {
+            let fences: Vec<u64> = acts[last_read + 1..].iter().map(|(event, _)| *event).collect();
+            break (begun, fences);
+        }
+    };
     // The last three are those of the update.
     let [.., brought, _, _, updated] = fences[..] else { panic!("{fences:?}") };
     (machine, Fs::over(store).expect("there is a root"), Cleaning { begun, brought, updated })
@@ -84,10 +88,11 @@ fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
 fn cut_within(
     scene: &Scene,
     events: Range<u64>,
+    before: fn(&mut Player<'_>) -> Result<()>,
     act: impl Fn(Option<u64>) -> (Machine, Fs),
     also: impl Fn(&Image),
 ) {
-    let (_, _, model) = scene.begin(fill_more);
+    let (_, _, model) = scene.begin(before);
     let expected = Expected::exactly(tree_of(&model));
     let step = ((events.end - events.start) / CUTS).max(1) as usize;
     assert!(!events.is_empty());
@@ -118,7 +123,7 @@ fn while_a_flush_is_written() {
         let (machine, fs, _) = flush(&scene, cut);
         (machine, fs)
     };
-    cut_within(&scene, ends.begun..ends.written, act, |_| {});
+    cut_within(&scene, ends.begun..ends.written, write_all, act, |_| {});
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn between_a_flush_and_its_metadata() {
         let (machine, fs, _) = flush(&scene, cut);
         (machine, fs)
     };
-    cut_within(&scene, ends.written..ends.written + 1, act, lists_are_reset);
+    cut_within(&scene, ends.written..ends.written + 1, write_all, act, lists_are_reset);
 }
 
 #[test]
@@ -140,7 +145,7 @@ fn while_the_metadata_of_a_flush_are_updated() {
         let (machine, fs, _) = flush(&scene, cut);
         (machine, fs)
     };
-    cut_within(&scene, ends.written + 1..ends.noted, act, lists_are_reset);
+    cut_within(&scene, ends.written + 1..ends.noted, write_all, act, lists_are_reset);
 }
 
 #[test]
@@ -151,7 +156,7 @@ fn while_cleaning_brings_blocks() {
         let (machine, fs, _) = clean(&scene, cut);
         (machine, fs)
     };
-    cut_within(&scene, ends.begun..ends.brought, act, |_| {});
+    cut_within(&scene, ends.begun..ends.brought, write_some, act, |_| {});
 }
 
 #[test]
@@ -162,5 +167,5 @@ fn while_cleaning_updates_inodes() {
         let (machine, fs, _) = clean(&scene, cut);
         (machine, fs)
     };
-    cut_within(&scene, ends.brought..ends.updated + 1, act, |_| {});
+    cut_within(&scene, ends.brought..ends.updated + 1, write_some, act, |_| {});
 }
