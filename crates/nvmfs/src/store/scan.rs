@@ -211,6 +211,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.complain(Wrong::Pointer { block: start }, at, 0);
             return;
         };
+        if start >= self.end && self.beyond.is_none() {
+            // Made for a block that then was not written.
+            self.beyond = Some(start);
+        }
         let (table, span) = (self.store.region.areas.page(page), POINTERS_PER_BLOCK.pow(levels - 1));
         for slot in 0..POINTERS_PER_BLOCK {
             self.tree(table + 8 * slot as usize, start + slot * span, levels - 1, allowed);

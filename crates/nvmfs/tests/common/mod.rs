@@ -10,5 +10,5 @@ mod twin;
 pub use compare::compare;
 pub use nvmfs::{Remount, Small, small};
 pub use op::{Attribute, OP_WORDS, Op, Position, random_ops};
-pub use outcome::{Outcome, content, error_name, list, run};
+pub use outcome::{Outcome, content, error_name, list, run, seen};
 pub use twin::{Room, Twin};
