@@ -11,6 +11,9 @@ use crate::ssd::Ssd;
 /// Problems told; of more only the number.
 const MOST_TOLD: usize = 1000;
 
+/// Pointers to nowhere that a page of pointers may have at least; with more, unless others are as many, it is none.
+const MOST_BAD_POINTERS: usize = 8;
+
 /// What is wrong with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
@@ -214,7 +217,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.block(at, pointer, start, allowed);
             return;
         }
-        let Some(page) = self.metadata_page(pointer) else {
+        let Some(page) = self.table(pointer) else {
             self.complain(Wrong::Pointer { block: start }, at, 0);
             return;
         };
@@ -222,6 +225,23 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         for slot in 0..POINTERS_PER_BLOCK {
             self.tree(table + 8 * slot as usize, start + slot * span, levels - 1, allowed);
         }
+    }
+
+    /// Takes the page of pointers that a pointer leads to. A page of something else, taken for one, would be a problem for each
+    /// of its words, and putting them right would wipe out what it is.
+    fn table(&mut self, pointer: u64) -> Option<PageId> {
+        let areas = &self.store.region.areas;
+        if let Some(Place::Nvram(page)) = Place::of(pointer, areas) {
+            let (words, _) = self.store.region.page(page).as_chunks::<8>();
+            let leads = |word: &[u8; 8]| Place::of(u64::from_le_bytes(*word), areas);
+            let bad = words.iter().filter(|word| leads(word).is_none()).count();
+            let good =
+                words.iter().filter(|word| leads(word).is_some_and(|place| place != Place::Hole)).count();
+            if bad > MOST_BAD_POINTERS.max(good) {
+                return None;
+            }
+        }
+        self.metadata_page(pointer)
     }
 
     /// Takes the page of metadata that a pointer leads to; `None` if there is none, or another has it.
