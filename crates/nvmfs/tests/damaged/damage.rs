@@ -51,7 +51,8 @@ fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>,
 fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
     let areas = &image.areas;
     let small = random.random_range(0..300);
-    let sizes = [MAX_FILE_BYTES, MAX_FILE_BYTES - 1, MAX_FILE_BYTES + 1, 1 << 39, 1 << 38, u64::MAX - 4095, 5000];
+    let sizes =
+        [MAX_FILE_BYTES, MAX_FILE_BYTES - 1, MAX_FILE_BYTES + 1, 1 << 39, 1 << 38, u64::MAX - 4095, 5000];
     let places = [
         NVRAM_BASE,
         NVRAM_BASE + areas.log as u64,
@@ -144,13 +145,13 @@ fn lives(first_seed: u64, count: u64) -> [u64; 3] {
 
 #[test]
 fn damaged_images_are_refused_or_borne_and_put_right() {
-    let [_, repaired, mounted] = lives(0, 600);
+    let [_, repaired, mounted] = lives(0, 1000);
     assert!(repaired > 100 && mounted > 100, "{repaired} put right first, {mounted} mounted");
 }
 
 #[test]
 fn more_damaged_images_are_refused_or_borne_and_put_right() {
-    let [_, repaired, mounted] = lives(1_000_000, 600);
+    let [_, repaired, mounted] = lives(1_000_000, 1000);
     assert!(repaired > 100 && mounted > 100, "{repaired} put right first, {mounted} mounted");
 }
 
@@ -162,7 +163,9 @@ fn every_word_of_an_inode_may_be_anything() {
     let mut random = Random::seed_from_u64(5);
     let few = pieces.inodes.iter().step_by(pieces.inodes.len() / 4).chain(pieces.inodes.last());
     for at in few.flat_map(|inode| (*inode..inode + SIZE_OF_INODE).step_by(8)) {
-        for word in [0, u64::MAX, MAX_FILE_BYTES, 1 << 39, pieces.places[9], one_of(&mut random, &pieces.places)] {
+        for word in
+            [0, u64::MAX, MAX_FILE_BYTES, 1 << 39, pieces.places[9], one_of(&mut random, &pieces.places)]
+        {
             let mut nvram = image.nvram.clone();
             nvram[at..at + 8].copy_from_slice(&word.to_le_bytes());
             let ops = ops(&mut random, 20);

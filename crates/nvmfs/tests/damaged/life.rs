@@ -110,8 +110,7 @@ fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
 
 /// All files, by number.
 fn files(fs: &mut Fs) -> Files {
-    let mut files =
-        Files { all: vec![ROOT], directories: vec![ROOT], regular: Vec::new(), open: vec![ROOT] };
+    let mut files = Files { all: vec![ROOT], directories: vec![ROOT], regular: Vec::new(), open: vec![ROOT] };
     for ino in (2..fs.store().region.areas.inodes).map(Ino) {
         let Ok(attributes) = fs.attributes(ino) else { continue };
         files.all.push(ino);
