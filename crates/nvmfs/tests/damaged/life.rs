@@ -56,9 +56,9 @@ pub fn live(nvram: Vec<u8>, ssd: &Arc<MemorySsd>, ops: &[[u32; OP_WORDS]]) -> Fa
     fs.store().check().expect("the store adds up");
     for op in ops {
         let files = files(&mut fs);
-        match attempt(&mut fs, &Op::from_words(op), &files, &CALLER, &mut None) {
-            Err(error @ (Error::Damaged(_) | Error::Ssd(_))) => panic!("{op:?}: {error}"),
-            _ => {}
+        let done = attempt(&mut fs, &Op::from_words(op), &files, &CALLER, &mut None);
+        if let Err(error @ (Error::Damaged(_) | Error::Ssd(_))) = done {
+            panic!("{op:?}: {error}");
         }
     }
     fs.store().check().expect("the store adds up");
