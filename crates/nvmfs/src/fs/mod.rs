@@ -14,6 +14,8 @@ mod rename;
 mod tests;
 mod xattrs;
 
+pub(crate) use xattrs::xattrs_make_sense;
+
 use crate::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
     SetXattr, Statistics,
@@ -81,6 +83,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Err(Error::Damaged("there is no root directory".into()));
         }
         let orphans = fs.orphans()?;
+        orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(&orphans)?;
         Ok(fs)
     }

@@ -18,7 +18,7 @@ pub(crate) use inodes::Inodes;
 pub use repair::repair;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
-use crate::layout::{DIRECT, PageId, Place};
+use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
@@ -91,7 +91,7 @@ impl Names {
             return Ok(Room { dir, slot, growth: None });
         }
         let block = directory::blocks_of(&store.region, dir)?;
-        if block >= directory::MAX_BLOCKS {
+        if block >= MAX_DIRECTORY_BLOCKS {
             return Err(Error::NoSpace("the directory is as long as can be"));
         }
         let pointer_at = store.pointer_for(dir, block.into())?;
