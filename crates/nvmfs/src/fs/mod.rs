@@ -14,6 +14,8 @@ mod rename;
 mod tests;
 mod xattrs;
 
+pub use background::Work;
+
 use crate::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
     SetXattr, Statistics,
@@ -25,6 +27,7 @@ use crate::options::{Format, Options};
 use crate::ssd::Ssd;
 use crate::stats::Stats;
 use crate::store::{Changes, Found, OpenError, State, Store};
+use removal::orphans;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -41,6 +44,8 @@ pub struct Nvmfs<N, S> {
     pub auto_settle: bool,
     /// Whether flushing has begun and not come to its end.
     is_flushing: bool,
+    /// Extents that the thread recycled since it last had nothing to do.
+    recycled: u32,
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
@@ -54,7 +59,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         format: &Format,
         options: Options,
     ) -> std::result::Result<Self, OpenError> {
-        Ok(Self::over(Store::format(nvram, ssd, format, options)?)?)
+        Ok(Self::over_found(Store::format(nvram, ssd, format, options)?, &[])?)
     }
 
     /// Opens a file system, after whatever happened to it.
@@ -63,7 +68,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Devices that do not hold it, damage that needs fsck.
     pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
-        Ok((Self::over(store)?, found))
+        Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
 
     /// Closes it. Files without a name that are still open are removed when it is mounted again.
@@ -71,17 +76,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.close()
     }
 
-    /// The file system in an open store. Files that had no name any more are removed.
+    /// The file system in an open store. Files that had no name any more are looked for and removed; [`Nvmfs::mount`] need not look.
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
     pub fn over(store: Store<N, S>) -> Result<Self> {
+        let orphans = orphans(&store.region)?;
+        Self::over_found(store, &orphans)
+    }
+
+    /// The same, given the orphans.
+    fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::to_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
-        let orphans = fs.orphans()?;
-        fs.remove_orphans(&orphans)?;
+        fs.remove_orphans(orphans)?;
         Ok(fs)
     }
 
@@ -91,7 +101,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// None that a store as such can have.
     pub fn to_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
-        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false })
+        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false, recycled: 0 })
     }
 
     /// The blocks under it.

@@ -3,7 +3,7 @@
 
 use super::pages::{self, State};
 use super::{Store, extents, map};
-use crate::api::{BLOCK_BYTES, Ino, Kind};
+use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT};
 use crate::layout::{Field, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -154,7 +154,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         };
         self.scan.inodes += 1;
-        if inode.links == 0 {
+        if inode.links == 0 && ino != ROOT {
             self.scan.orphans.push(ino);
         }
         self.size(&inode, at);
