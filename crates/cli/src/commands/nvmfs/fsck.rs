@@ -81,10 +81,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     match (report.problem_count, args.repair) {
         (0, _) => Ok(()),
-        (count, true) => Err(Failure::Checked(CORRECTED, format!("{count} problems were corrected"))),
-        (count, false) => {
-            Err(Failure::Checked(LEFT, format!("{count} problems were left; --repair corrects them")))
+        (count, true) => {
+            Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem"))))
         }
+        (count, false) => Err(Failure::Checked(
+            LEFT,
+            format!("left: {}; --repair corrects what it can", counted(count, "problem")),
+        )),
     }
 }
 
@@ -133,5 +136,10 @@ fn as_text(report: &Report) -> String {
         text += &format!("{problem}\n");
     }
     let state = if report.was_closed { "unmounted properly" } else { "not unmounted properly" };
-    text + &format!("{state}; {} inodes in use, {} problems\n", report.inodes, report.problem_count)
+    let inodes = counted(report.inodes.into(), "inode");
+    text + &format!("{state}; {inodes} in use, {}\n", counted(report.problem_count, "problem"))
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
