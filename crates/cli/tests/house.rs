@@ -80,7 +80,9 @@ fn completions_and_manual_pages_are_made() {
     }
     let directory = tempfile::tempdir().unwrap();
     outcome(&["man", &directory.path().display().to_string()], 0);
-    assert!(directory.path().join("wearwell-run.1").exists());
+    for page in ["wearwell-run.1", "wearwell-nvmfs-mkfs.1"] {
+        assert!(directory.path().join(page).exists(), "{page}");
+    }
 }
 
 #[test]

@@ -91,7 +91,8 @@ fn what_cannot_be_is_refused_by_its_key() {
     ] {
         let arguments = ["run", &scenario, "--set", setting];
         let page = ["--set", "device.page_size=16384"];
-        let arguments = if part == "mapping_unit" { [&arguments[..], &page].concat() } else { arguments.to_vec() };
+        let arguments =
+            if part == "mapping_unit" { [&arguments[..], &page].concat() } else { arguments.to_vec() };
         let (_, err) = outcome(&arguments, 2);
         assert!(err.contains(part), "{setting}: {err}");
     }

@@ -38,8 +38,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
 ];
 
 /// Sources whose modules have an order.
-const ORDERED: &[(&str, &[&[&str]])] =
-    &[("crates/core/src/", ORDER), ("crates/nvmfs/src/", ORDER_OF_NVMFS)];
+const ORDERED: &[(&str, &[&[&str]])] = &[("crates/core/src/", ORDER), ("crates/nvmfs/src/", ORDER_OF_NVMFS)];
 
 /// Imports within a row: a workload is made of the operations that traces record.
 const BESIDE: &[(&str, &str)] = &[("workload", "trace")];

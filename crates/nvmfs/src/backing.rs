@@ -15,7 +15,16 @@ pub enum Existing {
     Overwrite,
 }
 
-/// An opened file or device, which nobody else can open in this way before it is dropped.
+/// What a file or device is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Reading, with others who read.
+    Read,
+    /// Reading and writing, alone.
+    Write,
+}
+
+/// An opened file or device, which nobody else can open for writing before it is dropped.
 pub(crate) struct Backing {
     pub(crate) file: File,
     pub(crate) bytes: u64,
@@ -47,14 +56,23 @@ pub(crate) fn create(path: &Path, bytes: u64, existing: Existing, flags: OFlags)
         Existing::Overwrite => options.create(true).truncate(false),
     };
     let file = options.open(path).map_err(|error| at_path(path, error))?;
-    lock(path, &file)?;
+    lock(path, &file, Access::Write)?;
     // Not truncated when opened: it might have been in use.
     file.set_len(0).and_then(|()| file.set_len(bytes)).map_err(|error| at_path(path, error))?;
     Ok(Backing { file, bytes, is_block_device: false, is_character_device: false })
 }
 
-/// Opens a file or device for reading and writing.
+/// Opens a file or device for reading and writing, alone.
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
+    open_for(Access::Write, path, flags)
+}
+
+/// Opens a file or device for reading only, together with others who do.
+pub(crate) fn open_to_read(path: &Path, flags: OFlags) -> io::Result<Backing> {
+    open_for(Access::Read, path, flags)
+}
+
+fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
     let with_path = |error: io::Error| at_path(path, error);
     let file_type = path.metadata().map_err(with_path)?.file_type();
     let (is_block_device, is_character_device) = (file_type.is_block_device(), file_type.is_char_device());
@@ -65,9 +83,9 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
     // A block device that is mounted refuses to be opened so.
     let exclusive = if is_block_device { OFlags::EXCL } else { OFlags::empty() };
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags((flags | exclusive).bits() as i32);
+    options.read(true).write(access == Access::Write).custom_flags((flags | exclusive).bits() as i32);
     let mut file = options.open(path).map_err(with_path)?;
-    lock(path, &file)?;
+    lock(path, &file, access)?;
     let bytes = match is_character_device {
         true => character_device_bytes(&file),
         false => file.seek(SeekFrom::End(0)),
@@ -75,9 +93,13 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
     Ok(Backing { bytes: bytes.map_err(with_path)?, file, is_block_device, is_character_device })
 }
 
-/// Two users would each spoil what the other keeps in memory.
-fn lock(path: &Path, file: &File) -> io::Result<()> {
-    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+/// Two users, of whom one writes, would each spoil what the other keeps in memory.
+fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
+    let operation = match access {
+        Access::Read => FlockOperation::NonBlockingLockShared,
+        Access::Write => FlockOperation::NonBlockingLockExclusive,
+    };
+    flock(file, operation).map_err(|error| match error {
         rustix::io::Errno::WOULDBLOCK => {
             refusal(path, io::ErrorKind::ResourceBusy, "is in use by another process")
         }

@@ -6,45 +6,73 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Batch;
 
+/// A piece of work beside requests.
+pub enum Work<S> {
+    /// An extent that is to be written while others use the file system.
+    Write(Batch<S>),
+    /// An extent was recycled, which is done; there may be more to do.
+    Done,
+}
+
+impl<S: Ssd> Work<S> {
+    /// The slow part.
+    ///
+    /// # Errors
+    /// That of the SSD.
+    pub fn run(&self) -> std::io::Result<()> {
+        match self {
+            Work::Write(batch) => batch.write(),
+            Work::Done => Ok(()),
+        }
+    }
+}
+
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// What is to be written to the SSD next, while others use the file system; then call [`Nvmfs::end_background`], and this
-    /// again. Flushing begins when many pages are dirty and goes on until few are; where there is nothing to flush, extents
-    /// are recycled. `None` if there is nothing to do now, or no room to do it.
+    /// The next piece of work. Its slow part is run while others use the file system; then call
+    /// [`Nvmfs::end_background`], and this again. Flushing begins when many pages are dirty and goes on until few are; where
+    /// there is nothing to flush, one extent is recycled. `None` if there is nothing to do now, or no room to do it.
     ///
     /// # Errors
     /// [`Error::Ssd`], [`Error::Damaged`].
-    pub fn begin_background(&mut self) -> Result<Option<Batch<S>>> {
-        match self.next_batch() {
+    pub fn begin_background(&mut self) -> Result<Option<Work<S>>> {
+        match self.next_work() {
             Err(Error::NoSpace(_)) => {
                 self.is_flushing = false;
+                self.recycled = 0;
                 Ok(None)
             }
             result => result,
         }
     }
 
-    fn next_batch(&mut self) -> Result<Option<Batch<S>>> {
-        // Each extent is recycled once at most before others have their turn.
-        for _ in 0..self.store.usable_extents() {
-            self.is_flushing |= self.store.wants_flush();
-            if self.is_flushing && self.store.flush_goes_on() {
-                let batch = self.store.begin_flush()?;
-                self.is_flushing = batch.is_some();
-                return Ok(batch);
-            }
-            self.is_flushing = false;
-            if !self.store.wants_recycling() || !self.store.recycle_step()? {
-                break;
-            }
+    fn next_work(&mut self) -> Result<Option<Work<S>>> {
+        self.is_flushing |= self.store.wants_flush();
+        if self.is_flushing && self.store.flush_goes_on() {
+            let batch = self.store.begin_flush()?;
+            self.is_flushing = batch.is_some();
+            return Ok(batch.map(Work::Write));
         }
+        self.is_flushing = false;
+        // Each extent is recycled once at most before there is a pause.
+        if self.recycled < self.store.usable_extents()
+            && self.store.wants_recycling()
+            && self.store.recycle_step()?
+        {
+            self.recycled += 1;
+            return Ok(Some(Work::Done));
+        }
+        self.recycled = 0;
         Ok(None)
     }
 
-    /// What [`Nvmfs::begin_background`] gave was written, or was not: then its pages stay dirty.
+    /// What [`Nvmfs::begin_background`] gave was run; if a batch was not written, its pages stay dirty.
     ///
     /// # Errors
-    /// That of writing.
-    pub fn end_background(&mut self, batch: Batch<S>, written: std::io::Result<()>) -> Result<()> {
-        self.store.end_flush(batch, written)
+    /// That of running it.
+    pub fn end_background(&mut self, work: Work<S>, outcome: std::io::Result<()>) -> Result<()> {
+        match work {
+            Work::Write(batch) => self.store.end_flush(batch, outcome),
+            Work::Done => Ok(outcome?),
+        }
     }
 }

@@ -10,10 +10,15 @@ mod create;
 mod range;
 mod removal;
 mod rename;
+mod repair;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_names;
 mod xattrs;
 
+pub use background::Work;
+pub use repair::repair;
 pub(crate) use xattrs::xattrs_make_sense;
 
 use crate::api::{
@@ -27,6 +32,7 @@ use crate::options::{Format, Options};
 use crate::ssd::Ssd;
 use crate::stats::Stats;
 use crate::store::{Changes, Found, OpenError, State, Store};
+use removal::orphans;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -43,6 +49,8 @@ pub struct Nvmfs<N, S> {
     pub auto_settle: bool,
     /// Whether flushing has begun and not come to its end.
     is_flushing: bool,
+    /// Extents that the thread recycled since it last had nothing to do.
+    recycled: u32,
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
@@ -56,7 +64,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         format: &Format,
         options: Options,
     ) -> std::result::Result<Self, OpenError> {
-        Ok(Self::over(Store::format(nvram, ssd, format, options)?)?)
+        Ok(Self::over_found(Store::format(nvram, ssd, format, options)?, &[])?)
     }
 
     /// Opens a file system, after whatever happened to it.
@@ -65,7 +73,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Devices that do not hold it, damage that needs fsck.
     pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
-        Ok((Self::over(store)?, found))
+        Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
 
     /// Closes it. Files without a name that are still open are removed when it is mounted again.
@@ -73,28 +81,33 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.close()
     }
 
-    /// The file system in an open store. Files that had no name any more are removed.
+    /// The file system in an open store. Files that had no name any more are looked for and removed; [`Nvmfs::mount`] need not look.
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
     pub fn over(store: Store<N, S>) -> Result<Self> {
+        let orphans = orphans(&store.region)?;
+        Self::over_found(store, &orphans)
+    }
+
+    /// The same, given the orphans.
+    fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::to_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
-        let orphans = fs.orphans()?;
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
-        fs.remove_orphans(&orphans)?;
+        fs.remove_orphans(orphans)?;
         Ok(fs)
     }
 
-    /// The file system in an open store, for [`names::repair`]: whatever is wrong stays as it is.
+    /// The file system in an open store, for [`repair()`]: whatever is wrong stays as it is.
     ///
     /// # Errors
     /// None that a store as such can have.
     pub fn to_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
-        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false })
+        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false, recycled: 0 })
     }
 
     /// The blocks under it.

@@ -6,7 +6,7 @@ use crate::layout::Field;
 use crate::names::{self, Found};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::Changes;
+use crate::store::{Changes, Region};
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Takes a name from a file that is not a directory.
@@ -108,14 +108,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Files in use that have no name.
     pub(crate) fn orphans(&self) -> Result<Vec<Ino>> {
-        let mut orphans = Vec::new();
-        for ino in (1..self.store.region.areas.inodes).map(Ino) {
-            let inode = self.store.region.raw_inode(ino)?;
-            if inode.kind().is_some() && inode.links == 0 && ino != ROOT {
-                orphans.push(ino);
-            }
-        }
-        Ok(orphans)
+        orphans(&self.store.region)
     }
 
     /// Refuses a directory that has no links and yet has entries: it was never removed, and its files would be lost.
@@ -139,4 +132,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         result
     }
+}
+
+/// Files in use that have no name.
+pub(super) fn orphans<N: Nvram>(region: &Region<N>) -> Result<Vec<Ino>> {
+    let mut orphans = Vec::new();
+    for ino in (1..region.areas.inodes).map(Ino) {
+        let inode = region.raw_inode(ino)?;
+        if inode.kind().is_some() && inode.links == 0 && ino != ROOT {
+            orphans.push(ino);
+        }
+    }
+    Ok(orphans)
 }

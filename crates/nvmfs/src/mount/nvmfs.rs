@@ -2,26 +2,25 @@
 
 use super::Mountable;
 use crate::api::Result;
-use crate::fs::Nvmfs;
+use crate::fs::{Nvmfs, Work};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::Batch;
 use std::io;
 
 impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
-    type Job = Batch<S>;
+    type Job = Work<S>;
 
-    fn begin_work(&mut self) -> Result<Option<Batch<S>>> {
+    fn begin_work(&mut self) -> Result<Option<Work<S>>> {
         self.auto_settle = false;
         self.begin_background()
     }
 
-    fn run(batch: &Batch<S>) -> io::Result<()> {
-        batch.write()
+    fn run(work: &Work<S>) -> io::Result<()> {
+        work.run()
     }
 
-    fn end_work(&mut self, batch: Batch<S>, outcome: io::Result<()>) -> Result<()> {
-        self.end_background(batch, outcome)
+    fn end_work(&mut self, work: Work<S>, outcome: io::Result<()>) -> Result<()> {
+        self.end_background(work, outcome)
     }
 
     fn close(self) -> Result<()> {

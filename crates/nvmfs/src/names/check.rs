@@ -67,7 +67,7 @@ pub struct NameProblem {
     /// What is wrong.
     pub what: WrongName,
     /// The word of NVRAM that puts it right, where one does, and what it is to be.
-    pub(super) word: Option<(usize, u64)>,
+    pub(crate) word: Option<(usize, u64)>,
 }
 
 /// Walks all names.

@@ -176,7 +176,7 @@ pub(super) fn entry_at<N: Nvram>(
 }
 
 /// Where the record at a position stands in NVRAM, bytes.
-pub(super) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
+pub(crate) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
     let block = block_of(position);
     let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, byte_of(position)))?;
     Ok(region.areas.page(page) + byte_of(position))

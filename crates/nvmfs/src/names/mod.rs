@@ -4,18 +4,14 @@
 //! [`Changes`], applies that at once, and then tells it.
 
 pub mod check;
-mod directory;
+pub(crate) mod directory;
 mod index;
 mod inodes;
-mod record;
-mod repair;
+pub(crate) mod record;
 mod room;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use directory::{Found, is_empty, list};
 pub(crate) use inodes::Inodes;
-pub use repair::repair;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
 use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, PageId, Place};
@@ -27,7 +23,7 @@ use index::Indexes;
 
 /// What is kept in memory of directories and inodes.
 pub(crate) struct Names {
-    indexes: Indexes,
+    pub(crate) indexes: Indexes,
     /// Which inodes are free and which are open.
     pub inodes: Inodes,
 }

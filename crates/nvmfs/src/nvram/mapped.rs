@@ -36,6 +36,8 @@ pub enum Guarantee {
     ProcessDeath,
     /// A power cut, for the price of an msync at each fence.
     Msync,
+    /// Nothing: stores go to a copy of the content.
+    Nothing,
 }
 
 impl std::fmt::Display for Guarantee {
@@ -44,6 +46,7 @@ impl std::fmt::Display for Guarantee {
             Guarantee::PowerCut => "survives a power cut, cache line by cache line",
             Guarantee::ProcessDeath => "survives the death of the process, but no power cut",
             Guarantee::Msync => "survives a power cut, by an msync at each fence",
+            Guarantee::Nothing => "is a copy, which is lost",
         })
     }
 }
@@ -81,6 +84,22 @@ impl MappedNvram {
         let backing = backing::open(path, OFlags::empty())?;
         check_size(path, backing.bytes)?;
         MappedNvram::map(path, backing, persistence)
+    }
+
+    /// Opens a file for a look: what is stored is seen here, and never reaches the file. Others may look at the same time,
+    /// and nobody can write it. The pages stored to take memory.
+    pub fn open_private(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let backing = backing::open_to_read(path, OFlags::empty())?;
+        check_size(path, backing.bytes)?;
+        let mapping = Mapping::private(&backing).map_err(|error| at_path(path, error))?;
+        Ok(MappedNvram {
+            mapping,
+            _file: backing.file,
+            lines: CacheLines::detect(),
+            guarantee: Guarantee::Nothing,
+            due: Vec::new(),
+        })
     }
 
     /// What fenced stores survive.
@@ -144,8 +163,10 @@ impl Nvram for MappedNvram {
 
     fn write_back(&mut self, at: usize, length: usize) {
         let bytes = &self.mapping.bytes()[at..at + length];
-        if self.guarantee != Guarantee::Msync {
-            return self.lines.write_back(bytes);
+        match self.guarantee {
+            Guarantee::PowerCut | Guarantee::ProcessDeath => return self.lines.write_back(bytes),
+            Guarantee::Nothing => return,
+            Guarantee::Msync => {}
         }
         let page = rustix::param::page_size();
         let pages = at / page * page..(at + length).next_multiple_of(page);
@@ -209,6 +230,11 @@ impl Mapping {
 
     fn shared(backing: &Backing) -> io::Result<Self> {
         Mapping::new(backing, MapFlags::SHARED)
+    }
+
+    /// Stores go to copies of pages.
+    fn private(backing: &Backing) -> io::Result<Self> {
+        Mapping::new(backing, MapFlags::PRIVATE | MapFlags::NORESERVE)
     }
 
     fn new(backing: &Backing, flags: MapFlags) -> io::Result<Self> {
@@ -295,6 +321,31 @@ mod tests {
         let error = create(Existing::Refuse).map(|_| ()).expect_err("it exists");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(create(Existing::Overwrite).expect("it may be lost").bytes(), [0; 8192]);
+    }
+
+    #[test]
+    fn a_look_changes_nothing_and_keeps_writers_away() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("nvram");
+        let mut nvram =
+            MappedNvram::create(&path, 8192, Existing::Refuse, Persistence::Auto).expect("a new file");
+        nvram.store(0, &[1]);
+        assert!(MappedNvram::open_private(&path).is_err(), "it is written");
+        drop(nvram);
+        let before = std::fs::read(&path).expect("it can be read");
+        let mut look = MappedNvram::open_private(&path).expect("nobody writes it");
+        let other = MappedNvram::open_private(&path).expect("two may look");
+        assert!(MappedNvram::open(&path, Persistence::Auto).is_err(), "it is looked at");
+        look.store(0, &[2]);
+        look.store_word(4096, 3);
+        look.write_back(0, 8192);
+        look.fence();
+        assert_eq!((look.bytes()[0], look.bytes()[4096]), (2, 3));
+        assert_eq!(look.guarantee(), Guarantee::Nothing);
+        assert_eq!(other.bytes(), before);
+        drop((look, other));
+        assert_eq!(std::fs::read(&path).expect("it can be read"), before);
+        MappedNvram::open(&path, Persistence::Auto).expect("nobody looks any more");
     }
 
     #[test]

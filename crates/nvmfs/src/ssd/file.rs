@@ -70,7 +70,19 @@ impl FileSsd {
     /// Opens a file or block device; of a device its last blocks of less than 4096 bytes are left alone.
     pub fn open(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
-        let backing = backing::open(path, caching.flags()).map_err(|error| caching.explain(path, error))?;
+        FileSsd::over_existing(path, backing::open(path, caching.flags()), caching)
+    }
+
+    /// Opens one for reading only, which others may do at the same time: writes are errors, trims have no effect.
+    pub fn open_to_read(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
+        let path = path.as_ref();
+        let ssd = FileSsd::over_existing(path, backing::open_to_read(path, caching.flags()), caching)?;
+        ssd.cannot_trim.store(true, Relaxed);
+        Ok(ssd)
+    }
+
+    fn over_existing(path: &Path, opened: io::Result<Backing>, caching: Caching) -> io::Result<Self> {
+        let backing = opened.map_err(|error| caching.explain(path, error))?;
         if backing.is_character_device {
             let problem = "is a character device; an SSD is a file or a block device";
             return Err(refusal(path, io::ErrorKind::InvalidInput, problem));
@@ -211,6 +223,24 @@ mod tests {
             ssd.read(100, &mut out[..3 * BLOCK_BYTES]).expect("within");
             assert_eq!(out[..3 * BLOCK_BYTES], data[..3 * BLOCK_BYTES]);
         }
+    }
+
+    #[test]
+    fn what_is_opened_to_read_stays_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("ssd");
+        let ssd = FileSsd::create(&path, 1 << 20, Existing::Refuse, Caching::Cached).expect("a new file");
+        ssd.write(3, &[4; BLOCK_BYTES], 0).expect("within");
+        assert!(FileSsd::open_to_read(&path, Caching::Cached).is_err(), "it is written");
+        drop(ssd);
+        let before = std::fs::read(&path).expect("it can be read");
+        let ssd = FileSsd::open_to_read(&path, Caching::Cached).expect("nobody writes it");
+        assert!(FileSsd::open(&path, Caching::Cached).is_err(), "it is read");
+        assert!(ssd.write(0, &[5; BLOCK_BYTES], 0).is_err());
+        ssd.trim(3, 1).expect("it has no effect");
+        let mut out = [0; BLOCK_BYTES];
+        ssd.read(3, &mut out).expect("within");
+        assert!(out == [4; BLOCK_BYTES] && std::fs::read(&path).expect("it can be read") == before);
     }
 
     #[test]

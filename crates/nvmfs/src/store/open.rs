@@ -120,9 +120,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let others = found.scan.problem_count - 1;
             return Err(OpenError::Damaged { first: first.to_string(), others });
         }
-        for &(ino, block) in &found.scan.too_long {
-            store.cut(ino, block, u64::MAX)?;
-        }
+        store.cut_too_long(&found.scan)?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
         }
@@ -203,6 +201,29 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for run in free.chunk_by(|one, next| one + 1 == *next) {
             self.trim(extents::first_block(run[0]), run.len() as u64 * EXTENT_BLOCKS);
         }
+    }
+
+    /// Puts right what `scan` told of, and what only shows then, until nothing is wrong; then cuts what was being cut. Returns
+    /// what the last scan found, and how many problems there were.
+    ///
+    /// # Errors
+    /// A failing SSD.
+    pub fn repair_all(&mut self, scan: Scan) -> crate::api::Result<(Scan, u64)> {
+        let (mut scan, mut repaired) = (scan, 0);
+        // Each round clears words that the next one does not come to.
+        while scan.problem_count > 0 {
+            repaired += scan.problems.len() as u64;
+            self.repair(&scan);
+            scan = self.scan();
+            self.extents.find_free();
+        }
+        self.cut_too_long(&scan)?;
+        Ok((scan, repaired))
+    }
+
+    /// Frees blocks beyond the ends of files, which were being cut or extended.
+    fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut(ino, block, u64::MAX))
     }
 
     /// Puts right what a scan told of.

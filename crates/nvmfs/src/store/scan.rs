@@ -3,7 +3,7 @@
 
 use super::pages::{self, State};
 use super::{Store, extents, map};
-use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES};
+use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -163,7 +163,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         };
         self.scan.inodes += 1;
-        if inode.links == 0 {
+        if inode.links == 0 && ino != ROOT {
             self.scan.orphans.push(ino);
         }
         self.state = self.store.state_by_size(inode.size_bytes);

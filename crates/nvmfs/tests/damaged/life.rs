@@ -6,8 +6,8 @@ use crate::nvrams::Bounded;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result, Seek};
-use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::names::{self, check::check};
+use wearwell_nvmfs::fs::{Nvmfs, repair};
+use wearwell_nvmfs::names::check::check;
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{OpenError, Store};
 
@@ -82,7 +82,7 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
             continue;
         }
         let mut fs = Fs::to_repair(store).expect("blocks are right");
-        problems += names::repair(&mut fs, &CALLER).expect("there is room for lost files").len();
+        problems += repair(&mut fs, &CALLER).expect("there is room for lost files").len();
         assert_eq!(check(&fs.store().region).expect("blocks are right"), []);
         return Some((fs.close(), problems));
     }

@@ -120,24 +120,47 @@ impl Devices {
         Ok(Box::new(ssd))
     }
 
+    /// Opens both for a look, which changes neither: what is stored to this NVRAM goes to a copy.
+    pub fn open_to_read(&self) -> Result<(MappedNvram, FileSsd), Failure> {
+        open_to_read(&self.nvram, &self.ssd, self.caching())
+    }
+
     fn caching(&self) -> Caching {
         if self.ssd_direct { Caching::Direct } else { Caching::Cached }
     }
 
     /// The scenario, if the SSD is the drive of one.
     fn scenario(&self) -> Result<Option<Scenario>, Failure> {
-        let ending = self.ssd.extension().and_then(|ending| ending.to_str());
-        if !matches!(ending, Some("toml" | "json")) {
+        if !is_scenario(&self.ssd) {
             return Ok(None);
         }
         Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
     }
 
     fn content(&self) -> PathBuf {
-        let mut name = OsString::from(&self.ssd);
-        name.push(".content");
-        name.into()
+        content(&self.ssd)
     }
+}
+
+/// Opens NVRAM and SSD for a look, which changes neither. Of the drive of a scenario only the content is read.
+pub fn open_to_read(nvram: &Path, ssd: &Path, caching: Caching) -> Result<(MappedNvram, FileSsd), Failure> {
+    let nvram = MappedNvram::open_private(nvram).map_err(|error| not_made("--nvram", &error))?;
+    let (ssd, caching) =
+        if is_scenario(ssd) { (content(ssd), Caching::Cached) } else { (ssd.to_owned(), caching) };
+    let ssd = FileSsd::open_to_read(ssd, caching).map_err(|error| not_made("--ssd", &error))?;
+    Ok((nvram, ssd))
+}
+
+/// Whether the SSD is the drive of a scenario.
+fn is_scenario(ssd: &Path) -> bool {
+    matches!(ssd.extension().and_then(|ending| ending.to_str()), Some("toml" | "json"))
+}
+
+/// Where the content of a scenario's drive lies.
+fn content(ssd: &Path) -> PathBuf {
+    let mut name = OsString::from(ssd);
+    name.push(".content");
+    name.into()
 }
 
 /// Blocks of a sparse file that are not holes.

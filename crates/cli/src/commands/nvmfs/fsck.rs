@@ -3,12 +3,22 @@
 use super::devices::Devices;
 use crate::exit::Failure;
 use crate::output::print;
-use serde_json::json;
+use serde::Serialize;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use wearwell_nvmfs::api::Caller;
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::names;
+use wearwell_nvmfs::names::check::NameProblem;
+use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::ssd::Ssd;
 use wearwell_nvmfs::store::{Found, Store};
 
 /// Checks a file system that is not mounted
+///
+/// First all inodes and where their blocks lie, then all names and what they lead to. Changes nothing without --repair. With
+/// it, pointers that lead nowhere become holes, and files that no name leads to get one in /lost+found.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -40,51 +50,96 @@ const LEFT: u8 = 4;
 /// Exit code for what could not be checked.
 const NOT_CHECKED: u8 = 8;
 
+/// What was found.
+#[derive(Serialize)]
+struct Report {
+    /// It had been unmounted.
+    was_closed: bool,
+    /// Inodes in use.
+    inodes: u32,
+    /// Files that nobody wants, and that the next mount removes; some are usual when it was not unmounted.
+    orphans: usize,
+    /// How many problems there were.
+    problem_count: u64,
+    /// Problems, not all where there are many.
+    problems: Vec<String>,
+    /// They were corrected.
+    repaired: bool,
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let not_checked =
-        |error: &dyn std::fmt::Display| Failure::Checked(NOT_CHECKED, format!("error: {error}"));
-    let opened = |failure: Failure| match failure {
-        Failure::Run(message) => not_checked(&message),
+    let report = if args.repair { repair(&args.devices) } else { check(&args.devices) };
+    let report = report.map_err(|failure| match failure {
+        Failure::Run(message) => Failure::Checked(NOT_CHECKED, format!("error: {message}")),
         other => other,
-    };
-    let nvram = args.devices.open_nvram().map_err(opened)?;
-    let ssd = Arc::new(args.devices.open_ssd().map_err(opened)?);
-    let store = Store::open_damaged(nvram, ssd, Options::default());
-    let (mut store, found) = store.map_err(|error| not_checked(&error))?;
-    print(&if args.json { as_json(&found, args.repair) } else { as_text(&found) })?;
-    if found.scan.problem_count == 0 {
-        if found.was_closed {
-            store.close();
+    })?;
+    print(&if args.json {
+        serde_json::to_string_pretty(&report).expect("plain data") + "\n"
+    } else {
+        as_text(&report)
+    })?;
+    match (report.problem_count, args.repair) {
+        (0, _) => Ok(()),
+        (count, true) => {
+            Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem"))))
         }
-        return Ok(());
+        (count, false) => Err(Failure::Checked(
+            LEFT,
+            format!("left: {}; --repair corrects what it can", counted(count, "problem")),
+        )),
     }
-    if !args.repair {
-        let message = format!("{} problems were left; --repair corrects them", found.scan.problem_count);
-        return Err(Failure::Checked(LEFT, message));
-    }
-    store.repair(&found.scan);
-    Err(Failure::Checked(CORRECTED, format!("{} problems were corrected", found.scan.problem_count)))
 }
 
-fn as_text(found: &Found) -> String {
+/// Looks at a copy of the NVRAM. Names are looked at as they are when the blocks are right.
+fn check(devices: &Devices) -> Result<Report, Failure> {
+    let (nvram, ssd) = devices.open_to_read()?;
+    let (fs, mut report) = with_right_blocks(nvram, ssd)?;
+    report.tell(&names::check::check(&fs.store().region).map_err(Failure::run)?);
+    Ok(report)
+}
+
+/// Puts right all that is wrong, and finishes what was interrupted.
+fn repair(devices: &Devices) -> Result<Report, Failure> {
+    let (nvram, ssd) = (devices.open_nvram()?, devices.open_ssd()?);
+    let (mut fs, mut report) = with_right_blocks(nvram, ssd)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let caller = Caller { now_ns: now.as_nanos() as i64, ..Caller::default() };
+    // Removes orphans too.
+    report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
+    report.repaired = report.problem_count > 0;
+    fs.close();
+    Ok(report)
+}
+
+/// The file system with all blocks where they can be.
+fn with_right_blocks<N: Nvram, S: Ssd>(nvram: N, ssd: S) -> Result<(Nvmfs<N, S>, Report), Failure> {
+    let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
+    let (mut store, Found { was_closed, scan }) = opened.map_err(Failure::run)?;
+    let problems = scan.problems.iter().map(ToString::to_string).collect();
+    let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
+    let (inodes, orphans) = (scan.inodes, scan.orphans.len());
+    let report = Report { was_closed, inodes, orphans, problem_count, problems, repaired: false };
+    Ok((Nvmfs::to_repair(store).map_err(Failure::run)?, report))
+}
+
+impl Report {
+    fn tell(&mut self, problems: &[NameProblem]) {
+        self.problem_count += problems.len() as u64;
+        self.problems.extend(problems.iter().map(ToString::to_string));
+    }
+}
+
+fn as_text(report: &Report) -> String {
     let mut text = String::new();
-    for problem in &found.scan.problems {
+    for problem in &report.problems {
         text += &format!("{problem}\n");
     }
-    let state = if found.was_closed { "unmounted properly" } else { "not unmounted properly" };
-    text + &format!("{state}; {} inodes in use, {} problems\n", found.scan.inodes, found.scan.problem_count)
+    let state = if report.was_closed { "unmounted properly" } else { "not unmounted properly" };
+    let inodes = counted(report.inodes.into(), "inode");
+    text + &format!("{state}; {inodes} in use, {}\n", counted(report.problem_count, "problem"))
 }
 
-fn as_json(found: &Found, repaired: bool) -> String {
-    let problems: Vec<String> = found.scan.problems.iter().map(ToString::to_string).collect();
-    let report = json!({
-        "was_closed": found.was_closed,
-        "inodes": found.scan.inodes,
-        "orphans": found.scan.orphans.len(),
-        "problem_count": found.scan.problem_count,
-        "problems": problems,
-        "repaired": repaired && found.scan.problem_count > 0,
-    });
-    serde_json::to_string_pretty(&report).expect("plain data") + "\n"
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::mount::{self, Mountable, Mounted};
-use wearwell_nvmfs::store::Store;
 
 /// Mounts a file system on a directory, by FUSE
 ///
@@ -63,13 +62,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         writeback_cache: args.options.writeback_cache,
         ..mount::Options::default()
     };
-    let damaged = |error: &dyn std::fmt::Display| about("--nvram, --ssd", error);
-    let store = Store::open(nvram, Arc::new(ssd), args.options.file_system.clone());
-    let (store, found) = store.map_err(|error| damaged(&error))?;
+    let opened = Nvmfs::mount(nvram, Arc::new(ssd), args.options.file_system.clone());
+    let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
     if !found.was_closed {
         eprintln!("it was not unmounted before; everything acknowledged is there");
     }
-    let file_system = Nvmfs::over(store).map_err(|error| damaged(&error))?;
     let directory = args.directory.display();
     let mounted = mount::mount(file_system, &args.directory, &options)
         .map_err(|error| about(&directory.to_string(), error))?;

@@ -1,23 +1,36 @@
 //! `wearwell nvmfs stats`.
 
-use super::devices::about;
+use super::devices::{about, open_to_read};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::grid;
-use std::path::PathBuf;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::mount::REPORT_XATTR;
+use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::Caching;
 use wearwell_nvmfs::stats::Stats;
+use wearwell_nvmfs::store::Store;
 
 /// Largest report, bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// What a mounted file system did since it was mounted, and how full it is
+/// What a mounted file system did since it was mounted, and how full it or one that is not mounted is
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// The directory on which it is mounted
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "nvram", conflicts_with_all = ["nvram", "ssd"])]
+    directory: Option<PathBuf>,
+    /// NVRAM of one that is not mounted, which is left as it is
+    #[arg(long, value_name = "FILE", requires = "ssd")]
+    nvram: Option<PathBuf>,
+    /// Its SSD: a file, a block device, or a scenario
+    #[arg(long, value_name = "FILE", requires = "nvram")]
+    ssd: Option<PathBuf>,
     /// Prints JSON, for programs
     #[arg(long)]
     json: bool,
@@ -26,21 +39,53 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   wearwell nvmfs stats /mnt
-  wearwell nvmfs stats /mnt --json | jq .counts.ssd_written_blocks";
+  wearwell nvmfs stats /mnt --json | jq .counts.ssd_written_blocks
+  wearwell nvmfs stats --nvram /dev/shm/nvram --ssd ssd.img";
+
+/// What is known of one that is not mounted.
+#[derive(Serialize)]
+struct Image {
+    /// Its number, which NVRAM and SSD have in common.
+    id: String,
+    /// Bytes of NVRAM.
+    nvram_bytes: u64,
+    /// Blocks of the SSD.
+    ssd_blocks: u64,
+    /// Where data goes.
+    placement: PlacementKind,
+    /// It was unmounted.
+    was_closed: bool,
+    /// Files that the next mount removes.
+    orphans: usize,
+    /// What fsck would say of blocks.
+    problem_count: u64,
+    /// Extents of the SSD by number of valid blocks, from 0 to 128.
+    extents_by_valid_blocks: Vec<u32>,
+    /// How full it is.
+    #[serde(flatten)]
+    stats: Stats,
+}
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let report = report(args).map_err(|error| about(&args.directory.display().to_string(), error))?;
-    print(&if args.json {
-        serde_json::to_string_pretty(&report).expect("plain data") + "\n"
-    } else {
-        table(&report)
-    })
+    let (json, text) = match (&args.directory, &args.nvram, &args.ssd) {
+        (Some(directory), ..) => {
+            let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
+            (serde_json::to_value(&stats), table([in_use(&stats), done(&stats)].concat()))
+        }
+        (None, Some(nvram), Some(ssd)) => {
+            let image = image(nvram, ssd)?;
+            (serde_json::to_value(&image), table([of_image(&image), in_use(&image.stats)].concat()))
+        }
+        _ => return Err(Failure::usage("give a directory, or --nvram and --ssd")),
+    };
+    let json = json.expect("plain data");
+    print(&if args.json { serde_json::to_string_pretty(&json).expect("plain data") + "\n" } else { text })
 }
 
-fn report(args: &Args) -> Result<Stats, String> {
+fn report(directory: &Path) -> Result<Stats, String> {
     let mut text = vec![0; MOST_BYTES];
-    let length = rustix::fs::getxattr(&args.directory, REPORT_XATTR, &mut text).map_err(|error| {
+    let length = rustix::fs::getxattr(directory, REPORT_XATTR, &mut text).map_err(|error| {
         format!(
             "no NVMFS is mounted on it ({error}); give the directory that `wearwell nvmfs mount` was given"
         )
@@ -48,19 +93,62 @@ fn report(args: &Args) -> Result<Stats, String> {
     serde_json::from_slice(&text[..length]).map_err(|error| error.to_string())
 }
 
-/// What people ask first.
-fn table(stats: &Stats) -> String {
-    let share = |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
-    let of = |part: u64, whole: u64| format!("{part} of {whole}");
-    let counts = &stats.counts;
-    let rows = [
+fn image(nvram: &Path, ssd: &Path) -> Result<Image, Failure> {
+    let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
+    let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
+    let (store, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
+    let fs = Nvmfs::to_repair(store).map_err(Failure::run)?;
+    let superblock = fs.store().superblock();
+    Ok(Image {
+        id: format!("{:032x}", superblock.id),
+        nvram_bytes: superblock.nvram_bytes,
+        ssd_blocks: superblock.ssd_blocks,
+        placement: superblock.placement,
+        was_closed: found.was_closed,
+        orphans: found.scan.orphans.len(),
+        problem_count: found.scan.problem_count,
+        extents_by_valid_blocks: fs.store().extent_histogram(),
+        stats: fs.stats(),
+    })
+}
+
+/// A name and a value.
+type Row = (&'static str, String);
+
+fn share(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0))
+}
+
+fn of(part: impl Into<u64>, whole: impl Into<u64>) -> String {
+    format!("{} of {}", part.into(), whole.into())
+}
+
+fn of_image(image: &Image) -> Vec<Row> {
+    vec![
+        ("Number", image.id.clone()),
+        ("NVRAM, bytes", image.nvram_bytes.to_string()),
+        ("SSD, blocks of 4 KiB", image.ssd_blocks.to_string()),
+        ("Unmounted properly", if image.was_closed { "yes" } else { "no" }.into()),
+        ("Problems of blocks", image.problem_count.to_string()),
+        ("Files to be removed", image.orphans.to_string()),
+    ]
+}
+
+fn in_use(stats: &Stats) -> Vec<Row> {
+    vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
-        ("Inodes in use", of(stats.inodes.into(), stats.inode_limit.into())),
-        ("NVRAM: dirty pages", of(stats.dirty_pages.into(), stats.pages.into())),
+        ("Inodes in use", of(stats.inodes, stats.inode_limit)),
+        ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
         ("  clean pages", stats.clean_pages.to_string()),
         ("  pages of metadata", stats.metadata_pages.to_string()),
-        ("SSD: free extents", of(stats.free_extents.into(), stats.extents.into())),
+        ("SSD: free extents", of(stats.free_extents, stats.extents)),
         ("  valid blocks", stats.ssd_valid_blocks.to_string()),
+    ]
+}
+
+fn done(stats: &Stats) -> Vec<Row> {
+    let counts = &stats.counts;
+    vec![
         ("Blocks read", counts.read_blocks.to_string()),
         ("  of them on NVRAM", share(stats.read_hit_ratio)),
         ("Blocks written", counts.written_blocks.to_string()),
@@ -70,6 +158,10 @@ fn table(stats: &Stats) -> String {
         ("Blocks read from the SSD", (counts.ssd_read_blocks + counts.cleaning_read_blocks).to_string()),
         ("Extents recycled", counts.recycled_extents.to_string()),
         ("  cleaning efficiency", share(stats.cleaning_efficiency)),
-    ];
-    grid(&[], rows.map(|(name, value)| vec![name.to_owned(), value]).into(), &[1]) + "\n"
+    ]
+}
+
+fn table(rows: Vec<Row>) -> String {
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    grid(&[], rows.collect(), &[1]) + "\n"
 }

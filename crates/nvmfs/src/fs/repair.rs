@@ -1,10 +1,10 @@
-//! Putting right what [`super::check`] finds.
+//! Putting right what [`crate::names::check`] finds.
 
-use super::check::{NameProblem, WrongName, check};
-use super::{Names, check_name, directory, put_entry};
+use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
-use crate::fs::Nvmfs;
 use crate::layout::{Inode, kind_bits};
+use crate::names::check::{NameProblem, WrongName, check};
+use crate::names::{Names, check_name, directory, put_entry};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;

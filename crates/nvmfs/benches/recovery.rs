@@ -1,0 +1,81 @@
+//! How long mounting takes after the process died, and how much memory it takes beside the NVRAM.
+//!
+//!     cargo bench -p wearwell-nvmfs --bench recovery -- [files] [GiB of NVRAM]
+//!
+//! A million small files in a hundred directories and 4 GiB of NVRAM unless told otherwise, which lie in /dev/shm: so much memory has to be
+//! free.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use wearwell_nvmfs::api::{Caller, FileSystem, Ino, Kind, ROOT, Result};
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
+use wearwell_nvmfs::options::{Format, Options};
+use wearwell_nvmfs::ssd::{Caching, FileSsd};
+
+const GIB: u64 = 1 << 30;
+const SSD_BYTES: u64 = 32 * GIB;
+const DIRECTORIES: u32 = 100;
+const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
+
+type OnFiles = Nvmfs<MappedNvram, FileSsd>;
+
+fn make(at: &Path, nvram_bytes: u64, files: u32) -> std::result::Result<OnFiles, Box<dyn std::error::Error>> {
+    let nvram =
+        MappedNvram::create(at.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::CacheLines)?;
+    let ssd = FileSsd::create(at.join("ssd"), SSD_BYTES, Existing::Refuse, Caching::Cached)?;
+    let format = Format { inodes: Some(files + DIRECTORIES + 16), ..Format::default() };
+    Ok(Nvmfs::format(nvram, Arc::new(ssd), &format, Options::default())?)
+}
+
+fn fill(fs: &mut OnFiles, files: u32) -> Result<()> {
+    let directories: Vec<Ino> = (0..DIRECTORIES)
+        .map(|number| {
+            let name = format!("directory {number}");
+            fs.make_directory(ROOT, name.as_bytes(), 0o755, &CALLER).map(|made| made.ino)
+        })
+        .collect::<Result<_>>()?;
+    for number in 0..files {
+        let (parent, name) = (directories[(number % DIRECTORIES) as usize], format!("a small file {number}"));
+        let ino = fs.make(parent, name.as_bytes(), Kind::File, 0o644, 0, &CALLER)?.ino;
+        fs.write(ino, 0, &[number as u8; 500], &CALLER)?;
+    }
+    Ok(())
+}
+
+/// Memory of this process that is no file's, KiB.
+fn own_memory_kib() -> io::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    Ok(line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0))
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
+    let files = numbers.next().unwrap_or(1_000_000u32);
+    let nvram_bytes = u64::from(numbers.next().unwrap_or(4)) * GIB;
+    let directory = tempfile::TempDir::new_in("/dev/shm")?;
+    let mut fs = make(directory.path(), nvram_bytes, files)?;
+    let begin = Instant::now();
+    fill(&mut fs, files)?;
+    println!("{files} files of 500 bytes made in {:.1} s", begin.elapsed().as_secs_f64());
+    let stats = fs.stats();
+    println!("{} dirty pages, {} valid blocks on the SSD", stats.dirty_pages, stats.ssd_valid_blocks);
+    // Not closed.
+    drop(fs);
+    for _ in 0..3 {
+        let nvram = MappedNvram::open(directory.path().join("nvram"), Persistence::CacheLines)?;
+        let ssd = FileSsd::open(directory.path().join("ssd"), Caching::Cached)?;
+        let begin = Instant::now();
+        let (fs, found) = Nvmfs::mount(nvram, Arc::new(ssd), Options::default())?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let own_kib = own_memory_kib()?;
+        assert!(!found.was_closed && found.scan.inodes == files + DIRECTORIES + 1);
+        println!("mounted after a crash in {seconds:.2} s; the process has {own_kib} KiB beside the NVRAM");
+        drop(fs);
+    }
+    Ok(())
+}
