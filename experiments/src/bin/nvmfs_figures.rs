@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use std::path::PathBuf;
 use wearwell_experiments::Failure;
 use wearwell_experiments::nvmfs::recorded;
-use wearwell_experiments::nvmfs::simulate::{Simulated, Sizes};
+use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
 use wearwell_experiments::nvmfs::trial::Outcome;
 use wearwell_experiments::table::Table;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
@@ -102,8 +102,10 @@ impl Settings {
         }
         let outcomes = jobs.into_par_iter().with_max_len(1).map(|(utilisation, workload, subject)| {
             let trial = match subject {
-                Subject::Simulated(simulated) => simulated.play(workload, utilisation, &sizes)?,
-                Subject::Recorded(path) => recorded::read(&path, workload, utilisation)?,
+                Subject::Simulated(simulated) => {
+                    simulated.play(&Load::named(workload), utilisation, &sizes)?
+                }
+                Subject::Recorded(path) => recorded::read(&path, sizes.disk_bytes)?,
             };
             let outcome = trial.evaluate(sizes.disk_bytes)?;
             eprintln!(
@@ -218,8 +220,7 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
                 if RIVALS.contains(&&*other.file_system) {
                     gains.push(gain);
                 }
-                let mut row =
-                    vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
+                let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
                 row.push(format!("{:+.1}", percent(ours.traffic(), other.traffic())));
                 let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
                 row.extend(erases.map(|erases| format!("{erases:+.1}")));
@@ -250,5 +251,7 @@ fn main() -> Result<(), Failure> {
         ("nvmfs_figures10_11", cleaning(&outcomes)),
         ("nvmfs_advantages", advantages(&settings, &outcomes)),
     ];
-    tables.iter().try_for_each(|(name, table)| table.publish(&settings.out.join(format!("{name}.csv")), &command))
+    tables
+        .iter()
+        .try_for_each(|(name, table)| table.publish(&settings.out.join(format!("{name}.csv")), &command))
 }

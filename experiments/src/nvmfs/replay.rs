@@ -99,13 +99,30 @@ pub fn replay(
     ftl: ReplayFtl,
     shown_bytes: u64,
 ) -> Result<Replayed, Failure> {
+    let settings = format!("structure = \"{}\"", ftl.name());
+    replay_on(requests, measured_from, &Drive { shown_bytes, pages_per_block: 64, ftl: &settings })
+}
+
+/// A drive to replay requests on, with 10 % of its flash in reserve.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive<'a> {
+    /// Bytes that it shows.
+    pub shown_bytes: u64,
+    /// Pages of 4 KiB in a block.
+    pub pages_per_block: u32,
+    /// Settings of the FTL, as in a scenario.
+    pub ftl: &'a str,
+}
+
+/// The same as [`replay`] on any drive.
+pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
     // FAST keeps log blocks out of what it holds in reserve; 4 MiB more cover the rounding to whole blocks.
-    let capacity = shown_bytes + (4 << 20);
+    let capacity = drive.shown_bytes + (4 << 20);
     let mut scenario = scenario(&format!(
-        "ftl = {{ structure = \"{}\" }}\n\
-         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = 64\n\
+        "ftl = {{ {} }}\n\
+         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = {}\n\
          [workload]\nkind = \"uniform\"\n",
-        ftl.name()
+        drive.ftl, drive.pages_per_block
     ))?;
     let mut stack: Stack<()> = build(&mut scenario)?;
     replay_range(&mut stack, requests, 0..measured_from)?;

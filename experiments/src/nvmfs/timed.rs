@@ -118,7 +118,8 @@ mod tests {
         (0..pages / 64).for_each(|block| sequential.push(&request(block * 64, 64)));
         let mut seed = Seed(5).random();
         (0..pages).for_each(|_| random.push(&request(below(&mut seed, pages), 1)));
-        let [sequential, random] = [sequential, random].map(|all| timed_seconds(&all, filled, SHOWN).unwrap());
+        let [sequential, random] =
+            [sequential, random].map(|all| timed_seconds(&all, filled, SHOWN).unwrap());
         assert!(random > 2.0 * sequential, "{random} {sequential}");
         // Every page goes over one of eight channels, and over the link.
         assert!(sequential > pages as f64 * 4096.0 / 300e6, "{sequential}");
