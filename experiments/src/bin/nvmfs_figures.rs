@@ -1,11 +1,10 @@
-//! Qiu and Reddy (2013), figures 6 to 11: what file systems send to their drive, what that costs the drive, and how fast
-//! it is. NVMFS and Conquest are simulated; real file systems come from recordings.
+//! Qiu and Reddy (2013), figures 6 to 11: what NVMFS and Conquest send to their drive, what that costs the drive, and how
+//! fast it is. For real file systems see `nvmfs_rivals`.
 
 use lexopt::prelude::*;
 use rayon::prelude::*;
 use std::path::PathBuf;
 use wearwell_experiments::Failure;
-use wearwell_experiments::nvmfs::recorded;
 use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
 use wearwell_experiments::nvmfs::trial::Outcome;
 use wearwell_experiments::table::Table;
@@ -13,10 +12,8 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
 const HELP: &str = "\
 nvmfs_figures [--disk-mib 1536] [--nvram-mib 96] [--written-mib 3072] [--seed 1] [--utilisations 0.6,0.87]
-              [--workloads iozone,postmark,fio,fileserver] [--traces FOLDER] [--out experiments/results]";
+              [--workloads iozone,postmark,fio,fileserver] [--out experiments/results]";
 
-/// File systems that the paper compares with; its averages are over them.
-const RIVALS: [&str; 4] = ["ext3", "btrfs", "nilfs2", "conquest"];
 /// A sixteenth of the paper's flash of 24 GB.
 const DISK_MIB: u64 = 1536;
 
@@ -27,7 +24,6 @@ struct Settings {
     seed: u64,
     utilisations: Vec<f64>,
     workloads: Vec<String>,
-    traces: Option<PathBuf>,
     out: PathBuf,
 }
 
@@ -40,7 +36,6 @@ impl Settings {
             seed: 1,
             utilisations: vec![0.6, 0.87],
             workloads: FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect(),
-            traces: None,
             out: "experiments/results".into(),
         };
         while let Some(arg) = parser.next()? {
@@ -56,7 +51,6 @@ impl Settings {
                 Long("workloads") => {
                     settings.workloads = parser.value()?.string()?.split(',').map(str::to_owned).collect();
                 }
-                Long("traces") => settings.traces = Some(parser.value()?.into()),
                 Long("out") => settings.out = parser.value()?.into(),
                 Long("help") => {
                     println!("{HELP}");
@@ -78,10 +72,9 @@ impl Settings {
     }
 
     fn command(&self) -> String {
-        let traces = if self.traces.is_some() { " --traces FOLDER" } else { "" };
         format!(
             "cargo run --release -p wearwell-experiments --bin nvmfs_figures -- --disk-mib {} --nvram-mib {} \
-             --written-mib {} --seed {}{traces}",
+             --written-mib {} --seed {}",
             self.disk_mib, self.nvram_mib, self.written_mib, self.seed
         )
     }
@@ -89,40 +82,17 @@ impl Settings {
     /// Everything that is to be tried, in the order of the tables.
     fn outcomes(&self) -> Result<Vec<Outcome>, Failure> {
         let sizes = self.sizes();
-        let mut jobs: Vec<(f64, &str, Subject)> = Vec::new();
+        let mut jobs: Vec<(f64, Load, Simulated)> = Vec::new();
         for &utilisation in &self.utilisations {
             for workload in &self.workloads {
-                let simulated = Simulated::all().map(|it| (utilisation, &**workload, Subject::Simulated(it)));
-                jobs.extend(simulated);
-                let found = self.traces.iter().map(|folder| recorded::find(folder, workload, utilisation));
-                for path in found.collect::<Result<Vec<_>, _>>()?.concat() {
-                    jobs.push((utilisation, workload, Subject::Recorded(path)));
-                }
+                jobs.extend(Simulated::all().map(|it| (utilisation, Load::named(workload), it)));
             }
         }
-        let outcomes = jobs.into_par_iter().with_max_len(1).map(|(utilisation, workload, subject)| {
-            let trial = match subject {
-                Subject::Simulated(simulated) => {
-                    simulated.play(&Load::named(workload), utilisation, &sizes)?
-                }
-                Subject::Recorded(path) => recorded::read(&path, sizes.disk_bytes)?,
-            };
-            let outcome = trial.evaluate(sizes.disk_bytes)?;
-            eprintln!(
-                "{} {workload} {utilisation}: traffic {:.2}, {:.1} MB/s",
-                outcome.file_system,
-                outcome.traffic(),
-                outcome.throughput()
-            );
-            Ok(outcome)
+        let outcomes = jobs.into_par_iter().with_max_len(1).map(|(utilisation, load, simulated)| {
+            simulated.play(&load, utilisation, &sizes)?.evaluate(sizes.disk_bytes)
         });
         outcomes.collect()
     }
-}
-
-enum Subject {
-    Simulated(Simulated),
-    Recorded(PathBuf),
 }
 
 /// A table with a line for each outcome, after which it is.
@@ -183,10 +153,14 @@ fn erases(outcomes: &[Outcome]) -> Table {
 }
 
 fn throughput(outcomes: &[Outcome]) -> Table {
-    table(outcomes, &["drive_seconds", "memory_seconds", "mb_a_second"], |outcome| {
-        let seconds = [outcome.drive_seconds, outcome.memory_seconds];
-        let [drive, memory] = seconds.map(|seconds| format!("{seconds:.2}"));
-        Some(vec![drive, memory, format!("{:.1}", outcome.throughput())])
+    let columns =
+        ["memory_seconds", "drive_seconds", "mb_a_second", "drive_seconds_planes", "mb_a_second_planes"];
+    table(outcomes, &columns, |outcome| {
+        let mut row = vec![format!("{:.2}", outcome.memory_seconds)];
+        for (drive, seconds) in outcome.drive_seconds.iter().enumerate() {
+            row.extend([format!("{seconds:.2}"), format!("{:.1}", outcome.throughput(drive))]);
+        }
+        Some(row)
     })
 }
 
@@ -199,7 +173,7 @@ fn cleaning(outcomes: &[Outcome]) -> Table {
     })
 }
 
-/// NVMFS over each other file system, and the averages.
+/// NVMFS over Conquest and over itself without grouping, and the average over Conquest.
 fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -209,6 +183,7 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
         "page_erases_percent",
         "fast_erases_percent",
         "throughput_percent",
+        "throughput_planes_percent",
     ]);
     for &utilisation in &settings.utilisations {
         let here: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
@@ -216,21 +191,22 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
         for ours in here.iter().filter(|outcome| outcome.file_system == "nvmfs") {
             let same = here.iter().filter(|other| other.workload == ours.workload);
             for other in same.filter(|other| other.file_system != "nvmfs") {
-                let gain = percent(ours.throughput(), other.throughput());
-                if RIVALS.contains(&&*other.file_system) {
+                let gain = [0, 1].map(|drive| percent(ours.throughput(drive), other.throughput(drive)));
+                if other.file_system == "conquest" {
                     gains.push(gain);
                 }
                 let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
                 row.push(format!("{:+.1}", percent(ours.traffic(), other.traffic())));
                 let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
                 row.extend(erases.map(|erases| format!("{erases:+.1}")));
-                row.push(format!("{gain:+.1}"));
+                row.extend(gain.map(|gain| format!("{gain:+.1}")));
                 table.push(row);
             }
         }
-        let mean = gains.iter().sum::<f64>() / gains.len() as f64;
-        let mut row = vec![utilisation.to_string(), "average".to_owned(), "the paper's rivals".to_owned()];
-        row.extend([String::new(), String::new(), String::new(), format!("{mean:+.1}")]);
+        let mean = [0, 1].map(|drive| gains.iter().map(|gain| gain[drive]).sum::<f64>() / gains.len() as f64);
+        let mut row = vec![utilisation.to_string(), "average".to_owned(), "conquest".to_owned()];
+        row.extend([String::new(), String::new(), String::new()]);
+        row.extend(mean.map(|mean| format!("{mean:+.1}")));
         table.push(row);
     }
     table

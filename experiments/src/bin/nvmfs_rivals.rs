@@ -50,8 +50,8 @@ fn numbers(outcome: &Outcome) -> Vec<String> {
     for replayed in &outcome.replayed {
         row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
     }
-    row.push(format!("{:.1}", outcome.replayed[0].die_seconds()));
-    row.push(format!("{:.1}", outcome.throughput()));
+    row.extend([0, 1].map(|ftl| format!("{:.2}", outcome.programs_a_user_page(ftl))));
+    row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
     row.push(outcome.cleaned.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
     let efficiency = outcome.cleaned.and_then(|cleaned| cleaned.efficiency());
     row.push(efficiency.map_or(String::new(), |efficiency| format!("{efficiency:.2}")));
@@ -69,19 +69,22 @@ fn table(pairs: &[Pair]) -> Table {
         "page_cost",
         "fast_erases",
         "fast_cost",
-        "die_seconds",
+        "page_programs",
+        "fast_programs",
         "mb_a_second",
+        "mb_a_second_planes",
         "recycled_blocks",
         "cleaning_efficiency",
         "nvmfs_faster_percent",
+        "nvmfs_faster_planes_percent",
     ]);
     for Pair { other, ours } in pairs {
-        let gain = (ours.throughput() / other.throughput() - 1.0) * 100.0;
-        for (outcome, gain) in [(other, format!("{gain:+.0}")), (ours, String::new())] {
+        let gain = [0, 1].map(|drive| (ours.throughput(drive) / other.throughput(drive) - 1.0) * 100.0);
+        for (outcome, gain) in [(other, gain.map(|gain| format!("{gain:+.0}"))), (ours, Default::default())] {
             let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone()];
             row.push((outcome.user_sectors / 2048).to_string());
             row.extend(numbers(outcome));
-            row.push(gain);
+            row.extend(gain);
             table.push(row);
         }
     }

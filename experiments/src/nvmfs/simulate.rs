@@ -180,7 +180,7 @@ mod tests {
                 let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();
                 assert!(trial.written_bytes >= sizes.written_bytes);
                 let outcome = trial.evaluate(sizes.disk_bytes).unwrap();
-                assert!(outcome.traffic() > 0.1 && outcome.throughput() > 0.0, "{outcome:?}");
+                assert!(outcome.traffic() > 0.1 && outcome.throughput(0) > 0.0, "{outcome:?}");
             }
         }
     }

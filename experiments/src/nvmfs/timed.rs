@@ -54,18 +54,41 @@ impl Workload for Requests {
     }
 }
 
+/// The flash of a drive, SLC of 2008 (preset `slc`); eight blocks are filled together, as a drive does that writes faster
+/// than a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planes {
+    /// Eight dies of one plane, each on its channel: of as many pages, small requests take as long as large ones.
+    Single,
+    /// Sixteen dies of four planes; the blocks filled together lie on two dies. A die programs at once what one request
+    /// brings for its planes: large requests are faster.
+    Together,
+}
+
+impl Planes {
+    /// Both.
+    pub const ALL: [Planes; 2] = [Planes::Single, Planes::Together];
+
+    fn device(self) -> &'static str {
+        match self {
+            Planes::Single => "planes = 1\ndies = 1\n",
+            Planes::Together => "planes = 4\ndies = 2\n",
+        }
+    }
+}
+
 /// Seconds that a drive which shows `shown_bytes` takes for the requests from number `measured_from` on; those before
 /// make the state.
 ///
-/// SLC of 2008 (preset `slc`) with 10 % of its flash in reserve and a map of pages. Eight blocks, one on each channel, are
-/// filled together, as a drive does that writes faster than a die. 32 requests at once, each given to the drive as soon as
-/// it takes one; a SATA link of 300 MB/s.
+/// 10 % of its flash is in reserve, pages are mapped, cleaning is greedy. 32 requests at once, each given to the drive as
+/// soon as it takes one; a SATA link of 300 MB/s.
 ///
 /// Errors: requests that do not fit.
 pub fn timed_seconds(
     requests: &RequestBatch,
     measured_from: usize,
     shown_bytes: u64,
+    planes: Planes,
 ) -> Result<f64, Failure> {
     let before = Trial::written_pages(requests, 0..measured_from);
     let measured = Trial::written_pages(requests, measured_from..requests.len());
@@ -76,12 +99,13 @@ pub fn timed_seconds(
         return Err("too little is written to be timed".into());
     }
     let scenario = scenario(&format!(
-        "[device]\npreset = \"slc\"\ncapacity = {}\nspare_factor = 0.1\nsuperblock_blocks = 8\n\
+        "[device]\npreset = \"slc\"\ncapacity = {}\nspare_factor = 0.1\nsuperblock_blocks = 8\n{}\
          [ftl]\nvictim = \"greedy\"\n\
          [timing]\nhost_mb_per_s = 300\n\
          [precondition]\nfill = \"none\"\nrandom_overwrites = 0\n\
          [measure]\nwarm_up = {}\ndrive_writes = {wanted}\nwindow = {WINDOW}\n",
         shown_bytes + (4 << 20),
+        planes.device(),
         before as f64 / pages,
     ))?;
     let workload = Requests { requests: requests.clone(), next: 0, measured_from };
@@ -118,10 +142,13 @@ mod tests {
         (0..pages / 64).for_each(|block| sequential.push(&request(block * 64, 64)));
         let mut seed = Seed(5).random();
         (0..pages).for_each(|_| random.push(&request(below(&mut seed, pages), 1)));
-        let [sequential, random] =
-            [sequential, random].map(|all| timed_seconds(&all, filled, SHOWN).unwrap());
-        assert!(random > 2.0 * sequential, "{random} {sequential}");
-        // Every page goes over one of eight channels, and over the link.
-        assert!(sequential > pages as f64 * 4096.0 / 300e6, "{sequential}");
+        let [single, together] = Planes::ALL.map(|planes| {
+            [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, planes).unwrap())
+        });
+        // Random writes make cleaning; and only large requests gain by planes.
+        assert!(single[1] > 1.2 * single[0], "{single:?}");
+        assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
+        // Every page goes over the link.
+        assert!(together[0] > pages as f64 * 4096.0 / 300e6, "{together:?}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
-use crate::nvmfs::timed::timed_seconds;
+use crate::nvmfs::timed::{Planes, timed_seconds};
 use wearwell_core::trace::{Op, RequestBatch};
 
 /// Bytes of a sector, in which figure 6 counts.
@@ -50,8 +50,8 @@ pub struct Outcome {
     pub write_requests: u64,
     /// What the two FTLs did, in the order of [`ReplayFtl::ALL`].
     pub replayed: [Replayed; 2],
-    /// Modelled time of the drive, seconds.
-    pub drive_seconds: f64,
+    /// Modelled time of the drive, seconds, in the order of [`Planes::ALL`].
+    pub drive_seconds: [f64; 2],
     /// Modelled time of NVRAM or page cache, seconds.
     pub memory_seconds: f64,
     /// What was cleaned, of file systems that do.
@@ -72,6 +72,8 @@ impl Trial {
             Failure::from(format!("{file_system}, {workload} at {utilisation}: {error}"))
         };
         let on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
+        let timed =
+            |planes| timed_seconds(&self.requests, self.measured_from, shown_bytes, planes).map_err(failed);
         let (sent_bytes, write_requests) = self.sum(Op::Write);
         let (fetched_bytes, _) = self.sum(Op::Read);
         let moved = self.written_bytes + self.read_bytes + sent_bytes + fetched_bytes;
@@ -83,7 +85,7 @@ impl Trial {
             sectors: sent_bytes / SECTOR_BYTES,
             write_requests,
             replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
-            drive_seconds: timed_seconds(&self.requests, self.measured_from, shown_bytes).map_err(failed)?,
+            drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
             memory_seconds: moved as f64 / 4096.0 * MEMORY_S,
             cleaned: self.cleaned,
         })
@@ -102,9 +104,16 @@ impl Outcome {
         self.sectors as f64 / self.user_sectors as f64
     }
 
-    /// Megabytes (10^6 bytes) that the workload wrote a second of modelled time: drive and memory one after the other.
-    pub fn throughput(&self) -> f64 {
-        (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / (self.drive_seconds + self.memory_seconds)
+    /// Megabytes (10^6 bytes) that the workload wrote a second of modelled time, drive and memory one after the other, by the
+    /// number of the drive in [`Planes::ALL`].
+    pub fn throughput(&self, drive: usize) -> f64 {
+        let seconds = self.drive_seconds[drive] + self.memory_seconds;
+        (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / seconds
+    }
+
+    /// Pages programmed on the flash for each that the workload wrote, by the number of the FTL in [`ReplayFtl::ALL`].
+    pub fn programs_a_user_page(&self, ftl: usize) -> f64 {
+        self.replayed[ftl].programs as f64 / (self.user_sectors * SECTOR_BYTES) as f64 * 4096.0
     }
 
     /// Blocks erased by an FTL for each GiB that the workload wrote.
