@@ -4,5 +4,8 @@ pub mod clean_up;
 pub mod guest;
 pub mod host;
 pub mod job;
+pub mod nilfs_logs;
 pub mod recorder;
+pub mod recording;
 pub mod replay;
+pub mod stop;
