@@ -3,20 +3,26 @@
 
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};
-use wearwell_core::trace::{Op, RequestBatch, TraceWriter, WriteOptions};
+use std::sync::Arc;
+use wearwell_core::trace::RequestBatch;
 use wearwell_experiments::Failure;
 use wearwell_experiments::nvmfs::guest::{self, NILFS2};
 use wearwell_experiments::nvmfs::host::HostFileSystem;
 use wearwell_experiments::nvmfs::job::{GeneratedJob, Job, Seen, play};
+use wearwell_experiments::nvmfs::nilfs_logs::NilfsLogs;
 use wearwell_experiments::nvmfs::recorder::Recorder;
+use wearwell_experiments::nvmfs::recording::{Recording, Setting};
 use wearwell_experiments::nvmfs::replay::{ReplayFtl, replay};
+use wearwell_experiments::nvmfs::stop;
 use wearwell_experiments::table::Table;
 use wearwell_nvmfs::workload::{FILE_WORKLOADS, FileWorkloadConfig};
 
 const HELP: &str = "\
 nvmfs_record [--file-systems ext3,ext4,btrfs,nilfs2] [--workloads iozone,postmark,fio,fileserver,...]
-             [--disk-mib 2048] [--cache-mib 128] [--utilisation 0.6] [--written-mib 1024] [--seed 1]
-             [--sync-every WRITES] [--memory /dev/shm] [--out experiments/results] [--traces FOLDER]
+             [--disk-mib 1536] [--cache-mib 96] [--utilisations 0.6,...] [--written-mib 3072] [--main-s 120]
+             [--limit-s 600] [--seed 1] [--sync-every WRITES] [--memory /dev/shm] [--out experiments/results]
+             [--name nvmfs_record] [--traces FOLDER]
+A main phase ends when it has written --written-mib, or after --main-s; --limit-s is for set-up and main phase together.
 The packaged programs are workloads too: program:postmark, program:fio.
 nvmfs_record play JOB DIRECTORY: plays one job; used by the recordings.";
 
@@ -24,18 +30,24 @@ nvmfs_record play JOB DIRECTORY: plays one job; used by the recordings.";
 struct Settings {
     file_systems: Vec<String>,
     workloads: Vec<String>,
-    /// Of the disk. The paper's has 64 GB, beside 4 GB of page cache.
+    /// Of the disk. A sixteenth of the paper's flash, 24 GB.
     disk_mib: u64,
     /// Of the page cache: a sixteenth of the disk, as in the paper.
     cache_mib: u64,
-    utilisation: f64,
+    utilisations: Vec<f64>,
     /// What the main phase is to write, about.
     written_mib: u64,
+    /// Longest main phase.
+    main_seconds: f64,
+    /// When a run is ended at the latest.
+    limit_seconds: u32,
     seed: u64,
     sync_every: Option<u64>,
     /// Where the disk's content is kept, a tmpfs.
     memory: PathBuf,
     out: PathBuf,
+    /// Of the table.
+    name: String,
     /// Where recordings are kept; nowhere unless given.
     traces: Option<PathBuf>,
 }
@@ -46,14 +58,17 @@ impl Default for Settings {
         Settings {
             file_systems: names(&["ext3", "ext4", "btrfs", NILFS2]),
             workloads: FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect(),
-            disk_mib: 2048,
-            cache_mib: 128,
-            utilisation: 0.6,
-            written_mib: 1024,
+            disk_mib: 1536,
+            cache_mib: 96,
+            utilisations: vec![0.6],
+            written_mib: 3072,
+            main_seconds: 120.0,
+            limit_seconds: 600,
             seed: 1,
             sync_every: None,
             memory: "/dev/shm".into(),
             out: "experiments/results".into(),
+            name: "nvmfs_record".into(),
             traces: None,
         }
     }
@@ -70,12 +85,18 @@ fn settings(mut parser: lexopt::Parser) -> Result<Settings, Failure> {
             Long("workloads") => settings.workloads = list(parser.value()?)?,
             Long("disk-mib") => settings.disk_mib = parser.value()?.parse()?,
             Long("cache-mib") => settings.cache_mib = parser.value()?.parse()?,
-            Long("utilisation") => settings.utilisation = parser.value()?.parse()?,
+            Long("utilisations") => {
+                let shares = list(parser.value()?)?;
+                settings.utilisations = shares.iter().map(|share| share.parse()).collect::<Result<_, _>>()?;
+            }
             Long("written-mib") => settings.written_mib = parser.value()?.parse()?,
+            Long("main-s") => settings.main_seconds = parser.value()?.parse()?,
+            Long("limit-s") => settings.limit_seconds = parser.value()?.parse()?,
             Long("seed") => settings.seed = parser.value()?.parse()?,
             Long("sync-every") => settings.sync_every = Some(parser.value()?.parse()?),
             Long("memory") => settings.memory = parser.value()?.into(),
             Long("out") => settings.out = parser.value()?.into(),
+            Long("name") => settings.name = parser.value()?.string()?,
             Long("traces") => settings.traces = Some(parser.value()?.into()),
             Long("help") => {
                 println!("{HELP}");
@@ -97,82 +118,125 @@ fn operations(workload: &str, written_mib: u64) -> u64 {
     (written_mib << 20) / bytes_each
 }
 
-fn job(settings: &Settings, workload: &str, scratch: &Path) -> Result<Job, Failure> {
-    let disk_bytes = settings.disk_mib << 20;
+fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Failure> {
+    let Setting { workload, utilisation, disk_bytes, seed, .. } = *setting;
     let operations = operations(workload.trim_start_matches("program:"), settings.written_mib);
-    let filled = settings.utilisation * disk_bytes as f64;
-    match workload.strip_prefix("program:") {
-        Some("postmark") => Job::postmark((filled / (6513.0 + 2048.0)) as u32, operations, scratch),
-        Some("fio") => Ok(Job::fio((filled / 262_144.0) as u32, operations)),
-        Some(other) => Err(format!("no program called {other}; postmark or fio").into()),
+    let filled = utilisation * disk_bytes as f64;
+    let mut job = match workload.strip_prefix("program:") {
+        Some("postmark") => Job::postmark((filled / (6513.0 + 2048.0)) as u32, operations, scratch)?,
+        Some("fio") => Job::fio((filled / 262_144.0) as u32, operations),
+        Some(other) => return Err(format!("no program called {other}; postmark or fio").into()),
         None => {
-            let text = format!(
-                "kind = \"{workload}\"\nutilisation = {:?}\noperations = {operations}\n",
-                settings.utilisation
-            );
-            let workload: FileWorkloadConfig = toml::from_str(&text)?;
-            let Settings { seed, sync_every, .. } = *settings;
-            Job::generated(&GeneratedJob { workload, capacity_bytes: disk_bytes, seed, sync_every }, scratch)
+            let text =
+                format!("kind = \"{workload}\"\nutilisation = {utilisation:?}\noperations = {operations}\n");
+            let job = GeneratedJob {
+                workload: toml::from_str::<FileWorkloadConfig>(&text)?,
+                capacity_bytes: disk_bytes,
+                seed,
+                sync_every: settings.sync_every,
+                main_seconds: Some(settings.main_seconds),
+            };
+            Job::generated(&job, scratch)?
         }
-    }
+    };
+    job.limit_seconds = settings.limit_seconds;
+    Ok(job)
 }
 
 /// Records one file system under one workload; the requests, and what was seen.
-fn record(settings: &Settings, file_system: &str, workload: &str) -> Result<(RequestBatch, Seen), Failure> {
+fn record(settings: &Settings, setting: &Setting) -> Result<(RequestBatch, Seen), Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(&settings.memory)?;
     // Elsewhere: a guest has another file system over the usual place for memory.
     let scratch = folder(&std::env::temp_dir())?;
-    let recorder = Recorder::start(memory.path(), settings.disk_mib << 20)?;
-    let job = job(settings, workload, scratch.path())?;
-    let memory_bytes = settings.cache_mib << 20;
-    let seen = match HostFileSystem::named(file_system) {
-        Some(host) => host.run(&recorder, &job, memory_bytes, scratch.path())?,
-        None if file_system == NILFS2 => {
-            let mut seen = guest::run(&recorder, &job, memory_bytes, scratch.path())?;
+    let logs = Arc::new(NilfsLogs::default());
+    let witness = Arc::clone(&logs);
+    let on_write = Box::new(move |disk: &_, offset, data: &_| witness.written(disk, offset, data));
+    let recorder = Recorder::start_watched(memory.path(), setting.disk_bytes, on_write)?;
+    let job = job(settings, setting, scratch.path())?;
+    let seen = match HostFileSystem::named(setting.file_system) {
+        Some(host) => host.run(&recorder, &job, setting.cache_bytes, scratch.path())?,
+        None if setting.file_system == NILFS2 => {
+            let mut seen = guest::run(&recorder, &logs, &job, setting.cache_bytes, scratch.path())?;
             let (requests, set_up_requests) = guest::merged(&recorder.requests(), seen.set_up_requests);
             seen.set_up_requests = set_up_requests;
             return Ok((requests, seen));
         }
-        None => return Err(format!("no file system called {file_system}").into()),
+        None => return Err(format!("no file system called {}", setting.file_system).into()),
     };
     Ok((recorder.requests(), seen))
 }
 
-/// Requests of one kind from `from` on: how many, and MiB.
-fn sum(requests: &RequestBatch, from: usize, op: Op) -> (u64, f64) {
-    let of_kind = (from..requests.len()).filter(|at| requests.op[*at] == op);
-    let (count, bytes) =
-        of_kind.fold((0, 0), |(count, bytes), at| (count + 1, bytes + requests.length_bytes[at]));
-    (count, bytes as f64 / f64::from(1 << 20))
-}
+const COLUMNS: [&str; 19] = [
+    "file_system",
+    "workload",
+    "utilisation",
+    "set_up_requests",
+    "user_mib",
+    "writes",
+    "written_mib",
+    "reads",
+    "trims",
+    "trimmed_mib",
+    "flushes",
+    "seconds",
+    "waited_s",
+    "recycled_blocks",
+    "cleaning_efficiency",
+    "page_erases",
+    "page_erase_cost",
+    "fast_erases",
+    "fast_erase_cost",
+];
 
-fn row(
-    file_system: &str,
-    workload: &str,
-    requests: &RequestBatch,
-    seen: &Seen,
-    disk_bytes: u64,
-) -> Result<Vec<String>, Failure> {
-    let from = seen.set_up_requests;
-    let [(writes, written), (trims, trimmed), (reads, _), (flushes, _)] =
-        [Op::Write, Op::Trim, Op::Read, Op::Flush].map(|op| sum(requests, from, op));
-    let user = seen.report.map(|report| report.counts.written_bytes as f64 / f64::from(1 << 20));
-    let mut row = vec![file_system.to_owned(), workload.to_owned(), from.to_string()];
-    row.push(user.map_or(String::new(), |user| format!("{user:.0}")));
-    row.extend([writes.to_string(), format!("{written:.0}"), reads.to_string()]);
-    row.extend([trims.to_string(), format!("{trimmed:.0}"), flushes.to_string()]);
-    row.push(seen.report.map_or(String::new(), |report| format!("{:.1}", report.seconds)));
-    row.push(seen.report.map_or(String::new(), |report| format!("{:.1}", report.waited_seconds)));
-    row.push(seen.cleaned.map_or(String::new(), |cleaned| cleaned.recycled_blocks.to_string()));
-    let efficiency = seen.cleaned.and_then(|cleaned| cleaned.efficiency());
-    row.push(efficiency.map_or(String::new(), |efficiency| format!("{efficiency:.2}")));
+fn row(recording: &Recording, requests: &RequestBatch) -> Result<Vec<String>, Failure> {
+    let Recording { writes, reads, trims, flushes, report, cleaned, .. } = recording;
+    let maybe = |text: Option<String>| text.unwrap_or_default();
+    let user = report.map(|report| report.counts.written_bytes as f64 / f64::from(1 << 20));
+    let mut row = vec![recording.file_system.clone(), recording.workload.clone()];
+    row.extend([recording.utilisation.to_string(), recording.main_phase_from.to_string()]);
+    row.push(maybe(user.map(|user| format!("{user:.0}"))));
+    row.extend([writes.count.to_string(), format!("{:.0}", writes.mib()), reads.count.to_string()]);
+    row.extend([trims.count.to_string(), format!("{:.0}", trims.mib()), flushes.count.to_string()]);
+    row.push(maybe(report.map(|report| format!("{:.1}", report.seconds))));
+    row.push(maybe(report.map(|report| format!("{:.1}", report.waited_seconds))));
+    row.push(maybe(cleaned.map(|cleaned| cleaned.recycled_blocks.to_string())));
+    let efficiency = cleaned.and_then(|cleaned| cleaned.efficiency());
+    row.push(maybe(efficiency.map(|efficiency| format!("{efficiency:.2}"))));
     for ftl in ReplayFtl::ALL {
-        let replayed = replay(requests, from, ftl, disk_bytes)?;
+        let replayed = replay(requests, recording.main_phase_from, ftl, recording.disk_bytes)?;
         row.push(replayed.erases.to_string());
-        row.push(replayed.erase_cost().map_or(String::new(), |cost| format!("{cost:.1}")));
+        row.push(maybe(replayed.erase_cost().map(|cost| format!("{cost:.1}"))));
     }
     Ok(row)
+}
+
+/// Records, keeps what was recorded, and sums it up.
+fn record_and_save(settings: &Settings, setting: &Setting) -> Result<Vec<String>, Failure> {
+    let (requests, seen) = record(settings, setting)?;
+    let recording = Recording::new(setting, &requests, &seen);
+    if let Some(folder) = &settings.traces {
+        recording.save(folder, &requests, &seen.lines)?;
+    }
+    row(&recording, &requests)
+}
+
+/// All that is to be recorded.
+fn all(settings: &Settings) -> Vec<Setting<'_>> {
+    let mut all = Vec::new();
+    for file_system in &settings.file_systems {
+        for utilisation in &settings.utilisations {
+            all.extend(settings.workloads.iter().map(|workload| Setting {
+                file_system,
+                workload,
+                utilisation: *utilisation,
+                disk_bytes: settings.disk_mib << 20,
+                cache_bytes: settings.cache_mib << 20,
+                seed: settings.seed,
+            }));
+        }
+    }
+    all
 }
 
 fn main() -> Result<(), Failure> {
@@ -182,49 +246,29 @@ fn main() -> Result<(), Failure> {
     {
         return play(Path::new(job), Path::new(root));
     }
-    let settings = settings(lexopt::Parser::from_args(arguments))?;
-    let mut table = Table::new(&[
-        "file_system",
-        "workload",
-        "set_up_requests",
-        "user_mib",
-        "writes",
-        "written_mib",
-        "reads",
-        "trims",
-        "trimmed_mib",
-        "flushes",
-        "seconds",
-        "waited_s",
-        "recycled_blocks",
-        "cleaning_efficiency",
-        "page_erases",
-        "page_erase_cost",
-        "fast_erases",
-        "fast_erase_cost",
-    ]);
-    for file_system in &settings.file_systems {
-        for workload in &settings.workloads {
-            let (requests, seen) = record(&settings, file_system, workload)?;
-            if let Some(folder) = &settings.traces {
-                std::fs::create_dir_all(folder)?;
-                let name = format!("{file_system}-{}", workload.replace(':', "-"));
-                std::fs::write(folder.join(format!("{name}.log")), seen.lines.join("\n"))?;
-                let name = format!("{name}.csv.zst");
-                let mut writer =
-                    TraceWriter::create(folder.join(name), &WriteOptions::named("wearwell-csv"))?;
-                writer.write_batch(&requests)?;
-                writer.finish()?;
+    let settings = settings(lexopt::Parser::from_args(arguments.clone()))?;
+    stop::on_signals()?;
+    let mut table = Table::new(&COLUMNS);
+    let mut failed = 0;
+    for setting in all(&settings) {
+        match record_and_save(&settings, &setting) {
+            Ok(row) => {
+                eprintln!("{}", row.join(" "));
+                table.push(row);
             }
-            let row = row(file_system, workload, &requests, &seen, settings.disk_mib << 20)?;
-            eprintln!("{}", row.join(" "));
-            table.push(row);
+            Err(error) if stop::asked() => return Err(error),
+            Err(error) => {
+                let Setting { file_system, workload, utilisation, .. } = setting;
+                eprintln!("{file_system} {workload} {utilisation}: {error}");
+                failed += 1;
+            }
         }
     }
-    let command = format!(
-        "cargo run --release -p wearwell-experiments --bin nvmfs_record -- --disk-mib {} --cache-mib {} --utilisation {} \
-         --written-mib {} --seed {}",
-        settings.disk_mib, settings.cache_mib, settings.utilisation, settings.written_mib, settings.seed
-    );
-    table.publish(&settings.out.join("nvmfs_record.csv"), &command)
+    let mut command = "cargo run --release -p wearwell-experiments --bin nvmfs_record --".to_owned();
+    arguments.iter().for_each(|argument| command.extend([" ", &argument.to_string_lossy()]));
+    table.publish(&settings.out.join(format!("{}.csv", settings.name)), &command)?;
+    if failed > 0 {
+        return Err(format!("{failed} recordings failed").into());
+    }
+    Ok(())
 }

@@ -11,28 +11,49 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 /// Commands that undo what was done, run in reverse order when it is dropped.
 #[derive(Debug, Default)]
 pub struct CleanUp {
-    commands: Vec<Vec<String>>,
+    commands: Vec<Undo>,
+}
+
+/// A command, and another that is run if it fails all the time.
+#[derive(Debug)]
+struct Undo {
+    command: Vec<String>,
+    last_resort: Option<Vec<String>>,
+}
+
+fn owned(command: &[&str]) -> Vec<String> {
+    command.iter().map(|part| (*part).to_owned()).collect()
+}
+
+fn succeeds(command: &[String]) -> bool {
+    let output = Command::new(&command[0]).args(&command[1..]).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 impl CleanUp {
     /// `command` will be run before those that were added earlier.
     pub fn later(&mut self, command: &[&str]) {
-        self.commands.push(command.iter().map(|part| (*part).to_owned()).collect());
+        self.commands.push(Undo { command: owned(command), last_resort: None });
+    }
+
+    /// Unmounts, at worst as soon as nobody uses it any more.
+    pub fn unmount_later(&mut self, mount_point: &str) {
+        let last_resort = Some(owned(&["umount", "-l", mount_point]));
+        self.commands.push(Undo { command: owned(&["umount", mount_point]), last_resort });
     }
 }
 
 impl Drop for CleanUp {
     fn drop(&mut self) {
-        for command in self.commands.drain(..).rev() {
+        for Undo { command, last_resort } in self.commands.drain(..).rev() {
             let done = (0..TRIES).any(|_| {
-                let done = Command::new(&command[0]).args(&command[1..]).output();
-                let done = done.is_ok_and(|output| output.status.success());
+                let done = succeeds(&command);
                 if !done {
                     std::thread::sleep(BETWEEN_TRIES);
                 }
                 done
             });
-            if !done {
+            if !done && !last_resort.is_some_and(|command| succeeds(&command)) {
                 eprintln!("could not clean up: {}", command.join(" "));
             }
         }
@@ -66,6 +87,19 @@ mod tests {
         }
         drop(clean_up);
         assert_eq!(std::fs::read_to_string(path).unwrap(), "second\nfirst\n");
+    }
+
+    #[test]
+    fn the_last_resort_is_taken_only_if_all_tries_fail() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let echo = |word: &str| owned(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
+        let mut clean_up = CleanUp::default();
+        for (command, word) in [(owned(&["false"]), "needed"), (owned(&["true"]), "idle")] {
+            clean_up.commands.push(Undo { command, last_resort: Some(echo(word)) });
+        }
+        drop(clean_up);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "needed\n");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! nilfs2, which the running kernel may lack, in User-mode Linux on a recorded disk.
 
 use crate::Failure;
-use crate::nvmfs::job::{Cleaned, Job, Seen, watch};
+use crate::nvmfs::job::{Cleaned, Job, Seen, limited, watch};
+use crate::nvmfs::nilfs_logs::{LogCounts, NilfsLogs};
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use wearwell_core::trace::{Op, RequestBatch};
 
 /// Name of the file system that is run in a guest.
@@ -13,9 +13,6 @@ pub const NILFS2: &str = "nilfs2";
 
 /// Where the package puts the guest kernel's modules.
 const MODULES: &str = "/usr/lib/uml/modules";
-
-/// Longest run of a guest, seconds.
-const TIMEOUT_S: &str = "300";
 
 /// The cleaner with its own thresholds, but in haste: nothing is protected from it for an hour, it hardly rests, and says
 /// what it does. As it comes, it frees two segments in five seconds, and any workload would fill the disk.
@@ -37,7 +34,14 @@ const OWN_MEMORY_BYTES: u64 = 128 << 20;
 /// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
 /// The guest's disk driver cuts requests into blocks and keeps flushes to itself.
-pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) -> Result<Seen, Failure> {
+/// `logs` sees what is written to `recorder`.
+pub fn run(
+    recorder: &Recorder,
+    logs: &NilfsLogs,
+    job: &Job,
+    memory_bytes: u64,
+    scratch: &Path,
+) -> Result<Seen, Failure> {
     let modules = scratch.join("modules/lib");
     std::fs::create_dir_all(&modules)?;
     let link = modules.join("modules");
@@ -50,30 +54,34 @@ pub fn run(recorder: &Recorder, job: &Job, memory_bytes: u64, scratch: &Path) ->
     let init = scratch.join("init.sh");
     std::fs::write(&init, script(&job.command("/mnt/fs"), scratch))?;
     std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
-    let mut command = Command::new("timeout");
-    command.env("TMPDIR", "/dev/shm").args([TIMEOUT_S, "linux.uml"]);
+    let mut command = limited(job.limit_seconds);
+    command.env("TMPDIR", "/dev/shm").arg("linux.uml");
     command
         .arg(format!("mem={}M", (memory_bytes + OWN_MEMORY_BYTES) >> 20))
         .arg(format!("ubd0={}", recorder.disk.display()));
     command.arg(format!("init={}", init.display()));
     let root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
-    let mut before = 0;
+    let mut before = (0, LogCounts::default());
     command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]);
-    let mut seen = watch(&mut command, recorder, || before = cleaned_segments(&cleaner_log()))?;
+    let mut seen = watch(&mut command, recorder, || {
+        before = (cleaned_segments(&cleaner_log()), logs.counts());
+    })?;
     let log = cleaner_log();
     seen.lines.extend(log.lines().map(str::to_owned));
     let Some(report) = seen.report else {
         let last = &seen.lines[seen.lines.len().saturating_sub(60)..];
         return Err(format!("the job in the guest did not end well:\n{}", last.join("\n")).into());
     };
-    let segments = cleaned_segments(&log) - before;
+    let segments = cleaned_segments(&log) - before.0;
+    let written = logs.counts().since(&before.1);
     let blocks = written_bytes(&recorder.requests(), seen.set_up_requests) / 4096;
     seen.cleaned = Some(Cleaned {
         segments,
         recycled_blocks: segments * SEGMENT_BLOCKS,
-        // The cleaner does not tell; what was written beyond the job's own blocks is that and the log's metadata.
-        moved_blocks: blocks.saturating_sub(report.counts.written_bytes / 4096),
+        moved_blocks: written.moved_blocks,
+        cleaner_blocks: written.cleaner_blocks,
+        beyond_the_job_blocks: blocks.saturating_sub(report.counts.written_bytes / 4096),
     });
     Ok(seen)
 }

@@ -2,10 +2,9 @@
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
-use crate::nvmfs::job::{Job, Seen, watch};
+use crate::nvmfs::job::{Job, Seen, limited, watch};
 use crate::nvmfs::recorder::{Recorder, attach_loop};
 use std::path::Path;
-use std::process::Command;
 
 /// A file system of the host's kernel.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +73,11 @@ impl HostFileSystem {
         let mount_point = mount_point.to_string_lossy();
         let [kind, options] = self.mount;
         output_of(&["mount", "-t", kind, "-o", options, &device, &mount_point])?;
-        clean_up.later(&["umount", &mount_point]);
+        clean_up.unmount_later(&mount_point);
         let members = limit_memory(memory_bytes, &mut clean_up)?;
-        let mut command = Command::new("sh");
+        let mut command = limited(job.limit_seconds);
         // The shell enters the group, and what it becomes stays in it.
-        command.args(["-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
+        command.args(["sh", "-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
         watch(command.args(job.command(&mount_point)), recorder, || ())
     }
 }

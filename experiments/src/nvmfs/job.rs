@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::recorder::Recorder;
+use crate::nvmfs::stop::{self, Stoppable};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,12 @@ use wearwell_nvmfs::workload::play::{OnDirectory, PlayCounts, PlayOptions, Playe
 
 /// How long a job waits for the cleaner of a full file system before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// When a job is ended at the latest, unless it is told otherwise, seconds.
+const LIMIT_SECONDS: u32 = 600;
+
+/// How many operations are played between two looks at the clock.
+const OPERATIONS_AT_ONCE: u64 = 64;
 
 /// The line with which a job says that its files are made and synced.
 const SET_UP_LINE: &str = "job: set up";
@@ -33,6 +40,9 @@ pub struct GeneratedJob {
     /// After so many writes a file is synced; never unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_every: Option<u64>,
+    /// Longest main phase, seconds; without end unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_seconds: Option<f64>,
 }
 
 /// What a job says of its main phase.
@@ -53,17 +63,23 @@ pub struct Job {
     command: Vec<String>,
     /// Files that it reads, beside what is installed.
     _files: Vec<PathBuf>,
+    /// When it is ended at the latest, seconds.
+    pub limit_seconds: u32,
 }
 
 /// What the cleaner of a log-structured file system did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cleaned {
     /// Segments made free.
     pub segments: u64,
     /// Blocks of 4 KiB in them, the paper's "recycled blocks" (section IV-D).
     pub recycled_blocks: u64,
-    /// Valid ones among them, which were moved.
+    /// Valid ones of files among them, which were moved.
     pub moved_blocks: u64,
+    /// All that the cleaner wrote, metadata included; what users wrote meanwhile may be among it.
+    pub cleaner_blocks: u64,
+    /// All that the file system wrote beyond what the job did: moved blocks and all metadata.
+    pub beyond_the_job_blocks: u64,
 }
 
 impl Cleaned {
@@ -93,7 +109,8 @@ impl Job {
         std::fs::write(&path, toml::to_string(job)?)?;
         let program = std::env::current_exe()?;
         let command = [&*program.to_string_lossy(), "play", &*path.to_string_lossy(), ROOT];
-        Ok(Job { command: command.map(str::to_owned).to_vec(), _files: vec![path] })
+        let command = command.map(str::to_owned).to_vec();
+        Ok(Job { command, _files: vec![path], limit_seconds: LIMIT_SECONDS })
     }
 
     /// The packaged PostMark with `files` files and as many transactions as given, other settings as they are.
@@ -106,7 +123,8 @@ impl Job {
             ),
         )?;
         let line = format!("cd {ROOT} && postmark {}", path.display());
-        Ok(Job { command: vec!["sh".into(), "-c".into(), line], _files: vec![path] })
+        let command = vec!["sh".into(), "-c".into(), line];
+        Ok(Job { command, _files: vec![path], limit_seconds: LIMIT_SECONDS })
     }
 
     /// The packaged fio: `updates` random writes of 4 KiB in `files` files of 256 KiB.
@@ -117,7 +135,8 @@ impl Job {
              --output-format=terse",
             updates * 4096
         );
-        Job { command: command.split_whitespace().map(str::to_owned).collect(), _files: Vec::new() }
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        Job { command, _files: Vec::new(), limit_seconds: LIMIT_SECONDS }
     }
 
     /// The command in the directory `root`.
@@ -138,7 +157,10 @@ pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     player.reset_counts();
     let waited = player.target.waited();
     let began = Instant::now();
-    player.play(&mut *workload, u64::MAX)?;
+    let longest = Duration::from_secs_f64(job.main_seconds.unwrap_or(f64::from(LIMIT_SECONDS)));
+    while began.elapsed() < longest && player.play(&mut *workload, OPERATIONS_AT_ONCE)? == OPERATIONS_AT_ONCE
+    {
+    }
     player.target.sync_all()?;
     let report = JobReport {
         counts: player.counts(),
@@ -155,10 +177,18 @@ fn say(line: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Runs a command that plays a job, or that runs a machine which does, and watches what it says; `set_up` is called as soon
+/// The beginning of a command that is ended after so many seconds, with all its children.
+pub fn limited(seconds: u32) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "10", &seconds.to_string()]);
+    command
+}
+
+/// Runs a [`limited`] command that plays a job, or that runs a machine which does, and watches what it says; `set_up` is called as soon
 /// as the job's files are made.
 pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut()) -> Result<Seen, Failure> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let stoppable = Stoppable::new(&child);
     let mut seen = Seen::default();
     let stdout = child.stdout.take().expect("asked for above");
     for line in BufReader::new(stdout).split(b'\n') {
@@ -173,6 +203,10 @@ pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut(
         }
     }
     let status = child.wait()?;
+    drop(stoppable);
+    if stop::asked() {
+        return Err("asked to stop".into());
+    }
     if status.success() {
         return Ok(seen);
     }

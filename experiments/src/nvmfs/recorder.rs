@@ -25,6 +25,9 @@ const FOREVER: Duration = Duration::from_secs(1 << 20);
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
+/// Is shown the disk's content and what was just written, at an offset.
+pub type OnWrite = Box<dyn Fn(&File, u64, &[u8]) + Send + Sync>;
+
 /// The requests so far.
 #[derive(Debug)]
 struct Log {
@@ -54,16 +57,21 @@ impl Recorder {
     ///
     /// Errors: as of mounting by FUSE, for which one must be root.
     pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
+        Recorder::start_watched(scratch, bytes, Box::new(|_, _, _| ()))
+    }
+
+    /// As [`Recorder::start`]; `on_write` sees all that is written.
+    pub fn start_watched(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
         let image =
             File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
         image.set_len(bytes)?;
         let mount_point = scratch.join("device");
         std::fs::create_dir_all(&mount_point)?;
         let log = Arc::new(Log { began: Instant::now(), requests: Mutex::default() });
-        let disk = Disk { image, bytes, log: Arc::clone(&log) };
+        let disk = Disk { image, bytes, log: Arc::clone(&log), on_write };
         let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
         let mut clean_up = CleanUp::default();
-        clean_up.later(&["umount", &mount_point.to_string_lossy()]);
+        clean_up.unmount_later(&mount_point.to_string_lossy());
         // The session would unmount when it is dropped, before what stands on the disk is gone.
         std::mem::forget(session);
         Ok(Recorder { log, disk: mount_point.join(NAME), _clean_up: clean_up })
@@ -98,6 +106,7 @@ struct Disk {
     image: File,
     bytes: u64,
     log: Arc<Log>,
+    on_write: OnWrite,
 }
 
 fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
@@ -195,6 +204,7 @@ impl Filesystem for Disk {
             return reply.error(Errno::EIO);
         }
         self.log.push(Op::Write, offset, data.len() as u64);
+        (self.on_write)(&self.image, offset, data);
         reply.written(data.len() as u32);
     }
 

@@ -11,6 +11,7 @@ use crate::scenario_args::ScenarioArgs;
 use std::path::{Path, PathBuf};
 use wearwell_core::stack::SweepOptions;
 use wearwell_core::stack::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
+use wearwell_nvmfs::top;
 
 /// Tries what would make a stack wear well
 ///
@@ -77,6 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             journal: journal.as_deref(),
             threads: args.threads.map(usize::from),
             keep_windows: false,
+            run: Some(top::run),
         },
     };
     let display = SweepProgress::new(args.progress, 0);

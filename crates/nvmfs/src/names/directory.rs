@@ -23,7 +23,7 @@ pub(crate) struct Found {
 
 /// A free record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Where it begins.
     pub position: u32,
     /// Its length, bytes.

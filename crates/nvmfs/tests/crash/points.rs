@@ -55,7 +55,7 @@ fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
     }
     let batch = fs.begin_background().expect("the SSD works").expect("there is something to flush");
     let begun = machine.power.events();
-    let result = batch.write();
+    let result = batch.run();
     let written = machine.power.events();
     fs.end_background(batch, result).expect("the SSD works");
     let noted = machine.power.events();

@@ -1,0 +1,56 @@
+//! Being asked to stop: the running job is ended, and everything is then undone on the ordinary way out.
+
+use crate::Failure;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
+
+/// From now on SIGINT, SIGTERM and SIGHUP end the running job, not this program.
+///
+/// Errors: it was called before.
+pub fn on_signals() -> Result<(), Failure> {
+    Ok(ctrlc::set_handler(|| {
+        ASKED.store(true, Ordering::SeqCst);
+        if let Some(job) = *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
+            end(job);
+        }
+    })?)
+}
+
+/// Whether this program was asked to stop.
+pub fn asked() -> bool {
+    ASKED.load(Ordering::SeqCst)
+}
+
+/// A job that ends when this program is asked to stop, for as long as this lives.
+#[derive(Debug)]
+pub struct Stoppable(());
+
+impl Stoppable {
+    /// `job` hands on to its own children what it is sent, as `timeout` does. At most one job runs at a time.
+    pub fn new(job: &Child) -> Stoppable {
+        let job = job.id();
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+        // It may have been asked between the start of the job and the line above.
+        if asked() {
+            end(job);
+        }
+        Stoppable(())
+    }
+}
+
+impl Drop for Stoppable {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn end(job: u32) {
+    let ended = Command::new("kill").arg(job.to_string()).status();
+    if !ended.is_ok_and(|status| status.success()) {
+        eprintln!("could not end the job");
+    }
+}
