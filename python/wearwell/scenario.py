@@ -351,6 +351,8 @@ class Scenario(Part):
         What written pages hold; for a trace instead of its digests.
     tenant : list of Tenant
         Several workloads and traces at once, each on a layer of its choice.
+    top : dict
+        A file system that does the writing, with its own workload.
     timing : Timing
         Timed mode; without it a run only counts.
     power : Power
@@ -391,6 +393,7 @@ class Scenario(Part):
     trace: Trace | None = None
     content: Named | None = None
     tenant: list[Tenant] = field(default_factory=list)
+    top: dict[str, Any] | None = None
     timing: Timing | None = None
     power: Power | None = None
     precondition: Precondition = field(default_factory=Precondition)

@@ -14,7 +14,7 @@ pub mod backing;
 pub mod fs;
 pub mod layout;
 pub mod model;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "mount"))]
 pub mod mount;
 pub mod names;
 pub mod nvram;

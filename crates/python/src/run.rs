@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use wearwell_core::stack::{self, Observer, Parts, Phase, Progress};
 use wearwell_core::victim::VictimPolicy;
 use wearwell_core::workload::Workload;
+use wearwell_nvmfs::top;
 
 /// Runs a scenario; the result as JSON.
 #[pyfunction]
@@ -34,7 +35,7 @@ pub fn run(
         }),
     };
     let mut watch = Watch { progress, failure: failure.clone() };
-    let result = py.detach(|| stack::run_with(&scenario, parts, &mut watch));
+    let result = py.detach(|| top::run_with(&scenario, parts, &mut watch));
     // What went wrong in Python comes first: the run's own end is its consequence.
     if let Some(error) = failure.get(py) {
         return Err(error);

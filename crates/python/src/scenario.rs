@@ -2,10 +2,10 @@
 
 use crate::errors::{self, ScenarioError};
 use pyo3::prelude::*;
-use schemars::schema_for;
 use serde_json::Deserializer;
 use wearwell_core::seed::Seed;
-use wearwell_core::stack::{self, Scenario};
+use wearwell_core::stack::Scenario;
+use wearwell_nvmfs::top;
 
 /// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
 const SEED_BITS: u32 = 53;
@@ -28,14 +28,14 @@ pub fn parse(text: &str) -> PyResult<Scenario> {
 #[pyfunction]
 pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
-    let resolved = py.detach(|| stack::resolve(&scenario)).map_err(|error| errors::from_run(&error))?;
+    let resolved = py.detach(|| top::resolve(&scenario)).map_err(|error| errors::from_run(&error))?;
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
 
 /// The JSON Schema of scenarios.
 #[pyfunction]
 pub fn scenario_schema() -> String {
-    serde_json::to_string(&schema_for!(Scenario)).expect("schemas are plain data")
+    serde_json::to_string(&top::schema()).expect("schemas are plain data")
 }
 
 /// The seed of a sweep's replica; replica 0 keeps the scenario's own.

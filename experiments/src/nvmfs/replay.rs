@@ -5,11 +5,11 @@ use crate::replicas::scenario;
 use std::ops::Range;
 use wearwell_core::counters::{Cause, Operation};
 use wearwell_core::stack::{Stack, build};
-use wearwell_core::trace::{Op, RequestBatch};
+use wearwell_core::trace::{Op, Request, RequestBatch};
 use wearwell_core::units::Lpn;
 
 /// Bytes of a page: "4KB page, 256 KB block".
-const PAGE_BYTES: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 
 /// The FTLs: "(a)FAST as a representative hybrid FTL scheme and (b)page-level FTL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +99,30 @@ pub fn replay(
     ftl: ReplayFtl,
     shown_bytes: u64,
 ) -> Result<Replayed, Failure> {
+    let settings = format!("structure = \"{}\"", ftl.name());
+    replay_on(requests, measured_from, &Drive { shown_bytes, pages_per_block: 64, ftl: &settings })
+}
+
+/// A drive to replay requests on, with 10 % of its flash in reserve.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive<'a> {
+    /// Bytes that it shows.
+    pub shown_bytes: u64,
+    /// Pages of 4 KiB in a block.
+    pub pages_per_block: u32,
+    /// Settings of the FTL, as in a scenario.
+    pub ftl: &'a str,
+}
+
+/// The same as [`replay`] on any drive.
+pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
     // FAST keeps log blocks out of what it holds in reserve; 4 MiB more cover the rounding to whole blocks.
-    let capacity = shown_bytes + (4 << 20);
+    let capacity = drive.shown_bytes + (4 << 20);
     let mut scenario = scenario(&format!(
-        "ftl = {{ structure = \"{}\" }}\n\
-         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = 64\n\
+        "ftl = {{ {} }}\n\
+         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = {}\n\
          [workload]\nkind = \"uniform\"\n",
-        ftl.name()
+        drive.ftl, drive.pages_per_block
     ))?;
     let mut stack: Stack<()> = build(&mut scenario)?;
     replay_range(&mut stack, requests, 0..measured_from)?;
@@ -114,31 +131,35 @@ pub fn replay(
     Ok(Replayed::of(&stack).since(before))
 }
 
+/// The pages that a request touches; none of a flush.
+pub fn pages_of(request: &Request) -> Range<u64> {
+    let end = request.offset_bytes + request.length_bytes;
+    match request.op {
+        // Part of a page is not free.
+        Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
+        Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
+        Op::Flush => 0..0,
+    }
+}
+
 fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usize>) -> Result<(), Failure> {
     let layer = &mut stack.entrances[0].layer;
     let mut read = Vec::new();
     for request in range.map(|at| requests.get(at)) {
-        let end = request.offset_bytes + request.length_bytes;
-        let pages = match request.op {
-            // Part of a page is not free.
-            Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
-            Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
-            Op::Flush => {
-                layer.flush()?;
-                continue;
-            }
-        };
+        let pages = pages_of(&request);
         if pages.end > u64::from(layer.logical_pages()) {
+            let end = request.offset_bytes + request.length_bytes;
             return Err(format!("a request ends at byte {end}, beyond the end of the drive").into());
         }
         let pages: Vec<Lpn> = pages.map(|page| Lpn(page as u32)).collect();
         match request.op {
             Op::Trim => layer.trim(&pages)?,
             Op::Write => layer.write(&pages, wearwell_core::layer::no_data(pages.len()), request.hint)?,
-            Op::Read | Op::Flush => {
+            Op::Read => {
                 read.clear();
                 layer.read(&pages, &mut read)?;
             }
+            Op::Flush => layer.flush()?,
         }
     }
     Ok(())
@@ -148,7 +169,6 @@ fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usi
 mod tests {
     use super::*;
     use wearwell_core::seed::{Seed, below};
-    use wearwell_core::trace::Request;
 
     const SHOWN: u64 = 64 << 20;
 

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::{CANONICAL, ScenarioArgs};
-use wearwell_core::stack::{self, Scenario};
+use wearwell_nvmfs::top;
 
 /// Starts, checks and describes scenarios
 #[derive(clap::Subcommand)]
@@ -35,7 +35,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 /// The schema of scenarios as it stands in docs/scenario.schema.json.
 fn schema() -> String {
-    let schema = schemars::schema_for!(Scenario);
+    let schema = top::schema();
     serde_json::to_string_pretty(&schema).expect("a schema is plain data") + "\n"
 }
 
@@ -47,7 +47,7 @@ fn without_schema_line(scenario: &str) -> String {
 
 fn check(args: &ScenarioArgs) -> Result<(), Failure> {
     let draft = args.draft()?;
-    let resolved = stack::resolve(&draft.scenario()?).map_err(|error| Failure::of_run(error, &draft))?;
+    let resolved = top::resolve(&draft.scenario()?).map_err(|error| Failure::of_run(error, &draft))?;
     let text = toml::to_string(&resolved)
         .map_err(|error| Failure::run(format!("cannot print the scenario: {error}")))?;
     print(&text)

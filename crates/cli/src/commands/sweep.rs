@@ -8,6 +8,7 @@ use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json}
 use crate::scenario_args::ScenarioArgs;
 use std::path::{Path, PathBuf};
 use wearwell_core::stack::{Axis, PointResult, Row, RunError, Sweep, SweepError, SweepOptions, rows};
+use wearwell_nvmfs::top;
 
 /// Runs a scenario over a grid of settings, on all cores
 ///
@@ -93,6 +94,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         journal: places.journal.as_deref(),
         threads: args.threads.map(usize::from),
         keep_windows: args.windows,
+        run: Some(top::run),
     };
     let display = SweepProgress::new(args.progress, sweep.points().len());
     let outcome = sweep.run(&options, &display);

@@ -1,6 +1,6 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
-use super::{ftl, grid, timing};
+use super::{ftl, grid, timing, top};
 use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_core::stack::{
     ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult,
@@ -30,6 +30,8 @@ pub fn result(result: &RunResult) -> String {
         text += &tenants(&result.tenants);
         text.push('\n');
     }
+    let top = result.top.as_ref().and_then(|top| serde_json::from_value(top.clone()).ok());
+    text.extend(top.as_ref().map(top::table));
     if result.layers.len() > 1 {
         text += &boundaries(&result.layers);
         text.push('\n');

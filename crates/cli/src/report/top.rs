@@ -2,35 +2,8 @@
 
 use super::grid;
 use super::table::count;
-use serde_json::{Value, json};
-use wearwell_core::stack::{Row, RunResult};
 use wearwell_nvmfs::stats::Stats;
-use wearwell_nvmfs::top::{TopConfig, TopReport};
-
-/// A result as it stands in a .json file, with what stood at the top, so that it can be repeated from it.
-pub fn json(result: &RunResult, top: Option<&(TopConfig, TopReport)>) -> String {
-    let Some((config, report)) = top else { return super::json(result) };
-    let mut value = serde_json::to_value(result).expect("results are plain data");
-    value["scenario"]["top"] = json!(config);
-    value["top"] = json!(report);
-    serde_json::to_string_pretty(&value).expect("results are plain data") + "\n"
-}
-
-/// Columns beside those of the result.
-pub fn columns(report: &TopReport) -> Row {
-    let counts = &report.stats.counts;
-    let columns = [
-        ("top_operations", json!(report.played.operations)),
-        ("top_written_bytes", json!(report.played.written_bytes)),
-        ("top_read_hit_ratio", json!(report.stats.read_hit_ratio)),
-        ("top_write_hit_ratio", json!(report.stats.write_hit_ratio)),
-        ("top_ssd_written_blocks", json!(counts.ssd_written_blocks)),
-        ("top_recycled_blocks", json!(counts.recycled_blocks())),
-        ("top_moved_blocks", json!(counts.moved_blocks)),
-        ("top_cleaning_efficiency", json!(report.stats.cleaning_efficiency)),
-    ];
-    columns.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect()
-}
+use wearwell_nvmfs::top::TopReport;
 
 /// The figures as a table.
 pub fn table(report: &TopReport) -> String {

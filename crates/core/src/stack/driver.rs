@@ -39,6 +39,8 @@ pub(super) struct Finished<P> {
     pub end_of_life: Option<LayerError>,
     pub final_draw: u64,
     pub timing: Option<TimingReport>,
+    /// What the source told besides its operations.
+    pub top: Option<serde_json::Value>,
     pub seconds: f64,
 }
 
@@ -384,9 +386,11 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             skipped_lines: tenant.source.skipped(),
         };
         let timing = self.pace.take().map(Pace::finish).transpose()?;
+        let top = self.tenants.iter().find_map(|tenant| tenant.source.report());
         Ok(Finished {
             measured,
             timing,
+            top,
             before,
             steady,
             tenants: self.tenants.iter().map(served).collect(),

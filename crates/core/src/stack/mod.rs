@@ -56,5 +56,5 @@ pub use size::ByteSize;
 pub use source::SourceError;
 pub use structure::{STRUCTURE_ALIASES, STRUCTURES, StructureConfig, ftl_entries};
 pub use summary::{Row, rows, summary};
-pub use sweep::{Point, PointResult, Sweep, SweepError, SweepObserver, SweepOptions};
+pub use sweep::{Point, PointResult, RunScenario, Sweep, SweepError, SweepObserver, SweepOptions};
 pub use timing_config::TimingConfig;

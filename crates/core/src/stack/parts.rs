@@ -10,8 +10,6 @@ pub struct Parts {
     pub victim: Option<Box<dyn VictimPolicy>>,
     /// Makes the workload for a stack of so many logical pages; it must never end.
     pub workload: Option<MakeWorkload>,
-    /// Whether the program describes its parts beside the scenario, so that a result with both can be repeated.
-    pub described: bool,
 }
 
 /// Makes a workload for a stack of so many logical pages.
@@ -21,7 +19,7 @@ impl Parts {
     /// Why the scenario alone does not repeat the run.
     pub(super) fn warnings(&self) -> Vec<String> {
         let given = [("victim policy", self.victim.is_some()), ("workload", self.workload.is_some())];
-        let given = given.into_iter().filter(|(_, given)| *given && !self.described);
+        let given = given.into_iter().filter(|(_, given)| *given);
         given
             .map(|(part, _)| {
                 format!("the {part} was the program's own: the scenario in this result does not repeat it")

@@ -130,6 +130,7 @@ pub(super) fn result<P: Payload>(
         performance: performance(&after, run.seconds),
         timing: run.timing,
         power,
+        top: run.top,
         windows: run.windows,
         scenario,
     })

@@ -53,6 +53,10 @@ pub struct RunResult {
     /// What power cuts in the middle of the run led to, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
+    /// What stands at the top of the stack and did the writing has to tell, if it is a part of the program that ran the
+    /// scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<serde_json::Value>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
     /// How fast the simulation ran; differs from run to run.

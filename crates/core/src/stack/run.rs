@@ -89,8 +89,12 @@ pub fn run_with(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let mut resolved = scenario.clone();
-    let own_parts = parts.warnings();
-    if parts.workload.is_none() {
+    // What `top` names is the program's own, and described by the scenario.
+    let own_parts = if resolved.top.is_some() { Vec::new() } else { parts.warnings() };
+    if resolved.top.is_some() && parts.workload.is_none() {
+        return Err(ConfigError::new("top", "names something that this program cannot put on a stack").into());
+    }
+    if parts.workload.is_none() || resolved.top.is_some() {
         tenants::check(&resolved)?;
     } else if resolved.tenant.is_empty() {
         (resolved.workload, resolved.trace) = (None, None);

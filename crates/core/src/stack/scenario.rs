@@ -47,6 +47,10 @@ pub struct Scenario {
     /// Several workloads and traces at once, each on a layer of its choice; instead of `workload` and `trace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantConfig>,
+    /// What stands at the top of the stack and does the writing, instead of `workload`, `trace` and `tenant`: a file
+    /// system with its own workload. The engine knows of none; the program that runs the scenario does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<serde_json::Map<String, serde_json::Value>>,
     /// Timed mode; without this table a run only counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingConfig>,

@@ -39,6 +39,7 @@ pub fn summary(result: &RunResult) -> Row {
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend(result.timing.iter().flat_map(timing_columns));
+    result.top.iter().for_each(|top| flatten("top", top, &mut row));
     row.extend([
         ("erases_mean".to_owned(), json!(result.wear.erases_mean)),
         ("erases_deviation".to_owned(), json!(result.wear.erases_deviation)),
@@ -53,6 +54,17 @@ pub fn summary(result: &RunResult) -> Row {
         ("warnings".to_owned(), json!(result.warnings.join("; "))),
     ]);
     row
+}
+
+/// Appends the plain values within `value`, named by the way to them.
+fn flatten(name: &str, value: &Value, row: &mut Row) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(field, value)| flatten(&format!("{name}_{field}"), value, row));
+        }
+        Value::Array(_) => {}
+        plain => row.push((name.to_owned(), plain.clone())),
+    }
 }
 
 fn layer_columns(layer: &LayerResult) -> Row {

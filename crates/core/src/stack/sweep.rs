@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::draft::{Draft, DraftError};
 use super::journal::Journal;
 use super::result::RunResult;
-use super::run::{Progress, RunError, resolve, run};
+use super::run::{Observer, Progress, RunError, resolve, run};
 use super::scenario::Scenario;
 use crate::seed::Seed;
 use rayon::prelude::*;
@@ -118,7 +118,12 @@ pub struct SweepOptions<'a> {
     pub threads: Option<usize>,
     /// Whether results keep their time series.
     pub keep_windows: bool,
+    /// What runs a scenario, for programs that have parts of their own; [`run`] unless given.
+    pub run: Option<RunScenario>,
 }
+
+/// Runs a scenario.
+pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
 
 impl Sweep {
     /// All combinations of the axes' values, the last axis varying fastest, each `replicas` times with seeds of its own.
@@ -167,6 +172,7 @@ impl Sweep {
             sweep: self,
             observer,
             keep_windows: options.keep_windows,
+            run: options.run.unwrap_or(run),
             finished: Mutex::new(0),
             stopped: AtomicBool::new(false),
             journal: journal.map(Mutex::new),
@@ -252,6 +258,7 @@ struct Crew<'a> {
     sweep: &'a Sweep,
     observer: &'a dyn SweepObserver,
     keep_windows: bool,
+    run: RunScenario,
     finished: Mutex<usize>,
     stopped: AtomicBool,
     journal: Option<Mutex<Journal>>,
@@ -289,7 +296,7 @@ impl Crew<'_> {
             }
             if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { flow }
         };
-        run(&point.scenario, &mut observer).map_err(PointError::Run)
+        (self.run)(&point.scenario, &mut observer).map_err(PointError::Run)
     }
 
     fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {

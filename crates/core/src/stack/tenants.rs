@@ -181,6 +181,9 @@ pub(super) fn check_workloads<P: Payload>(scenario: &Scenario, stack: &Stack<P>)
 /// Refuses a scenario in which nobody writes, or two where one should.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let given = (scenario.workload.is_some(), scenario.trace.is_some());
+    if scenario.top.is_some() {
+        return check_alone(scenario, given);
+    }
     if scenario.tenant.is_empty() {
         return one_source(given, "", "; or several `[[tenant]]`");
     }
@@ -207,6 +210,20 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// Refuses whatever writes beside `top`.
+fn check_alone(scenario: &Scenario, (workload, trace): (bool, bool)) -> Result<(), ConfigError> {
+    let others = [
+        ("workload", workload),
+        ("trace", trace),
+        ("tenant", !scenario.tenant.is_empty()),
+        ("content", scenario.content.is_some()),
+    ];
+    match others.into_iter().find(|(_, given)| *given) {
+        Some((key, _)) => Err(ConfigError::new(key, "stands beside `top`, which does the writing")),
+        None => Ok(()),
+    }
 }
 
 fn one_source((workload, trace): (bool, bool), prefix: &str, or: &str) -> Result<(), ConfigError> {

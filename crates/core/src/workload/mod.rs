@@ -57,4 +57,15 @@ pub trait Workload: Send {
     /// A number drawn from the source's generator without changing the course of later fills is not
     /// possible; this draw therefore ends the source, and two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
+
+    /// Why the source cannot go on, if it cannot: the run then ends with this as its error. What was filled last is not
+    /// used.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// What the source has to tell besides its operations, for the result of the run.
+    fn report(&self) -> Option<serde_json::Value> {
+        None
+    }
 }

@@ -10,11 +10,16 @@ mod create;
 mod range;
 mod removal;
 mod rename;
+mod repair;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_names;
 mod xattrs;
 
 pub use background::Work;
+pub use repair::repair;
+pub(crate) use xattrs::xattrs_make_sense;
 
 use crate::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
@@ -91,11 +96,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
+        orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         Ok(fs)
     }
 
-    /// The file system in an open store, for [`names::repair`]: whatever is wrong stays as it is.
+    /// The file system in an open store, for [`repair()`]: whatever is wrong stays as it is.
     ///
     /// # Errors
     /// None that a store as such can have.

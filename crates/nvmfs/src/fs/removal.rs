@@ -111,6 +111,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans(&self.store.region)
     }
 
+    /// Refuses a directory that has no links and yet has entries: it was never removed, and its files would be lost.
+    pub(super) fn check_orphan(&self, ino: Ino) -> Result<()> {
+        let is_directory = self.store.region.inode(ino)?.kind() == Some(Kind::Directory);
+        if is_directory && !names::is_empty(&self.store.region, ino)? {
+            return Err(Error::Damaged(format!("directory {} has no links, and has entries", ino.0)));
+        }
+        Ok(())
+    }
+
     /// Removes files that had neither name nor user when power was cut or the file system was closed.
     ///
     /// # Errors

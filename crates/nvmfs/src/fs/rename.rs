@@ -156,7 +156,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let link = u32::from(moved.is_directory());
         let left = self.touch_directory(changes, from, caller)?;
         left.links = left.links.saturating_sub(link);
-        self.touch_directory(changes, to, caller)?.links += link;
+        let joined = self.touch_directory(changes, to, caller)?;
+        // Only a damaged count reaches the end.
+        joined.links = joined.links.saturating_add(link);
         let inode = changes.inode(&self.store.region, moved.found.ino)?;
         inode.changed_ns = caller.now_ns;
         if moved.is_directory() {

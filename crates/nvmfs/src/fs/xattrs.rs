@@ -63,6 +63,11 @@ fn decode(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
     Some(xattrs)
 }
 
+/// Whether a page holds extended attributes.
+pub(crate) fn xattrs_make_sense(page: &[u8; BLOCK_BYTES]) -> bool {
+    decode(page).is_some()
+}
+
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
         self.store.region.inode(ino)?;

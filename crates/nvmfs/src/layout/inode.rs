@@ -1,7 +1,7 @@
 //! An inode: 128 bytes (section III-E).
 
 use super::areas::SIZE_OF_INODE;
-use crate::api::Kind;
+use crate::api::{BLOCK_BYTES, Kind};
 
 /// Pointers in an inode: direct ones, then one to a tree of one, of two and of three levels.
 pub const POINTERS: usize = 7;
@@ -11,6 +11,9 @@ pub const DIRECT: usize = 4;
 pub const INLINE_BYTES: usize = POINTERS * 8;
 /// Blocks that the pointers reach.
 pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 512;
+
+/// Most blocks of a directory, 32 GiB: as far as positions of 32 bits reach that count 8 bytes.
+pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
 /// Where a field begins within an inode, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

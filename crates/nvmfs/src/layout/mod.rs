@@ -6,7 +6,9 @@ mod place;
 mod superblock;
 
 pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE};
-pub use inode::{DIRECT, Field, INLINE_BYTES, Inode, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of};
+pub use inode::{
+    DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of,
+};
 pub use place::{NVRAM_BASE, Place};
 pub use superblock::{ListEnds, SUPERBLOCK_BYTES, Superblock};
 

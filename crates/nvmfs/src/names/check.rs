@@ -1,4 +1,5 @@
-//! The part of fsck that looks at names: entries, link counts and parents, by walking the tree from the root.
+//! The part of fsck that looks at names: entries, link counts and parents, by walking the tree from the root; and at what
+//! else is in pages of metadata.
 //!
 //! What is wrong with blocks is found when a store is opened, and is put right before this.
 
@@ -6,7 +7,8 @@ use super::directory;
 use super::inodes;
 use super::record::{self, Record};
 use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
-use crate::layout::{Field, MAX_FILE_BLOCKS, PageId};
+use crate::fs::xattrs_make_sense;
+use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::store::Region;
 use foldhash::fast::FixedState;
@@ -45,6 +47,12 @@ pub enum WrongName {
     /// A directory says another parent.
     #[error("it is in directory {}, and says another", .0.0)]
     Parent(Ino),
+    /// Its extended attributes make no sense.
+    #[error("its extended attributes make no sense")]
+    Xattrs,
+    /// A symbolic link has no target.
+    #[error("it is a symbolic link without a target")]
+    Target,
     /// No name leads to it.
     #[error("no name leads to it")]
     Lost,
@@ -59,7 +67,7 @@ pub struct NameProblem {
     /// What is wrong.
     pub what: WrongName,
     /// The word of NVRAM that puts it right, where one does, and what it is to be.
-    pub(super) word: Option<(usize, u64)>,
+    pub(crate) word: Option<(usize, u64)>,
 }
 
 /// Walks all names.
@@ -112,16 +120,13 @@ impl<N: Nvram> Walk<'_, N> {
     fn directory(&mut self, dir: Ino, left: &mut Vec<Ino>) -> Result<()> {
         let mut entries = Vec::new();
         let (mut next, mut blocks) = (0, 0);
-        while let Some((block, page)) = directory::next_page(self.region, dir, next, directory::MAX_BLOCKS)? {
+        while let Some((block, page)) = directory::next_page(self.region, dir, next, MAX_DIRECTORY_BLOCKS)? {
             self.block(dir, block, page, &mut entries);
             (next, blocks) = (block + 1, block + 1);
         }
         let size_bytes = u64::from(blocks) * BLOCK_BYTES as u64;
         let at = self.region.field(dir, Field::Size)?;
-        // Blocks that are missing at the end are no harm, as long as there can be so many.
-        let says = self.region.word(at);
-        let is_sane = says.is_multiple_of(BLOCK_BYTES as u64) && says / BLOCK_BYTES as u64 <= MAX_FILE_BLOCKS;
-        if !is_sane || says < size_bytes {
+        if self.region.word(at) != size_bytes {
             self.complain(dir, WrongName::Size(size_bytes), Some((at, size_bytes)));
         }
         self.drop_twins(dir, &mut entries);
@@ -210,11 +215,31 @@ impl<N: Nvram> Walk<'_, N> {
         Ok(())
     }
 
+    /// What an inode has in pages of its own besides entries.
+    fn metadata(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
+        let xattrs_at = self.region.field(ino, Field::Xattrs)?;
+        let page = self.region.pointer_page(xattrs_at)?;
+        if page.is_some_and(|page| !xattrs_make_sense(self.region.page(page))) {
+            self.complain(ino, WrongName::Xattrs, Some((xattrs_at, 0)));
+        }
+        if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {
+            let page = self.region.pointer_page(self.region.field(ino, Field::Pointers)?)?;
+            if page.is_none() || inode.size_bytes > BLOCK_BYTES as u64 {
+                self.complain(ino, WrongName::Target, None);
+            }
+        }
+        Ok(())
+    }
+
     fn compare_links(&mut self) -> Result<()> {
         for ino in inodes::all(self.region) {
             let inode = self.region.raw_inode(ino)?;
             let links = self.links[ino.0 as usize];
-            if inode.kind().is_none() || inode.links == links {
+            if inode.kind().is_none() {
+                continue;
+            }
+            self.metadata(ino, &inode)?;
+            if inode.links == links {
                 continue;
             }
             if links == 0 {

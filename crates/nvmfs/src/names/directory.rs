@@ -5,14 +5,12 @@
 
 use super::record::{self, HEAD_BYTES, Record};
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, Result};
-use crate::layout::{Field, PageId};
+use crate::layout::{Field, MAX_DIRECTORY_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::store::Region;
 
 /// Positions of a block.
 const POSITIONS: u32 = (BLOCK_BYTES / HEAD_BYTES) as u32;
-/// Most blocks of a directory: 32 GiB, as far as positions reach.
-pub(super) const MAX_BLOCKS: u32 = u32::MAX / POSITIONS;
 
 /// An entry that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +48,7 @@ pub(super) fn byte_of(position: u32) -> usize {
 /// Blocks of a directory.
 pub(super) fn blocks_of<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<u32> {
     let size_bytes = region.word(region.field(dir, Field::Size)?);
-    Ok((size_bytes / BLOCK_BYTES as u64).min(MAX_BLOCKS.into()) as u32)
+    Ok((size_bytes / BLOCK_BYTES as u64).min(MAX_DIRECTORY_BLOCKS.into()) as u32)
 }
 
 /// The page of a block of a directory.
@@ -178,7 +176,7 @@ pub(super) fn entry_at<N: Nvram>(
 }
 
 /// Where the record at a position stands in NVRAM, bytes.
-pub(super) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
+pub(crate) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
     let block = block_of(position);
     let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, byte_of(position)))?;
     Ok(region.areas.page(page) + byte_of(position))

@@ -107,7 +107,7 @@ impl Index {
 }
 
 /// The indexes of all directories, within a bound of memory.
-pub(super) struct Indexes {
+pub(crate) struct Indexes {
     indexes: BTreeMap<Ino, Index>,
     /// Directories by when their index was used last.
     by_use: BTreeMap<u64, Ino>,

@@ -4,21 +4,17 @@
 //! [`Changes`], applies that at once, and then tells it.
 
 pub mod check;
-mod directory;
+pub(crate) mod directory;
 mod index;
 mod inodes;
-mod record;
-mod repair;
+pub(crate) mod record;
 mod room;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use directory::{Found, is_empty, list};
 pub(crate) use inodes::Inodes;
-pub use repair::repair;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
-use crate::layout::{DIRECT, PageId, Place};
+use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
@@ -27,7 +23,7 @@ use index::Indexes;
 
 /// What is kept in memory of directories and inodes.
 pub(crate) struct Names {
-    indexes: Indexes,
+    pub(crate) indexes: Indexes,
     /// Which inodes are free and which are open.
     pub inodes: Inodes,
 }
@@ -91,7 +87,7 @@ impl Names {
             return Ok(Room { dir, slot, growth: None });
         }
         let block = directory::blocks_of(&store.region, dir)?;
-        if block >= directory::MAX_BLOCKS {
+        if block >= MAX_DIRECTORY_BLOCKS {
             return Err(Error::NoSpace("the directory is as long as can be"));
         }
         let pointer_at = store.pointer_for(dir, block.into())?;

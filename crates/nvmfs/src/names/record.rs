@@ -87,7 +87,7 @@ pub(super) fn records(
 }
 
 /// The head of a record as a word; `None` for a free one.
-pub(super) fn head(length: usize, entry: Option<(Ino, Kind, usize)>) -> u64 {
+pub(crate) fn head(length: usize, entry: Option<(Ino, Kind, usize)>) -> u64 {
     let (ino, kind, name) = match entry {
         Some((ino, kind, name)) => (ino.0, kind_bits(kind) >> KIND_SHIFT, name),
         None => (0, 0, 0),

@@ -28,10 +28,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let size = self.region.word(self.region.field(ino, Field::Size)?);
         let state = self.state_by_size(size.max(end));
         if state == State::Dirty && self.state_by_size(size) == State::Kept {
-            for block in 0..size.div_ceil(BLOCK_BYTES as u64) {
+            let (mut from, end) = (0, size.div_ceil(BLOCK_BYTES as u64));
+            while let Some(block) = self.region.next_block(ino, from, end, true)? {
                 if let Place::Nvram(page) = self.region.place_of(ino, block)? {
                     self.pages.change(&mut self.region, page, State::Dirty, false);
                 }
+                from = block + 1;
             }
         }
         Ok(state)

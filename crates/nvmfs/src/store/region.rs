@@ -231,14 +231,36 @@ impl<N: Nvram> Region<N> {
             entries.push((at, old));
             from = end;
         }
-        if entries.is_empty() {
-            return;
-        }
         // Backwards, so that of two entries for one place the first has the last word.
         for (at, old) in entries.iter().rev() {
             self.store(*at, old);
         }
         self.nvram.fence();
+        // Even if nothing was undone: of an update that was interrupted while its log was written, the first entry may be lost
+        // and a later one be there, which must not be taken for one of the next update.
         self.end_update();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvram::PlainNvram;
+
+    #[test]
+    fn entries_of_an_interrupted_log_do_not_join_the_next_update() {
+        let areas = Areas::new(8 << 20, 8192, 256).unwrap();
+        let (first, second) = (areas.data, areas.data + 64);
+        let mut region = Region::open(PlainNvram::new(8 << 20), areas.clone());
+        let log = areas.log + 8;
+        let after_first = region.write_entry(log, first, 8);
+        region.write_entry(after_first, second, 8);
+        region.store(log, &[0; ENTRY_HEAD]);
+        let mut region = Region::open(region.into_nvram(), areas.clone());
+        region.store_word(second, 7);
+        region.write_entry(log, first, 8);
+        region.store_word(first, 9);
+        let region = Region::open(region.into_nvram(), areas);
+        assert_eq!((region.word(first), region.word(second)), (0, 7));
     }
 }

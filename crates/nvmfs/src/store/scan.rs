@@ -3,13 +3,16 @@
 
 use super::pages::{self, State};
 use super::{Store, extents, map};
-use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT};
-use crate::layout::{Field, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
+use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// Problems told; of more only the number.
 const MOST_TOLD: usize = 1000;
+
+/// Pointers to nowhere that a page of pointers may have at least; with more, unless others are as many, it is none.
+const MOST_BAD_POINTERS: usize = 8;
 
 /// What is wrong with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,8 +20,8 @@ pub enum Wrong {
     /// The mode names no kind of file.
     #[error("its mode names no kind of file")]
     Mode,
-    /// Larger than a file can be.
-    #[error("it is larger than a file can be")]
+    /// Larger than a file can be, or a directory that ends before its last block.
+    #[error("its size is not that of what it has")]
     Size,
     /// A pointer to no place, or to one that such a file cannot use.
     #[error("the pointer to block {block} leads nowhere")]
@@ -73,6 +76,8 @@ enum Allowed {
     Data,
     /// A page of metadata.
     Metadata,
+    /// A page of a directory, which is no longer than positions reach.
+    Entries,
 }
 
 struct Walk<'a, N, S> {
@@ -84,6 +89,8 @@ struct Walk<'a, N, S> {
     /// First block beyond the end, if the file has any.
     beyond: Option<u64>,
     end: u64,
+    /// Where its last block ends, blocks.
+    after_last: u64,
     /// What its pages of data are.
     state: State,
 }
@@ -101,6 +108,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             ssd_blocks: 0,
             beyond: None,
             end: 0,
+            after_last: 0,
             state: State::Dirty,
         };
         for number in 1..walk.store.region.areas.inodes {
@@ -147,7 +155,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         if self.store.region.half(at) == 0 {
             return;
         }
-        (self.ino, self.nvram_blocks, self.ssd_blocks, self.beyond) = (ino, 0, 0, None);
+        (self.ino, self.nvram_blocks, self.ssd_blocks) = (ino, 0, 0);
+        (self.beyond, self.after_last) = (None, 0);
         let inode = self.store.region.raw_inode(ino).expect("a number within the table");
         let Some(kind) = inode.kind() else {
             self.complain(Wrong::Mode, at, 0);
@@ -157,19 +166,20 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         if inode.links == 0 && ino != ROOT {
             self.scan.orphans.push(ino);
         }
-        self.size(&inode, at);
+        self.state = self.store.state_by_size(inode.size_bytes);
+        self.end = inode.size_bytes.min(MAX_FILE_BYTES).div_ceil(BLOCK_BYTES as u64);
         self.xattrs(&inode, at);
         self.pointers(&inode, kind, at);
+        self.size(&inode, kind, at);
         self.finish(&inode, at);
     }
 
-    fn size(&mut self, inode: &Inode, at: usize) {
-        let most = MAX_FILE_BLOCKS * BLOCK_BYTES as u64;
-        if inode.size_bytes > most {
-            self.complain(Wrong::Size, at + Field::Size as usize, most);
+    /// After the pointers: a directory never has blocks beyond its end, so its size is wrong and not they.
+    fn size(&mut self, inode: &Inode, kind: Kind, at: usize) {
+        let is_short = kind == Kind::Directory && self.beyond.take().is_some();
+        if is_short || inode.size_bytes > MAX_FILE_BYTES {
+            self.complain(Wrong::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
         }
-        self.state = self.store.state_by_size(inode.size_bytes);
-        self.end = inode.size_bytes.min(most).div_ceil(BLOCK_BYTES as u64);
     }
 
     fn xattrs(&mut self, inode: &Inode, at: usize) {
@@ -182,7 +192,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let allowed = match kind {
             Kind::File => Allowed::Data,
-            Kind::Directory => Allowed::Metadata,
+            Kind::Directory => Allowed::Entries,
             Kind::Symlink if inode.is_inline_link() => return,
             Kind::Symlink => Allowed::Metadata,
             // Device files and the like have no content.
@@ -207,14 +217,35 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.block(at, pointer, start, allowed);
             return;
         }
-        let Some(page) = self.metadata_page(pointer) else {
+        let Some(page) = self.table(pointer) else {
             self.complain(Wrong::Pointer { block: start }, at, 0);
             return;
         };
+        if start >= self.end && self.beyond.is_none() {
+            // Made for a block that then was not written.
+            self.beyond = Some(start);
+        }
         let (table, span) = (self.store.region.areas.page(page), POINTERS_PER_BLOCK.pow(levels - 1));
         for slot in 0..POINTERS_PER_BLOCK {
             self.tree(table + 8 * slot as usize, start + slot * span, levels - 1, allowed);
         }
+    }
+
+    /// Takes the page of pointers that a pointer leads to. A page of something else, taken for one, would be a problem for each
+    /// of its words, and putting them right would wipe out what it is.
+    fn table(&mut self, pointer: u64) -> Option<PageId> {
+        let areas = &self.store.region.areas;
+        if let Some(Place::Nvram(page)) = Place::of(pointer, areas) {
+            let (words, _) = self.store.region.page(page).as_chunks::<8>();
+            let leads = |word: &[u8; 8]| Place::of(u64::from_le_bytes(*word), areas);
+            let bad = words.iter().filter(|word| leads(word).is_none()).count();
+            let good =
+                words.iter().filter(|word| leads(word).is_some_and(|place| place != Place::Hole)).count();
+            if bad > MOST_BAD_POINTERS.max(good) {
+                return None;
+            }
+        }
+        self.metadata_page(pointer)
     }
 
     /// Takes the page of metadata that a pointer leads to; `None` if there is none, or another has it.
@@ -231,10 +262,11 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: Allowed) {
-        let place = Place::of(pointer, &self.store.region.areas);
+        let is_reached = allowed != Allowed::Entries || block < MAX_DIRECTORY_BLOCKS.into();
+        let place = Place::of(pointer, &self.store.region.areas).filter(|_| is_reached);
         let taken = match place {
-            Some(Place::Nvram(_)) if allowed == Allowed::Metadata => self.metadata_page(pointer).is_some(),
-            Some(Place::Nvram(page)) => self.data_page(page, block),
+            Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
+            Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some(),
             Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
             _ => {
                 self.complain(Wrong::Pointer { block }, at, 0);
@@ -243,7 +275,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         };
         if !taken {
             self.complain(Wrong::Shared { block }, at, 0);
-        } else if block >= self.end && self.beyond.is_none() {
+            return;
+        }
+        self.after_last = block + 1;
+        if block >= self.end && self.beyond.is_none() {
             self.beyond = Some(block);
         }
     }

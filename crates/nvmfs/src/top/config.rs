@@ -1,16 +1,16 @@
 //! `[top]` of a scenario: a file system over the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::{TopHandle, TopWorkload};
+use super::workload::TopWorkload;
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use wearwell_core::config::ConfigError;
 use wearwell_core::seed::Seed;
-use wearwell_core::stack::{self, ByteSize, Draft, DraftError, Parts, Scenario};
+use wearwell_core::stack::{self, ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
 
 /// What stands on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,50 +69,96 @@ impl TopConfig {
         })
     }
 
-    /// Takes `top` out of a scenario that is being written, if it has one. One that says nothing of what was on the drive
-    /// before gets an empty drive: the file system trims all of it when it is made.
+    /// The `top` of a scenario, if it has one.
     ///
     /// # Errors
     /// A key or value that is not allowed.
-    pub fn take(draft: &mut Draft) -> Result<Option<TopConfig>, TakeError> {
-        let Some(top) = draft.get("top").cloned() else { return Ok(None) };
-        draft.unset("top")?;
-        if draft.get("precondition").is_none() {
-            draft.set("precondition.fill", json!("none"))?;
-        }
-        let config = serde_path_to_error::deserialize(top).map_err(|error| {
+    pub fn of(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
+        let Some(top) = &scenario.top else { return Ok(None) };
+        let config = serde_path_to_error::deserialize(Value::Object(top.clone()));
+        config.map(Some).map_err(|error| {
             let inner = error.path().to_string();
             let key = if inner == "." { "top".to_owned() } else { format!("top.{inner}") };
             ConfigError::new(key, error.into_inner().to_string())
-        })?;
-        Ok(Some(config))
+        })
     }
 
-    /// What a run of `scenario` needs to be driven by this file system, and where its figures will be.
+    /// The file system as what writes to the stack of `scenario`.
     ///
     /// # Errors
-    /// Sizes or settings that cannot be, a scenario that has a workload of its own.
-    pub fn parts(&self, scenario: &Scenario) -> Result<(Parts, TopHandle), ConfigError> {
-        let others = [
-            ("workload", scenario.workload.is_some()),
-            ("trace", scenario.trace.is_some()),
-            ("tenant", !scenario.tenant.is_empty()),
-            ("content", scenario.content.is_some()),
-        ];
-        if let Some((key, _)) = others.into_iter().find(|(_, given)| *given) {
-            return Err(ConfigError::new(key, "stands beside `top`, which is what writes to the stack"));
-        }
+    /// Sizes or settings that cannot be.
+    fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
         if !self.nvram.0.is_multiple_of(crate::api::BLOCK_BYTES as u64) {
             return Err(ConfigError::new("top.nvram", "must be a multiple of 4 KiB"));
         }
         let (blocks, pages_per_block) = drive(scenario)?;
-        let handle = TopHandle::default();
         let machine = self.machine(blocks, scenario.seed);
         let machine = machine.map_err(|error| ConfigError::new("top", error.to_string()))?;
-        let workload = TopWorkload::new(machine, pages_per_block, handle.clone());
-        let workload = Box::new(move |_: u32| Box::new(workload) as Box<_>);
-        Ok((Parts { workload: Some(workload), described: true, ..Parts::default() }, handle))
+        let workload = TopWorkload::new(machine, pages_per_block);
+        Ok(Box::new(move |_: u32| Box::new(workload) as Box<_>))
     }
+}
+
+/// Runs a scenario as [`stack::run`] does, one with `top` too.
+///
+/// # Errors
+/// As [`stack::run`]; and a `top` that cannot be, or a file system that refuses what its workload asks of it.
+pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+    run_with(scenario, Parts::default(), observer)
+}
+
+/// The same with some parts of the calling program's own.
+///
+/// # Errors
+/// As [`run`]; and a workload of the program's own beside `top`.
+pub fn run_with(
+    scenario: &Scenario,
+    mut parts: Parts,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    if let Some(config) = TopConfig::of(scenario)? {
+        if parts.workload.is_some() {
+            let problem = "stands beside the program's own workload, which would have to be the only one";
+            return Err(ConfigError::new("top", problem).into());
+        }
+        parts.workload = Some(config.workload(scenario)?);
+    }
+    stack::run_with(scenario, parts, observer)
+}
+
+/// Checks a scenario as [`stack::resolve`] does, one with `top` too, and fills in every default.
+///
+/// # Errors
+/// As [`run`], but for those of running.
+pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
+    let mut resolved = stack::resolve(scenario)?;
+    if let Some(config) = TopConfig::of(scenario)? {
+        drop(config.workload(scenario)?);
+        resolved.top = match serde_json::to_value(&config).expect("settings are plain data") {
+            Value::Object(top) => Some(top),
+            _ => unreachable!("settings are a table"),
+        };
+    }
+    Ok(resolved)
+}
+
+/// The JSON Schema of scenarios, with what may stand at `top`.
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    let mut top = schemars::schema_for!(TopConfig).to_value();
+    // The engine takes any `top`.
+    if let (Value::Object(all), Value::Object(more)) = (&mut schema["$defs"], top["$defs"].take()) {
+        all.extend(more);
+    }
+    let description = schema["properties"]["top"]["description"].take();
+    schema["properties"]["top"] = json!({
+        "description": description,
+        "type": "object",
+        "properties": top["properties"],
+        "required": top["required"],
+        "additionalProperties": false,
+    });
+    schema
 }
 
 /// Blocks of the drive that the stack is for a file system, and pages of the stack in each.
@@ -128,15 +174,4 @@ fn drive(scenario: &Scenario) -> Result<(u64, u32), ConfigError> {
     }
     let pages_per_block = block_bytes / stack.page_bytes;
     Ok((stack.logical_pages() / u64::from(pages_per_block), pages_per_block))
-}
-
-/// Why `top` cannot be taken out of a scenario.
-#[derive(Debug, thiserror::Error)]
-pub enum TakeError {
-    /// The scenario is no table.
-    #[error(transparent)]
-    Draft(#[from] DraftError),
-    /// A key or value that is not allowed.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
 }

@@ -8,6 +8,6 @@ mod config;
 mod machine;
 mod workload;
 
-pub use config::{TakeError, TopConfig, TopKind};
+pub use config::{TopConfig, TopKind, resolve, run, run_with, schema};
 pub use machine::{Machine, MachineError, MachineSettings};
-pub use workload::{TopHandle, TopReport};
+pub use workload::TopReport;

@@ -4,14 +4,14 @@ use super::machine::Machine;
 use crate::ssd::{BlockOp, BlockRequest};
 use crate::stats::Stats;
 use crate::workload::play::PlayCounts;
-use serde::Serialize;
-use std::sync::{Arc, Mutex, PoisonError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wearwell_core::trace::Op;
 use wearwell_core::units::Lpn;
 use wearwell_core::workload::{PageBatch, Workload};
 
 /// What a file system at the top of a stack did in a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopReport {
     /// Whether the files were made before the run was over.
     pub set_up: bool,
@@ -21,44 +21,18 @@ pub struct TopReport {
     pub stats: Stats,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    report: TopReport,
-    failure: Option<String>,
-}
-
-/// Where the figures of a file system at the top of a stack are, during a run and after it.
-#[derive(Clone, Debug, Default)]
-pub struct TopHandle(Arc<Mutex<Shared>>);
-
-impl TopHandle {
-    fn with<T>(&self, work: impl FnOnce(&mut Shared) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The figures so far.
-    pub fn report(&self) -> TopReport {
-        self.with(|shared| shared.report.clone())
-    }
-
-    /// Why the file system or its workload stopped, if it did: the run is then worth nothing.
-    pub fn failure(&self) -> Option<String> {
-        self.with(|shared| shared.failure.clone())
-    }
-}
-
 /// A machine whose requests drive a stack.
 pub(super) struct TopWorkload {
     machine: Machine,
     pages_per_block: u32,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
-    handle: TopHandle,
+    failure: Option<String>,
 }
 
 impl TopWorkload {
-    pub(super) fn new(machine: Machine, pages_per_block: u32, handle: TopHandle) -> Self {
-        TopWorkload { machine, pages_per_block, requests: Vec::new(), was_set_up: false, handle }
+    pub(super) fn new(machine: Machine, pages_per_block: u32) -> Self {
+        TopWorkload { machine, pages_per_block, requests: Vec::new(), was_set_up: false, failure: None }
     }
 
     /// Plays on until there is a request; false if that came to an end.
@@ -72,7 +46,7 @@ impl TopWorkload {
                 Ok(false) => "the workload ended; under a stack it must go on for ever".to_owned(),
                 Err(error) => error.to_string(),
             };
-            self.handle.with(|shared| shared.failure = Some(failure));
+            self.failure = Some(failure);
             return false;
         }
         true
@@ -107,9 +81,7 @@ impl Workload for TopWorkload {
         let until = batch.pages.len() + pages;
         while batch.pages.len() < until {
             if !self.play_on() {
-                // The run is stopped as soon as it asks; until then reads change nothing.
-                batch.extend_single(Op::Read, 0, std::iter::repeat_n(Lpn(0), until - batch.pages.len()));
-                break;
+                return;
             }
             let taken = if pages == 1 { 1 } else { self.requests.len() };
             let requests: Vec<_> = self.requests.drain(..taken).collect();
@@ -118,9 +90,16 @@ impl Workload for TopWorkload {
                 break;
             }
         }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+
+    fn report(&self) -> Option<Value> {
         let (played, stats) = (self.machine.played(), self.machine.stats());
-        let set_up = self.was_set_up;
-        self.handle.with(|shared| shared.report = TopReport { set_up, played, stats });
+        let report = TopReport { set_up: self.was_set_up, played, stats };
+        Some(serde_json::to_value(report).expect("counts are plain data"))
     }
 
     fn final_draw(&mut self) -> u64 {

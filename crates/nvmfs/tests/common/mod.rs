@@ -9,6 +9,6 @@ mod twin;
 
 pub use compare::compare;
 pub use nvmfs::{Remount, Small, small};
-pub use op::{Attribute, OP_WORDS, Op, Position, random_ops};
-pub use outcome::{Outcome, content, error_name, list, run};
+pub use op::{Attribute, OP_WORDS, Op, Position, ops_of_bytes, random_ops};
+pub use outcome::{Files, Outcome, attempt, content, error_name, list, run, seen};
 pub use twin::{Room, Twin};

@@ -302,3 +302,12 @@ pub fn random_ops(seed: u64) -> impl Iterator<Item = Op> {
     let mut numbers = Xoshiro256PlusPlus::seed_from_u64(seed);
     std::iter::repeat_with(move || Op::from_words(&std::array::from_fn(|_| numbers.next_u32())))
 }
+
+/// The numbers of operations in bytes, 4 for each.
+pub fn ops_of_bytes(bytes: &[u8]) -> impl Iterator<Item = [u32; OP_WORDS]> + '_ {
+    let (all, _) = bytes.as_chunks::<{ 4 * OP_WORDS }>();
+    all.iter().map(|op| {
+        let (words, _) = op.as_chunks::<4>();
+        std::array::from_fn(|at| u32::from_le_bytes(words[at]))
+    })
+}

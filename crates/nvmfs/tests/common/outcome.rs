@@ -127,7 +127,7 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
 /// Does an operation; `files` says which inodes its numbers mean. If it tells of a file, its inode is returned too.
 pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> (Outcome, Option<Ino>) {
     let mut told = None;
-    let outcome = try_run(fs, op, files, caller, &mut told).unwrap_or_else(|error| {
+    let outcome = attempt(fs, op, files, caller, &mut told).unwrap_or_else(|error| {
         if let Error::Damaged(what) = &error {
             panic!("{op:?}: damaged: {what}");
         }
@@ -136,7 +136,8 @@ pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> 
     (outcome, told)
 }
 
-fn try_run(
+/// Does an operation; any error is the caller's to judge.
+pub fn attempt(
     fs: &mut dyn FileSystem,
     op: &Op,
     files: &Files,

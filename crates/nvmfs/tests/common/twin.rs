@@ -173,13 +173,37 @@ impl<F: FileSystem> Twin<F> {
 
     fn mount_anew(&mut self) -> Result<(), String> {
         self.other = self.other.take().map(&mut self.remount);
+        self.forget_users();
+        self.compare()
+    }
+
+    /// The other file system was unmounted: nobody uses a file any more.
+    pub fn forget_users(&mut self) {
         self.model.remount();
         let fs = &mut self.model;
         self.known.retain(|known| fs.attributes(known.model).is_ok());
         for known in &mut self.known {
             known.opens = 0;
         }
-        self.compare()
+    }
+
+    /// Takes the other file system away, to be replaced [`Twin::beside`].
+    pub fn take_other(&mut self) -> F {
+        self.other.take().expect(MOUNTED)
+    }
+
+    /// The same beside a file system that holds the same files under the same numbers; it is not mounted anew.
+    pub fn beside(&self, other: F) -> Self {
+        Self {
+            model: self.model.clone(),
+            other: Some(other),
+            remount: Box::new(|_| unreachable!("it is not mounted anew")),
+            room: self.room,
+            known: self.known.clone(),
+            now_ns: self.now_ns,
+            done: self.done,
+            refused: self.refused,
+        }
     }
 
     /// Compares everything that can be seen.

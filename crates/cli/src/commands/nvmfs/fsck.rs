@@ -106,7 +106,7 @@ fn repair(devices: &Devices) -> Result<Report, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let caller = Caller { now_ns: now.as_nanos() as i64, ..Caller::default() };
     // Removes orphans too.
-    report.tell(&names::repair(&mut fs, &caller).map_err(Failure::run)?);
+    report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
     fs.close();
     Ok(report)

@@ -5,6 +5,9 @@ use crate::trace::{DIGEST_FORMATS, TraceError};
 /// A trace that does not fit the drive.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
+    /// What makes the operations has failed.
+    #[error("{0}")]
+    Stopped(String),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),

@@ -61,6 +61,11 @@ pub(super) trait Source {
     /// written before the workload begins. Does nothing for a source that does not generate contents.
     fn dress(&mut self, _batch: &mut PageBatch) {}
 
+    /// What the source has to tell besides its operations, for the result.
+    fn report(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// A number drawn from the source's generator; ends its use.
     fn final_draw(&mut self) -> u64;
 }
@@ -68,11 +73,15 @@ pub(super) trait Source {
 impl Source for Box<dyn Workload> {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         (**self).fill(batch, pages);
-        Ok(())
+        (**self).failure().map_or(Ok(()), |reason| Err(SourceError::Stopped(reason)))
     }
 
     fn passes(&self) -> Option<u64> {
         None
+    }
+
+    fn report(&self) -> Option<serde_json::Value> {
+        (**self).report()
     }
 
     fn final_draw(&mut self) -> u64 {

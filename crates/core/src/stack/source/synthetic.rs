@@ -39,6 +39,10 @@ impl Source for Dressed {
         self.contents.dress(batch);
     }
 
+    fn report(&self) -> Option<serde_json::Value> {
+        self.source.report()
+    }
+
     fn final_draw(&mut self) -> u64 {
         self.source.final_draw() ^ self.contents.final_draw().rotate_left(16)
     }
@@ -83,6 +87,10 @@ impl Source for Scheduled {
 
     fn dress(&mut self, batch: &mut PageBatch) {
         self.source.dress(batch);
+    }
+
+    fn report(&self) -> Option<serde_json::Value> {
+        self.source.report()
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -1,10 +1,10 @@
-//! Putting right what [`super::check`] finds.
+//! Putting right what [`crate::names::check`] finds.
 
-use super::check::{NameProblem, WrongName, check};
-use super::{Names, check_name, directory, put_entry};
+use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
-use crate::fs::Nvmfs;
 use crate::layout::{Inode, kind_bits};
+use crate::names::check::{NameProblem, WrongName, check};
+use crate::names::{Names, check_name, directory, put_entry};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
@@ -26,10 +26,13 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
             break;
         }
         set_words(fs, &problems)?;
-        let mut lost: Vec<Ino> =
-            problems.iter().filter(|one| one.what == WrongName::Lost).map(|one| one.ino).collect();
-        lost = topmost(fs, lost)?;
-        for ino in lost {
+        let of = |what| problems.iter().filter(move |one| one.what == what).map(|one| one.ino);
+        // Their names go in the next round.
+        for ino in of(WrongName::Target) {
+            fs.remove_inode(ino)?;
+        }
+        let lost = of(WrongName::Lost).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect();
+        for ino in topmost(fs, lost)? {
             connect(fs, ino, caller)?;
         }
         repaired.extend(problems);
@@ -115,7 +118,12 @@ fn lost_and_found<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Re
     match fs.lookup(ROOT, LOST_AND_FOUND) {
         Ok(there) if there.kind == Kind::Directory => Ok(there.ino),
         Ok(_) => Ok(ROOT),
-        Err(Error::NotFound) => Ok(fs.make_directory(ROOT, LOST_AND_FOUND, 0o700, caller)?.ino),
+        Err(Error::NotFound) => match fs.make_directory(ROOT, LOST_AND_FOUND, 0o700, caller) {
+            Ok(made) => Ok(made.ino),
+            // No inode or no page is left for it; a name in the root may still have room.
+            Err(Error::NoSpace(_)) => Ok(ROOT),
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     }
 }

@@ -1,10 +1,10 @@
 //! Damaged trees are told and put right; indexes change nothing.
 
-use super::check::{WrongName, check};
-use super::{record, repair};
+use super::{Nvmfs, repair};
 use crate::api::{Caller, FileSystem, Ino, Kind, ROOT, Rename};
-use crate::fs::Nvmfs;
 use crate::layout::Field;
+use crate::names::check::{WrongName, check};
+use crate::names::{directory, record};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
@@ -133,7 +133,7 @@ fn tree(fs: &mut Fs) -> [Ino; 4] {
 /// Where the record of a name stands.
 fn record_of(fs: &mut Fs, dir: Ino, name: &[u8]) -> usize {
     let found = fs.names.find(&fs.store.region, dir, name).unwrap().unwrap();
-    super::directory::address(&fs.store.region, dir, found.position).unwrap()
+    directory::address(&fs.store.region, dir, found.position).unwrap()
 }
 
 fn mend(fs: &mut Fs) {

@@ -1,0 +1,207 @@
+//! A life of a file system in which every kind of operation occurs, and all that goes on below them.
+
+use crate::common::content;
+use wearwell_nvmfs::api::{
+    Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino, Kind, ROOT, Rename, Result, SetXattr,
+};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// Plays steps on a file system; files are named by paths.
+pub struct Player<'a> {
+    pub fs: &'a mut dyn FileSystem,
+    pub caller: Caller,
+}
+
+/// A step: what goes before, and what is cut.
+pub struct Step {
+    pub name: &'static str,
+    pub before: fn(&mut Player<'_>) -> Result<()>,
+    pub act: fn(&mut Player<'_>) -> Result<()>,
+    /// It may be found half done.
+    pub is_write: bool,
+}
+
+impl Player<'_> {
+    fn file(&mut self, path: &str) -> Result<Ino> {
+        let names = path.split('/').filter(|name| !name.is_empty());
+        names.into_iter().try_fold(ROOT, |at, name| Ok(self.fs.lookup(at, name.as_bytes())?.ino))
+    }
+
+    fn place<'p>(&mut self, path: &'p str) -> Result<(Ino, &'p [u8])> {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.file(parent)?, name.as_bytes()))
+    }
+
+    fn make(&mut self, path: &str, kind: Kind) -> Result<()> {
+        let (parent, name) = self.place(path)?;
+        self.fs.make(parent, name, kind, 0o644, 5, &self.caller).map(|_| ())
+    }
+
+    fn make_directory(&mut self, path: &str) -> Result<()> {
+        let (parent, name) = self.place(path)?;
+        self.fs.make_directory(parent, name, 0o755, &self.caller).map(|_| ())
+    }
+
+    fn symlink(&mut self, path: &str, length: usize) -> Result<()> {
+        let (parent, name) = self.place(path)?;
+        self.fs.symlink(parent, name, &vec![b't'; length], &self.caller).map(|_| ())
+    }
+
+    fn link(&mut self, path: &str, new: &str) -> Result<()> {
+        let ino = self.file(path)?;
+        let (parent, name) = self.place(new)?;
+        self.fs.link(ino, parent, name, &self.caller).map(|_| ())
+    }
+
+    fn unlink(&mut self, path: &str) -> Result<()> {
+        let (parent, name) = self.place(path)?;
+        self.fs.unlink(parent, name, &self.caller)
+    }
+
+    fn remove_directory(&mut self, path: &str) -> Result<()> {
+        let (parent, name) = self.place(path)?;
+        self.fs.remove_directory(parent, name, &self.caller)
+    }
+
+    fn rename(&mut self, from: &str, to: &str, how: Rename) -> Result<()> {
+        let (from, to) = (self.place(from)?, self.place(to)?);
+        self.fs.rename(from, to, how, &self.caller)
+    }
+
+    /// Names of which 19 fit into a block.
+    fn make_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
+        numbers.into_iter().try_for_each(|number| self.make(&format!("f/{number:0>200}"), Kind::Socket))
+    }
+
+    /// Every second block of so many is written over, each by itself.
+    fn scatter(&mut self, path: &str, blocks: u64) -> Result<()> {
+        (0..blocks).step_by(2).try_for_each(|block| self.write(path, block * BLOCK, 100, 77))
+    }
+
+    pub fn write(&mut self, path: &str, offset: u64, length: usize, seed: u8) -> Result<()> {
+        let ino = self.file(path)?;
+        let written = self.fs.write(ino, offset, &content(seed, length), &self.caller)?;
+        assert_eq!(written, length, "there is room");
+        Ok(())
+    }
+
+    fn read(&mut self, path: &str, offset: u64, length: usize) -> Result<()> {
+        let ino = self.file(path)?;
+        self.fs.read(ino, offset, &mut vec![0; length], &self.caller).map(|_| ())
+    }
+
+    fn resize(&mut self, path: &str, size_bytes: u64) -> Result<()> {
+        self.change(path, Change { size_bytes: Some(size_bytes), ..Change::default() })
+    }
+
+    fn change(&mut self, path: &str, change: Change) -> Result<()> {
+        let ino = self.file(path)?;
+        self.fs.set_attributes(ino, &change, &self.caller).map(|_| ())
+    }
+
+    fn allocate(&mut self, path: &str, how: Allocate, offset: u64, length: u64) -> Result<()> {
+        let ino = self.file(path)?;
+        self.fs.allocate(ino, how, offset, length, &self.caller)
+    }
+
+    fn set_xattr(&mut self, path: &str, name: &[u8], length: usize) -> Result<()> {
+        let ino = self.file(path)?;
+        self.fs.set_xattr(ino, name, &content(3, length), SetXattr::Either, &self.caller)
+    }
+}
+
+impl Step {
+    const fn writes(self) -> Step {
+        Step { is_write: true, ..self }
+    }
+}
+
+const fn step(name: &'static str, act: fn(&mut Player<'_>) -> Result<()>) -> Step {
+    Step { name, before: |_| Ok(()), act, is_write: false }
+}
+
+const fn write(name: &'static str, act: fn(&mut Player<'_>) -> Result<()>) -> Step {
+    step(name, act).writes()
+}
+
+const fn after(
+    name: &'static str,
+    before: fn(&mut Player<'_>) -> Result<()>,
+    act: fn(&mut Player<'_>) -> Result<()>,
+) -> Step {
+    Step { name, before, act, is_write: false }
+}
+
+/// The steps, in order; each begins with what the ones before left.
+pub const STEPS: &[Step] = &[
+    step("make a file", |p| p.make("a", Kind::File)),
+    write("write a new block", |p| p.write("a", 100, 3000, 1)),
+    write("write in place", |p| p.write("a", 0, 4096, 2)),
+    write("write behind a hole, through pointers", |p| p.write("a", 20 * BLOCK + 7, 9000, 3)),
+    step("make a directory", |p| p.make_directory("d")),
+    step("make a directory in one", |p| p.make_directory("d/e")),
+    step("make a pipe", |p| p.make("d/pipe", Kind::Fifo)),
+    step("make a device", |p| p.make("d/device", Kind::CharacterDevice)),
+    step("a short link", |p| p.symlink("short", 10)),
+    step("a long link", |p| p.symlink("long", 3000)),
+    step("another name", |p| p.link("a", "d/also a")),
+    after("write much", |p| p.make("large", Kind::File), |p| p.write("large", 0, 500 * 4096, 4)).writes(),
+    write("write so much that extents are flushed", |p| p.write("large", 400 * BLOCK, 250 * 4096, 5)),
+    step("read from the SSD, and keep it", |p| p.read("large", 0, 60 * 4096)),
+    write("write to a page that is on the SSD too", |p| p.write("large", 10, 5000, 6)),
+    write("write to blocks on the SSD", |p| p.write("large", 150 * BLOCK + 9, 9000, 7)),
+    after(
+        "flush, evict and recycle",
+        |p| p.scatter("large", 550),
+        |p| p.write("large", 600 * BLOCK, 100 * 4096, 8),
+    )
+    .writes(),
+    after("recycle more", |p| p.scatter("large", 650), |p| p.write("large", 100 * BLOCK, 120 * 4096, 9))
+        .writes(),
+    step("read much, so that pages are evicted", |p| p.read("large", 0, 350 * 4096)),
+    step("rename", |p| p.rename("a", "d/a", Rename::Keep)),
+    after("rename over", |p| p.make("b", Kind::File), |p| p.rename("b", "d/a", Rename::Replace)),
+    step("exchange", |p| p.rename("d/e", "short", Rename::Exchange)),
+    after(
+        "a directory to another",
+        |p| p.make_directory("f"),
+        |p| p.rename("short", "f/moved", Rename::Replace),
+    ),
+    after(
+        "a directory over an empty one",
+        |p| p.make_directory("g"),
+        |p| p.rename("f/moved", "g", Rename::Replace),
+    ),
+    step("cut within a block", |p| p.resize("d/also a", 21 * BLOCK + 5)),
+    step("grow", |p| p.resize("d/also a", 30 * BLOCK + 5)),
+    step("cut much", |p| p.resize("large", 300 * BLOCK + 1)),
+    write("punch", |p| p.allocate("large", Allocate::Punch, 3 * BLOCK + 9, 100 * BLOCK)),
+    write("zero", |p| p.allocate("large", Allocate::Zero { keep_size: false }, 290 * BLOCK + 5, 20 * BLOCK)),
+    write("reserve", |p| p.allocate("large", Allocate::Reserve, 50 * BLOCK, 30 * BLOCK)),
+    step("set an attribute", |p| p.set_xattr("large", b"one", 100)),
+    step("replace an attribute", |p| p.set_xattr("large", b"one", 2000)),
+    step("remove an attribute", |p| {
+        let ino = p.file("large")?;
+        p.fs.remove_xattr(ino, b"one", &p.caller)
+    }),
+    step("permissions and times", |p| {
+        let change = Change { permissions: Some(0o4711), modified_ns: Some(-5), ..Change::default() };
+        p.change("large", change)
+    }),
+    after(
+        "release a file without a name",
+        |p| {
+            let ino = p.file("d/also a")?;
+            p.fs.open(ino)?;
+            p.unlink("d/also a")
+        },
+        // Its number is the only file's that was opened.
+        |p| (1..255).map(Ino).try_for_each(|ino| p.fs.release(ino).or(Ok(()))),
+    ),
+    after("remove a large file", |p| p.set_xattr("large", b"two", 9), |p| p.unlink("large")),
+    step("remove a long link", |p| p.unlink("long")),
+    after("a directory grows", |p| p.make_many(0..19), |p| p.make_many(19..20)),
+    after("a directory gets pointers", |p| p.make_many(20..76), |p| p.make_many(76..77)),
+    after("remove a directory", |p| p.make_directory("h"), |p| p.remove_directory("h")),
+];

@@ -1,0 +1,261 @@
+//! Thousands of damaged images, by chance and on purpose.
+
+use super::image::{Image, NVRAM_BYTES, image, options};
+use super::life::{Fate, live};
+use super::nvrams::Bounded;
+use super::pieces::Pieces;
+use crate::common::OP_WORDS;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{BLOCK_BYTES, MAX_FILE_BYTES};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::layout::{
+    Field, LayoutError, ListEnds, NVRAM_BASE, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
+};
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
+use wearwell_nvmfs::store::OpenError;
+
+type Random = Xoshiro256PlusPlus;
+
+fn one_of<T: Copy>(random: &mut Random, of: &[T]) -> T {
+    of[random.random_range(0..of.len())]
+}
+
+/// Bytes to be damaged, and how long such a thing is.
+fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>, usize) {
+    let areas = &image.areas;
+    let page = |at: usize| (at..at + BLOCK_BYTES, BLOCK_BYTES);
+    match random.random_range(0..20) {
+        0 => (ListEnds::CLEAN_AT..ListEnds::AT + 16, 8),
+        1 => (areas.log..areas.log + 1024, 64),
+        2 => (areas.bitmap..areas.page_table, 64),
+        3 => (areas.page_table..areas.owners, 32),
+        4 => (areas.owners..areas.data, 64),
+        5..=9 => {
+            let at = one_of(random, &pieces.inodes);
+            (at..at + SIZE_OF_INODE, SIZE_OF_INODE)
+        }
+        10..=12 => page(one_of(random, &pieces.directories)),
+        13..=15 => page(one_of(random, &pieces.pointers)),
+        16 => page(one_of(random, &pieces.xattrs)),
+        17 => page(one_of(random, &pieces.targets)),
+        18 => page(one_of(random, &pieces.data)),
+        _ => (areas.log..NVRAM_BYTES, BLOCK_BYTES),
+    }
+}
+
+/// A word that is likely to be taken for something.
+fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
+    let areas = &image.areas;
+    let small = random.random_range(0..300);
+    let sizes =
+        [MAX_FILE_BYTES, MAX_FILE_BYTES - 1, MAX_FILE_BYTES + 1, 1 << 39, 1 << 38, u64::MAX - 4095, 5000];
+    let places = [
+        NVRAM_BASE,
+        NVRAM_BASE + areas.log as u64,
+        NVRAM_BASE + areas.inode_table as u64,
+        NVRAM_BASE + areas.page_table as u64,
+        NVRAM_BASE + areas.data as u64 + 8,
+        NVRAM_BASE + areas.nvram_bytes,
+        NVRAM_BASE + areas.nvram_bytes - BLOCK_BYTES as u64,
+        4096,
+        128 * 4096,
+        (areas.ssd_blocks - 1) * 4096,
+        areas.ssd_blocks * 4096,
+    ];
+    match random.random_range(0..10) {
+        0 => one_of(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
+        1 => one_of(random, &sizes),
+        2 => one_of(random, &places),
+        // A record of a directory: inode, length, length of the name, kind.
+        3 => small | one_of(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
+        // A mode, and links.
+        4 => one_of(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
+        5 => random.random(),
+        _ => one_of(random, &pieces.places),
+    }
+}
+
+/// Damages one thing.
+fn damage(nvram: &mut [u8], image: &Image, pieces: &Pieces, random: &mut Random) {
+    let (range, unit_bytes) = target(image, pieces, random);
+    let at = random.random_range(range.clone());
+    let word_at = at & !7;
+    match random.random_range(0..10) {
+        0..=2 => nvram[at] ^= 1 << random.random_range(0..8),
+        3..=6 => {
+            let word = telling_word(image, pieces, random);
+            nvram[word_at..word_at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        7 => {
+            let length = random.random_range(1..64).min(range.end - at);
+            random.fill(&mut nvram[at..at + length]);
+        }
+        // Something else of this kind, or of another, in its place.
+        8 => {
+            let (from, _) = target(image, pieces, random);
+            let to = range.start + (at - range.start) / unit_bytes * unit_bytes;
+            let length = unit_bytes.min(from.len()).min(range.end - to);
+            nvram.copy_within(from.start..from.start + length, to);
+        }
+        // Zeros, as memory that was lost.
+        _ => {
+            let line = at & !63;
+            nvram[line..line + 64].fill(0);
+        }
+    }
+}
+
+fn ops(random: &mut Random, count: usize) -> Vec<[u32; OP_WORDS]> {
+    (0..count).map(|_| random.random()).collect()
+}
+
+fn images() -> Vec<Image> {
+    let both = [true, false];
+    PlacementKind::ALL.into_iter().flat_map(|kind| both.map(|is_closed| image(kind, is_closed))).collect()
+}
+
+/// Lives of so many images; how many there were of each fate.
+fn lives(first_seed: u64, count: u64) -> [u64; 3] {
+    let images: Vec<(Image, Pieces)> = images()
+        .into_iter()
+        .map(|image| {
+            let pieces = Pieces::of(&image);
+            (image, pieces)
+        })
+        .collect();
+    let mut fates = [0; 3];
+    for seed in first_seed..first_seed + count {
+        let mut random = Random::seed_from_u64(seed);
+        let (image, pieces) = &images[seed as usize % images.len()];
+        let mut nvram = image.nvram.clone();
+        for _ in 0..random.random_range(1..6) {
+            damage(&mut nvram, image, pieces, &mut random);
+        }
+        let ops = ops(&mut random, 200);
+        let live = std::panic::AssertUnwindSafe(|| live(nvram, &image.ssd(), &ops));
+        let fate = std::panic::catch_unwind(live).unwrap_or_else(|_| panic!("seed {seed}"));
+        fates[fate as usize] += 1;
+    }
+    fates
+}
+
+#[test]
+fn damaged_images_are_refused_or_borne_and_put_right() {
+    let [_, repaired, mounted] = lives(0, 1000);
+    assert!(repaired > 100 && mounted > 100, "{repaired} put right first, {mounted} mounted");
+}
+
+#[test]
+fn more_damaged_images_are_refused_or_borne_and_put_right() {
+    let [_, repaired, mounted] = lives(1_000_000, 1000);
+    assert!(repaired > 100 && mounted > 100, "{repaired} put right first, {mounted} mounted");
+}
+
+/// Each word of some inodes in turn becomes each of some values.
+#[test]
+fn every_word_of_an_inode_may_be_anything() {
+    let image = image(PlacementKind::Nvmfs, true);
+    let pieces = Pieces::of(&image);
+    let mut random = Random::seed_from_u64(5);
+    let few = pieces.inodes.iter().step_by(pieces.inodes.len() / 4).chain(pieces.inodes.last());
+    for at in few.flat_map(|inode| (*inode..inode + SIZE_OF_INODE).step_by(8)) {
+        for word in
+            [0, u64::MAX, MAX_FILE_BYTES, 1 << 39, pieces.places[9], one_of(&mut random, &pieces.places)]
+        {
+            let mut nvram = image.nvram.clone();
+            nvram[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            let ops = ops(&mut random, 20);
+            assert_ne!(live(nvram, &image.ssd(), &ops), Fate::Refused);
+        }
+    }
+}
+
+fn mount(nvram: Vec<u8>, ssd: MemorySsd) -> Result<(), OpenError> {
+    Nvmfs::mount(Bounded::new(nvram, 1_000_000), Arc::new(ssd), options()).map(drop)
+}
+
+#[test]
+fn any_bit_of_the_superblock_counts() {
+    let image = image(PlacementKind::Nvmfs, true);
+    for bit in 0..SUPERBLOCK_BYTES * 8 {
+        let mut nvram = image.nvram.clone();
+        nvram[bit / 8] ^= 1 << (bit % 8);
+        assert!(matches!(mount(nvram, image.ssd.clone()), Err(OpenError::NoFileSystem)), "bit {bit}");
+    }
+}
+
+/// A superblock with a right checksum may still say anything.
+#[test]
+fn hostile_sizes_are_refused() {
+    let image = image(PlacementKind::Nvmfs, true);
+    let superblock = Superblock::decode(&image.nvram).expect("it is whole");
+    let with = |change: &dyn Fn(&mut Superblock)| {
+        let (mut changed, mut nvram) = (superblock.clone(), image.nvram.clone());
+        change(&mut changed);
+        nvram[..SUPERBLOCK_BYTES].copy_from_slice(&changed.encode());
+        mount(nvram, image.ssd.clone())
+    };
+    for bytes in [0, 1, NVRAM_BYTES as u64 - 4096, 1 << 47, u64::MAX] {
+        let found = with(&|superblock| superblock.nvram_bytes = bytes);
+        assert!(matches!(found, Err(OpenError::NvramSize { .. })), "{bytes}: {found:?}");
+    }
+    for blocks in [2049, u64::MAX, 1 << 60] {
+        let found = with(&|superblock| superblock.ssd_blocks = blocks);
+        assert!(matches!(found, Err(OpenError::SsdSize { .. })), "{blocks}: {found:?}");
+    }
+    let found = with(&|superblock| superblock.ssd_blocks = 5);
+    assert!(matches!(found, Err(OpenError::Layout(LayoutError::TooSmallSsd(5)))), "{found:?}");
+    for inodes in [u32::MAX, 1 << 20] {
+        let found = with(&|superblock| superblock.inodes = inodes);
+        assert!(matches!(found, Err(OpenError::Layout(LayoutError::TooLittleNvram { .. }))), "{found:?}");
+    }
+    let found = with(&|superblock| superblock.inodes = 0);
+    assert!(matches!(found, Err(OpenError::Layout(LayoutError::TooFewInodes(0)))), "{found:?}");
+    with(&|superblock| superblock.reserve_permille = u16::MAX).expect("nothing is free, all can be read");
+    let found = with(&|superblock| superblock.id ^= 1);
+    assert!(matches!(found, Err(OpenError::WrongSsd(_))), "{found:?}");
+}
+
+#[test]
+fn devices_that_are_short_or_others_are_refused() {
+    let image = image(PlacementKind::Nvmfs, false);
+    for bytes in [4096, 8192, 1 << 20, NVRAM_BYTES - 4096] {
+        let found = mount(image.nvram[..bytes].to_vec(), image.ssd.clone());
+        assert!(matches!(found, Err(OpenError::NvramSize { .. })), "{bytes}: {found:?}");
+    }
+    let found = mount(vec![0; 4096], image.ssd.clone());
+    assert!(matches!(found, Err(OpenError::NoFileSystem)), "{found:?}");
+    let found = mount(image.nvram.clone(), MemorySsd::new(2047));
+    assert!(matches!(found, Err(OpenError::SsdSize { expected: 2048, found: 2047 })), "{found:?}");
+    let found = mount(image.nvram.clone(), MemorySsd::new(2048));
+    assert!(matches!(found, Err(OpenError::WrongSsd(_))), "{found:?}");
+    for byte in [0, 20, 33] {
+        let ssd = image.ssd.clone();
+        let mut label = [0; BLOCK_BYTES];
+        ssd.read(0, &mut label).expect("it is there");
+        label[byte] ^= 4;
+        ssd.write(0, &label, 0).expect("it is there");
+        let found = mount(image.nvram.clone(), ssd);
+        assert!(matches!(found, Err(OpenError::WrongSsd(_))), "{byte}: {found:?}");
+    }
+}
+
+/// A directory and a file that say they are as long as can be are as quick to use as before.
+#[test]
+fn what_is_not_there_takes_no_time() {
+    let image = image(PlacementKind::Nvmfs, true);
+    let pieces = Pieces::of(&image);
+    for size in [MAX_FILE_BYTES, 1 << 39, 1 << 35] {
+        let mut nvram = image.nvram.clone();
+        for inode in &pieces.inodes {
+            let at = inode + Field::Size as usize;
+            nvram[at..at + 8].copy_from_slice(&u64::to_le_bytes(size));
+        }
+        let ops = ops(&mut Random::seed_from_u64(size), 300);
+        assert_ne!(live(nvram, &image.ssd(), &ops), Fate::Refused);
+    }
+}

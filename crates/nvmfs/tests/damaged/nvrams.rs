@@ -1,0 +1,52 @@
+//! NVRAM that counts what is done with it: work that has no end is found.
+
+use std::cell::Cell;
+use wearwell_nvmfs::layout::{ListEnds, SUPERBLOCK_BYTES};
+use wearwell_nvmfs::nvram::Nvram;
+
+/// NVRAM that bears so many accesses.
+pub struct Bounded {
+    bytes: Vec<u8>,
+    accesses: Cell<u64>,
+    most: u64,
+}
+
+impl Bounded {
+    /// A region that bears `most` accesses.
+    pub fn new(bytes: Vec<u8>, most: u64) -> Self {
+        Bounded { bytes, accesses: Cell::new(0), most }
+    }
+
+    fn access(&self) {
+        let accesses = self.accesses.get();
+        self.accesses.set(accesses + 1);
+        assert!(accesses < self.most, "no end after {accesses} accesses");
+    }
+}
+
+impl Nvram for Bounded {
+    fn bytes(&self) -> &[u8] {
+        self.access();
+        &self.bytes
+    }
+
+    fn store(&mut self, at: usize, bytes: &[u8]) {
+        self.access();
+        assert!(at >= SUPERBLOCK_BYTES, "the superblock never changes");
+        assert!(at >= 4096 || at == ListEnds::AT, "nothing else is in its page");
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn store_word(&mut self, at: usize, word: u64) {
+        self.access();
+        assert!(at >= 4096 || at == ListEnds::CLEAN_AT, "nothing else is in the superblock's page");
+        assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");
+        self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    }
+
+    fn write_back(&mut self, _at: usize, _length: usize) {}
+
+    fn fence(&mut self) {
+        self.access();
+    }
+}

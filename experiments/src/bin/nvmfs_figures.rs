@@ -1,0 +1,233 @@
+//! Qiu and Reddy (2013), figures 6 to 11: what NVMFS and Conquest send to their drive, what that costs the drive, and how
+//! fast it is. For real file systems see `nvmfs_rivals`.
+
+use lexopt::prelude::*;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use wearwell_experiments::Failure;
+use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
+use wearwell_experiments::nvmfs::trial::Outcome;
+use wearwell_experiments::table::Table;
+use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+const HELP: &str = "\
+nvmfs_figures [--disk-mib 1536] [--nvram-mib 96] [--written-mib 3072] [--seed 1] [--utilisations 0.6,0.87]
+              [--workloads iozone,postmark,fio,fileserver] [--out experiments/results]";
+
+/// A sixteenth of the paper's flash of 24 GB.
+const DISK_MIB: u64 = 1536;
+
+struct Settings {
+    disk_mib: u64,
+    nvram_mib: u64,
+    written_mib: u64,
+    seed: u64,
+    utilisations: Vec<f64>,
+    workloads: Vec<String>,
+    out: PathBuf,
+}
+
+impl Settings {
+    fn read(mut parser: lexopt::Parser) -> Result<Settings, Failure> {
+        let mut settings = Settings {
+            disk_mib: DISK_MIB,
+            nvram_mib: DISK_MIB / 16,
+            written_mib: 2 * DISK_MIB,
+            seed: 1,
+            utilisations: vec![0.6, 0.87],
+            workloads: FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect(),
+            out: "experiments/results".into(),
+        };
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Long("disk-mib") => settings.disk_mib = parser.value()?.parse()?,
+                Long("nvram-mib") => settings.nvram_mib = parser.value()?.parse()?,
+                Long("written-mib") => settings.written_mib = parser.value()?.parse()?,
+                Long("seed") => settings.seed = parser.value()?.parse()?,
+                Long("utilisations") => {
+                    let values = parser.value()?.string()?;
+                    settings.utilisations = values.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                }
+                Long("workloads") => {
+                    settings.workloads = parser.value()?.string()?.split(',').map(str::to_owned).collect();
+                }
+                Long("out") => settings.out = parser.value()?.into(),
+                Long("help") => {
+                    println!("{HELP}");
+                    std::process::exit(0);
+                }
+                _ => return Err(arg.unexpected().into()),
+            }
+        }
+        Ok(settings)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            disk_bytes: self.disk_mib << 20,
+            nvram_bytes: self.nvram_mib << 20,
+            written_bytes: self.written_mib << 20,
+            seed: self.seed,
+        }
+    }
+
+    fn command(&self) -> String {
+        format!(
+            "cargo run --release -p wearwell-experiments --bin nvmfs_figures -- --disk-mib {} --nvram-mib {} \
+             --written-mib {} --seed {}",
+            self.disk_mib, self.nvram_mib, self.written_mib, self.seed
+        )
+    }
+
+    /// Everything that is to be tried, in the order of the tables.
+    fn outcomes(&self) -> Result<Vec<Outcome>, Failure> {
+        let sizes = self.sizes();
+        let mut jobs: Vec<(f64, Load, Simulated)> = Vec::new();
+        for &utilisation in &self.utilisations {
+            for workload in &self.workloads {
+                jobs.extend(Simulated::all().map(|it| (utilisation, Load::named(workload), it)));
+            }
+        }
+        let outcomes = jobs.into_par_iter().with_max_len(1).map(|(utilisation, load, simulated)| {
+            simulated.play(&load, utilisation, &sizes)?.evaluate(sizes.disk_bytes)
+        });
+        outcomes.collect()
+    }
+}
+
+/// A table with a line for each outcome, after which it is.
+fn table(
+    outcomes: &[Outcome],
+    columns: &[&'static str],
+    values: impl Fn(&Outcome) -> Option<Vec<String>>,
+) -> Table {
+    let mut table = Table::new(&[&["utilisation", "workload", "file_system"], columns].concat());
+    for outcome in outcomes {
+        let Some(values) = values(outcome) else { continue };
+        let mut row =
+            vec![outcome.utilisation.to_string(), outcome.workload.clone(), outcome.file_system.clone()];
+        row.extend(values);
+        table.push(row);
+    }
+    table
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or(String::new(), |value| format!("{value:.digits$}"))
+}
+
+fn traffic(outcomes: &[Outcome]) -> Table {
+    table(outcomes, &["user_sectors", "sectors", "sectors_a_user_sector", "kib_a_request"], |outcome| {
+        let kib = outcome.sectors as f64 / 2.0 / outcome.write_requests as f64;
+        Some(vec![
+            outcome.user_sectors.to_string(),
+            outcome.sectors.to_string(),
+            format!("{:.3}", outcome.traffic()),
+            format!("{kib:.1}"),
+        ])
+    })
+}
+
+fn erases(outcomes: &[Outcome]) -> Table {
+    let columns = [
+        "page_erases",
+        "page_erases_a_gib",
+        "page_cost",
+        "page_wa",
+        "fast_erases",
+        "fast_erases_a_gib",
+        "fast_cost",
+        "fast_wa",
+    ];
+    table(outcomes, &columns, |outcome| {
+        let of = |(ftl, replayed): (usize, &wearwell_experiments::nvmfs::replay::Replayed)| {
+            [
+                replayed.erases.to_string(),
+                format!("{:.0}", outcome.erases_a_gib(ftl)),
+                number(replayed.erase_cost(), 2),
+                number(replayed.write_amplification(), 3),
+            ]
+        };
+        Some(outcome.replayed.iter().enumerate().flat_map(of).collect())
+    })
+}
+
+fn throughput(outcomes: &[Outcome]) -> Table {
+    let columns =
+        ["memory_seconds", "drive_seconds", "mb_a_second", "drive_seconds_planes", "mb_a_second_planes"];
+    table(outcomes, &columns, |outcome| {
+        let mut row = vec![format!("{:.2}", outcome.memory_seconds)];
+        for (drive, seconds) in outcome.drive_seconds.iter().enumerate() {
+            row.extend([format!("{seconds:.2}"), format!("{:.1}", outcome.throughput(drive))]);
+        }
+        Some(row)
+    })
+}
+
+fn cleaning(outcomes: &[Outcome]) -> Table {
+    table(outcomes, &["recycled_blocks", "moved_blocks", "cleaning_efficiency"], |outcome| {
+        outcome.cleaned.map(|cleaned| {
+            let counts = [cleaned.recycled_blocks, cleaned.moved_blocks].map(|count| count.to_string());
+            counts.into_iter().chain([number(cleaned.efficiency(), 3)]).collect()
+        })
+    })
+}
+
+/// NVMFS over Conquest and over itself without grouping, and the average over Conquest.
+fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new(&[
+        "utilisation",
+        "workload",
+        "over",
+        "traffic_percent",
+        "page_erases_percent",
+        "fast_erases_percent",
+        "throughput_percent",
+        "throughput_planes_percent",
+    ]);
+    for &utilisation in &settings.utilisations {
+        let here: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
+        let mut gains = Vec::new();
+        for ours in here.iter().filter(|outcome| outcome.file_system == "nvmfs") {
+            let same = here.iter().filter(|other| other.workload == ours.workload);
+            for other in same.filter(|other| other.file_system != "nvmfs") {
+                let gain = [0, 1].map(|drive| percent(ours.throughput(drive), other.throughput(drive)));
+                if other.file_system == "conquest" {
+                    gains.push(gain);
+                }
+                let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
+                row.push(format!("{:+.1}", percent(ours.traffic(), other.traffic())));
+                let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
+                row.extend(erases.map(|erases| format!("{erases:+.1}")));
+                row.extend(gain.map(|gain| format!("{gain:+.1}")));
+                table.push(row);
+            }
+        }
+        let mean = [0, 1].map(|drive| gains.iter().map(|gain| gain[drive]).sum::<f64>() / gains.len() as f64);
+        let mut row = vec![utilisation.to_string(), "average".to_owned(), "conquest".to_owned()];
+        row.extend([String::new(), String::new(), String::new()]);
+        row.extend(mean.map(|mean| format!("{mean:+.1}")));
+        table.push(row);
+    }
+    table
+}
+
+fn percent(ours: f64, other: f64) -> f64 {
+    (ours / other - 1.0) * 100.0
+}
+
+fn main() -> Result<(), Failure> {
+    let settings = Settings::read(lexopt::Parser::from_env())?;
+    let outcomes = settings.outcomes()?;
+    let command = settings.command();
+    let tables = [
+        ("nvmfs_figure6", traffic(&outcomes)),
+        ("nvmfs_figure7", erases(&outcomes)),
+        ("nvmfs_figures8_9", throughput(&outcomes)),
+        ("nvmfs_figures10_11", cleaning(&outcomes)),
+        ("nvmfs_advantages", advantages(&settings, &outcomes)),
+    ];
+    tables
+        .iter()
+        .try_for_each(|(name, table)| table.publish(&settings.out.join(format!("{name}.csv")), &command))
+}

@@ -1,0 +1,142 @@
+//! Beyond Qiu and Reddy (2013): the update likelihood that NVMFS groups by, handed to the FTL as a stream; trims; extents
+//! that fill a superblock or straddle two.
+
+use lexopt::prelude::*;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use wearwell_core::trace::{Op, Request, RequestBatch};
+use wearwell_experiments::Failure;
+use wearwell_experiments::nvmfs::replay::{Drive, Replayed, replay_on};
+use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
+use wearwell_experiments::nvmfs::trial::Trial;
+use wearwell_experiments::table::Table;
+use wearwell_nvmfs::options::{Grouping, Options};
+use wearwell_nvmfs::placement::PlacementKind;
+
+const DISK_MIB: u64 = 1536;
+const HALF_EXTENT_BYTES: u64 = 256 << 10;
+
+/// Pages of a block or superblock: 256 KiB as in the paper, an extent, eight extents.
+const BLOCK_PAGES: [u32; 3] = [64, 128, 1024];
+
+/// What the FTL does with streams: all writes of the host in one, or one each for the four and for none; what cleaning
+/// moves is apart in both.
+const FTLS: [(&str, &str); 2] = [
+    ("double", "placement = \"double\""),
+    ("host_hint", "placement = { kind = \"host_hint\", streams = 5, cleaned = \"apart\" }"),
+];
+
+fn loads() -> [Load; 4] {
+    let skewed = |name: &str, skew| Load {
+        name: name.to_owned(),
+        kind: "fio".to_owned(),
+        settings: format!("skew = {skew:?}\n"),
+    };
+    [Load::named("postmark"), Load::named("fileserver"), Load::named("fio"), skewed("fio, zipf 0.9", 0.9)]
+}
+
+fn file_systems() -> Vec<Simulated> {
+    let groupings = [("update_likelihood", Grouping::UpdateLikelihood), ("lru", Grouping::Lru)];
+    let each = groupings.map(|(name, grouping)| {
+        [true, false].map(|trim| Simulated {
+            name,
+            placement: PlacementKind::Nvmfs,
+            options: Options { grouping, trim, ..Options::default() },
+        })
+    });
+    each.into_iter().flatten().collect()
+}
+
+/// The requests after half an extent more, so that each extent begins in the middle of a block that holds one.
+fn straddling(requests: &RequestBatch) -> RequestBatch {
+    let mut all = RequestBatch::default();
+    let half = Request {
+        time_ns: 0,
+        op: Op::Write,
+        volume: 0,
+        offset_bytes: 0,
+        length_bytes: HALF_EXTENT_BYTES,
+        hint: 0,
+    };
+    all.push(&half);
+    (0..requests.len()).for_each(|at| all.push(&requests.get(at)));
+    all
+}
+
+struct Case {
+    block_pages: u32,
+    placement: &'static str,
+    straddles: bool,
+    replayed: Replayed,
+}
+
+fn cases(trial: &Trial, shown_bytes: u64) -> Result<Vec<Case>, Failure> {
+    let straddling = straddling(&trial.requests);
+    let mut cases = Vec::new();
+    for pages_per_block in BLOCK_PAGES {
+        for (placement, ftl) in FTLS {
+            let drive = Drive { shown_bytes, pages_per_block, ftl };
+            let mut push = |requests, from, straddles| -> Result<(), Failure> {
+                let replayed = replay_on(requests, from, &drive)?;
+                cases.push(Case { block_pages: pages_per_block, placement, straddles, replayed });
+                Ok(())
+            };
+            push(&trial.requests, trial.measured_from, false)?;
+            if pages_per_block == 128 {
+                push(&straddling, trial.measured_from + 1, true)?;
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn main() -> Result<(), Failure> {
+    let (mut disk_mib, mut utilisation, mut out) = (DISK_MIB, 0.87, PathBuf::from("experiments/results"));
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("disk-mib") => disk_mib = parser.value()?.parse()?,
+            Long("utilisation") => utilisation = parser.value()?.parse()?,
+            Long("out") => out = parser.value()?.into(),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let disk_bytes = disk_mib << 20;
+    let sizes = Sizes { disk_bytes, nvram_bytes: disk_bytes / 16, written_bytes: 2 * disk_bytes, seed: 1 };
+    let loads = loads();
+    let jobs: Vec<_> =
+        loads.iter().flat_map(|load| file_systems().into_iter().map(move |it| (load, it))).collect();
+    let found = jobs.par_iter().with_max_len(1).map(|(load, simulated)| {
+        let trial = simulated.play(load, utilisation, &sizes)?;
+        let sent = Trial::written_pages(&trial.requests, trial.measured_from..trial.requests.len());
+        Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes)?))
+    });
+    let found: Vec<_> = found.collect::<Result<_, Failure>>()?;
+    let mut table = Table::new(&[
+        "workload",
+        "grouping",
+        "trim",
+        "block_kib",
+        "ftl_placement",
+        "extents",
+        "traffic",
+        "ftl_wa",
+        "erases",
+        "erase_cost",
+    ]);
+    for ((load, simulated), (traffic, cases)) in jobs.iter().zip(found) {
+        for Case { block_pages, placement, straddles, replayed } in cases {
+            let maybe = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+            let mut row = vec![load.name.replace(", ", " "), simulated.name.to_owned()];
+            row.extend([simulated.options.trim.to_string(), (block_pages * 4).to_string()]);
+            row.extend([placement.to_owned(), if straddles { "straddle" } else { "as written" }.to_owned()]);
+            row.extend([format!("{traffic:.3}"), maybe(replayed.write_amplification())]);
+            row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
+            table.push(row);
+        }
+    }
+    let command = format!(
+        "cargo run --release -p wearwell-experiments --bin nvmfs_hints -- --disk-mib {disk_mib} --utilisation {utilisation}"
+    );
+    table.publish(&out.join("nvmfs_hints.csv"), &command)
+}

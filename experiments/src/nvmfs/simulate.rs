@@ -1,0 +1,187 @@
+//! The file system itself and Conquest, without a mount, under the workloads.
+
+use crate::Failure;
+use crate::nvmfs::job::Cleaned;
+use crate::nvmfs::trial::Trial;
+use wearwell_core::seed::Seed;
+use wearwell_core::trace::{Op, Request, RequestBatch};
+use wearwell_nvmfs::options::{Format, Grouping, Options};
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::{BlockOp, BlockRequest};
+use wearwell_nvmfs::top::{Machine, MachineSettings};
+use wearwell_nvmfs::workload::FileWorkloadConfig;
+
+const BLOCK_BYTES: u64 = 4096;
+
+/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload: such that they take about a third of it. The 1 MiB of
+/// the design would be all files of three of the workloads, a tenth of which fit.
+const CONQUEST_KEEPS: [(&str, u64); 4] =
+    [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
+
+/// How large everything is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// Bytes of the SSD.
+    pub disk_bytes: u64,
+    /// Bytes of the NVRAM; "4GB" beside 64 GB in the paper.
+    pub nvram_bytes: u64,
+    /// What a workload writes once its files are made.
+    pub written_bytes: u64,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// A workload with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// What it is called in the tables.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Other settings than utilisation, as in a configuration.
+    pub settings: String,
+}
+
+impl Load {
+    /// The workload of that kind as it is.
+    pub fn named(kind: &str) -> Load {
+        Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
+    }
+
+    fn config(&self, utilisation: f64) -> Result<FileWorkloadConfig, Failure> {
+        let Load { kind, settings, .. } = self;
+        Ok(toml::from_str(&format!("kind = \"{kind}\"\nutilisation = {utilisation:?}\n{settings}"))?)
+    }
+}
+
+/// A file system that is simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// What it is called in the tables.
+    pub name: &'static str,
+    /// Where data goes.
+    pub placement: PlacementKind,
+    /// How it uses its devices.
+    pub options: Options,
+}
+
+impl Simulated {
+    /// NVMFS with both groupings, and Conquest.
+    pub fn all() -> [Simulated; 3] {
+        let nvmfs = |name, grouping| Simulated {
+            name,
+            placement: PlacementKind::Nvmfs,
+            options: Options { grouping, ..Options::default() },
+        };
+        [
+            nvmfs("nvmfs", Grouping::UpdateLikelihood),
+            nvmfs("nvmfs lru", Grouping::Lru),
+            Simulated { name: "conquest", placement: PlacementKind::Conquest, options: Options::default() },
+        ]
+    }
+
+    /// The machine for files that take `utilisation` of the SSD, as on a disk of that size: what a file system keeps for
+    /// itself does not count.
+    fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
+        let files_bytes = utilisation * sizes.disk_bytes as f64;
+        // PostMark's files have 8.5 KB on the disk, some more come and go; the others have far fewer.
+        let inodes = (load.kind == "postmark").then_some((files_bytes / 7000.0) as u32);
+        let mut settings = MachineSettings {
+            nvram_bytes: sizes.nvram_bytes,
+            ssd_blocks: sizes.disk_bytes / BLOCK_BYTES,
+            format: Format { inodes, placement: self.placement, ..Format::default() },
+            options: Options { small_file_bytes: kept_bytes(&load.kind), ..self.options.clone() },
+            workload: load.config(utilisation)?,
+            seed: Seed(sizes.seed),
+        };
+        let capacity_bytes = Machine::new(&settings)?.stats().capacity_blocks * BLOCK_BYTES;
+        settings.workload = load.config(files_bytes / capacity_bytes as f64)?;
+        Ok(Machine::new(&settings)?)
+    }
+
+    /// Plays a workload.
+    ///
+    /// Errors: one that does not fit.
+    pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
+        let failed = |error: Failure| format!("{}, {} at {utilisation}: {error}", self.name, load.name);
+        let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
+        let (mut requests, mut new) = (RequestBatch::default(), Vec::new());
+        while !machine.is_set_up() {
+            step(&mut machine, &mut requests, &mut new).map_err(failed)?;
+        }
+        machine.reset_counts();
+        let (measured_from, before) = (requests.len(), machine.stats().counts);
+        while machine.played().written_bytes < sizes.written_bytes {
+            step(&mut machine, &mut requests, &mut new).map_err(failed)?;
+        }
+        machine.check().map_err(|error| failed(error.into()))?;
+        let (played, counts) = (machine.played(), machine.stats().counts);
+        let recycled = counts.recycled_extents - before.recycled_extents;
+        Ok(Trial {
+            file_system: self.name.to_owned(),
+            workload: load.name.clone(),
+            utilisation,
+            requests,
+            measured_from,
+            written_bytes: played.written_bytes,
+            read_bytes: played.read_bytes,
+            cleaned: (!self.placement.updates_in_place()).then_some(Cleaned {
+                segments: recycled,
+                recycled_blocks: counts.recycled_blocks() - before.recycled_blocks(),
+                moved_blocks: counts.moved_blocks - before.moved_blocks,
+            }),
+        })
+    }
+}
+
+/// Largest files that Conquest keeps on NVRAM.
+fn kept_bytes(workload: &str) -> u64 {
+    let found = CONQUEST_KEEPS.iter().find(|(name, _)| *name == workload);
+    found.map_or(Options::default().small_file_bytes, |(_, bytes)| *bytes)
+}
+
+fn step(
+    machine: &mut Machine,
+    requests: &mut RequestBatch,
+    new: &mut Vec<BlockRequest>,
+) -> Result<(), Failure> {
+    machine.step(new)?;
+    new.drain(..).for_each(|request| requests.push(&in_bytes(&request)));
+    Ok(())
+}
+
+fn in_bytes(request: &BlockRequest) -> Request {
+    let op = match request.op {
+        BlockOp::Read => Op::Read,
+        BlockOp::Write => Op::Write,
+        BlockOp::Trim => Op::Trim,
+        BlockOp::Flush => Op::Flush,
+    };
+    Request {
+        time_ns: 0,
+        op,
+        volume: 0,
+        offset_bytes: request.first * BLOCK_BYTES,
+        length_bytes: request.blocks * BLOCK_BYTES,
+        hint: request.stream,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+    #[test]
+    fn each_plays_each_workload() {
+        let sizes = Sizes { disk_bytes: 64 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
+        for simulated in Simulated::all() {
+            for workload in FILE_WORKLOADS {
+                let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();
+                assert!(trial.written_bytes >= sizes.written_bytes);
+                let outcome = trial.evaluate(sizes.disk_bytes).unwrap();
+                assert!(outcome.traffic() > 0.1 && outcome.throughput(0) > 0.0, "{outcome:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Requests to a drive, replayed on a clock.
+
+use crate::Failure;
+use crate::nvmfs::replay::pages_of;
+use crate::nvmfs::trial::Trial;
+use crate::replicas::scenario;
+use std::ops::ControlFlow;
+use wearwell_core::stack::{Parts, run_with};
+use wearwell_core::trace::{Op, RequestBatch};
+use wearwell_core::units::Lpn;
+use wearwell_core::workload::{PageBatch, Workload};
+
+/// Windows of a run in drive writes: measuring begins at the end of one.
+const WINDOW: f64 = 0.002;
+
+/// The requests one after the other; those that are measured again and again.
+struct Requests {
+    requests: RequestBatch,
+    next: usize,
+    measured_from: usize,
+}
+
+impl Requests {
+    fn push_next(&mut self, batch: &mut PageBatch) {
+        let request = self.requests.get(self.next);
+        self.next += 1;
+        if self.next == self.requests.len() {
+            self.next = self.measured_from;
+        }
+        let pages = pages_of(&request);
+        if request.op == Op::Flush || pages.start < pages.end {
+            let count = (pages.end - pages.start) as u32;
+            batch.push_request(request.op, request.hint, Lpn(pages.start as u32), count);
+        }
+    }
+}
+
+impl Workload for Requests {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
+        let (end, runs) = (batch.pages.len() + pages, batch.runs.len());
+        if pages == 1 {
+            // A flush has no pages, and is a request all the same.
+            while batch.runs.len() == runs {
+                self.push_next(batch);
+            }
+        }
+        while pages > 1 && batch.pages.len() < end {
+            self.push_next(batch);
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.next as u64
+    }
+}
+
+/// The flash of a drive, SLC of 2008 (preset `slc`); eight blocks are filled together, as a drive does that writes faster
+/// than a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planes {
+    /// Eight dies of one plane, each on its channel: of as many pages, small requests take as long as large ones.
+    Single,
+    /// Sixteen dies of four planes; the blocks filled together lie on two dies. A die programs at once what one request
+    /// brings for its planes: large requests are faster.
+    Together,
+}
+
+impl Planes {
+    /// Both.
+    pub const ALL: [Planes; 2] = [Planes::Single, Planes::Together];
+
+    fn device(self) -> &'static str {
+        match self {
+            Planes::Single => "planes = 1\ndies = 1\n",
+            Planes::Together => "planes = 4\ndies = 2\n",
+        }
+    }
+}
+
+/// Seconds that a drive which shows `shown_bytes` takes for the requests from number `measured_from` on; those before
+/// make the state.
+///
+/// 10 % of its flash is in reserve, pages are mapped, cleaning is greedy. 32 requests at once, each given to the drive as
+/// soon as it takes one; a SATA link of 300 MB/s.
+///
+/// Errors: requests that do not fit.
+pub fn timed_seconds(
+    requests: &RequestBatch,
+    measured_from: usize,
+    shown_bytes: u64,
+    planes: Planes,
+) -> Result<f64, Failure> {
+    let before = Trial::written_pages(requests, 0..measured_from);
+    let measured = Trial::written_pages(requests, measured_from..requests.len());
+    let pages = shown_bytes as f64 / 4096.0;
+    // What is measured ends with a window too, and before the requests do.
+    let wanted = measured as f64 / pages - 2.0 * WINDOW;
+    if wanted <= 0.0 {
+        return Err("too little is written to be timed".into());
+    }
+    let scenario = scenario(&format!(
+        "[device]\npreset = \"slc\"\ncapacity = {}\nspare_factor = 0.1\nsuperblock_blocks = 8\n{}\
+         [ftl]\nvictim = \"greedy\"\n\
+         [timing]\nhost_mb_per_s = 300\n\
+         [precondition]\nfill = \"none\"\nrandom_overwrites = 0\n\
+         [measure]\nwarm_up = {}\ndrive_writes = {wanted}\nwindow = {WINDOW}\n",
+        shown_bytes + (4 << 20),
+        planes.device(),
+        before as f64 / pages,
+    ))?;
+    let workload = Requests { requests: requests.clone(), next: 0, measured_from };
+    let parts = Parts { workload: Some(Box::new(move |_| Box::new(workload))), ..Parts::default() };
+    let result = run_with(&scenario, parts, &mut |_: &_| ControlFlow::Continue(()))?;
+    let timing = result.timing.ok_or("a timed run has times")?;
+    let share = result.course.measured_host_pages as f64 / measured as f64;
+    Ok(timing.elapsed_ns as f64 / 1e9 / share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_core::seed::{Seed, below};
+    use wearwell_core::trace::Request;
+
+    const SHOWN: u64 = 256 << 20;
+
+    #[test]
+    fn random_writes_take_longer_than_sequential_ones() {
+        let pages = SHOWN / 4096;
+        let request = |page: u64, pages: u64| Request {
+            time_ns: 0,
+            op: Op::Write,
+            volume: 0,
+            offset_bytes: page * 4096,
+            length_bytes: pages * 4096,
+            hint: 0,
+        };
+        let mut sequential = RequestBatch::default();
+        (0..pages / 64).for_each(|block| sequential.push(&request(block * 64, 64)));
+        let filled = sequential.len();
+        let mut random = sequential.clone();
+        (0..pages / 64).for_each(|block| sequential.push(&request(block * 64, 64)));
+        let mut seed = Seed(5).random();
+        (0..pages).for_each(|_| random.push(&request(below(&mut seed, pages), 1)));
+        let [single, together] = Planes::ALL.map(|planes| {
+            [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, planes).unwrap())
+        });
+        // Random writes make cleaning; and only large requests gain by planes.
+        assert!(single[1] > 1.2 * single[0], "{single:?}");
+        assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
+        // Every page goes over the link.
+        assert!(together[0] > pages as f64 * 4096.0 / 300e6, "{together:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What a file system sent to its drive under a workload, simulated or recorded.
+
+use crate::Failure;
+use crate::nvmfs::job::Cleaned;
+use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
+use crate::nvmfs::timed::{Planes, timed_seconds};
+use wearwell_core::trace::{Op, RequestBatch};
+
+/// Bytes of a sector, in which figure 6 counts.
+const SECTOR_BYTES: u64 = 512;
+/// Seconds that memory takes for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the latency and endurance
+/// of the fastest DRAM" (section II), here about 5.5 GB/s.
+const MEMORY_S: f64 = 0.75e-6;
+
+/// A file system under a workload.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Which file system.
+    pub file_system: String,
+    /// Which workload.
+    pub workload: String,
+    /// Share of the disk that the workload's files take.
+    pub utilisation: f64,
+    /// All requests to the drive.
+    pub requests: RequestBatch,
+    /// The first one after the files were made.
+    pub measured_from: usize,
+    /// Bytes that the workload wrote after that.
+    pub written_bytes: u64,
+    /// Bytes that it read.
+    pub read_bytes: u64,
+    /// What was cleaned, of file systems that do.
+    pub cleaned: Option<Cleaned>,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Which file system.
+    pub file_system: String,
+    /// Which workload.
+    pub workload: String,
+    /// Share of the disk that the workload's files take.
+    pub utilisation: f64,
+    /// Sectors of 512 bytes that the workload wrote.
+    pub user_sectors: u64,
+    /// Sectors of 512 bytes that the drive was sent.
+    pub sectors: u64,
+    /// Requests in which they came.
+    pub write_requests: u64,
+    /// What the two FTLs did, in the order of [`ReplayFtl::ALL`].
+    pub replayed: [Replayed; 2],
+    /// Modelled time of the drive, seconds, in the order of [`Planes::ALL`].
+    pub drive_seconds: [f64; 2],
+    /// Modelled time of NVRAM or page cache, seconds.
+    pub memory_seconds: f64,
+    /// What was cleaned, of file systems that do.
+    pub cleaned: Option<Cleaned>,
+}
+
+impl Trial {
+    /// Bytes of the measured requests of one kind, and how many there are.
+    fn sum(&self, op: Op) -> (u64, u64) {
+        let measured = (self.measured_from..self.requests.len()).filter(|at| self.requests.op[*at] == op);
+        measured.fold((0, 0), |(bytes, count), at| (bytes + self.requests.length_bytes[at], count + 1))
+    }
+
+    /// Replays it on a drive that shows `shown_bytes`.
+    pub fn evaluate(&self, shown_bytes: u64) -> Result<Outcome, Failure> {
+        let failed = |error: Failure| {
+            let Trial { file_system, workload, utilisation, .. } = self;
+            Failure::from(format!("{file_system}, {workload} at {utilisation}: {error}"))
+        };
+        let on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
+        let timed =
+            |planes| timed_seconds(&self.requests, self.measured_from, shown_bytes, planes).map_err(failed);
+        let (sent_bytes, write_requests) = self.sum(Op::Write);
+        let (fetched_bytes, _) = self.sum(Op::Read);
+        let moved = self.written_bytes + self.read_bytes + sent_bytes + fetched_bytes;
+        Ok(Outcome {
+            file_system: self.file_system.clone(),
+            workload: self.workload.clone(),
+            utilisation: self.utilisation,
+            user_sectors: self.written_bytes / SECTOR_BYTES,
+            sectors: sent_bytes / SECTOR_BYTES,
+            write_requests,
+            replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
+            drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
+            memory_seconds: moved as f64 / 4096.0 * MEMORY_S,
+            cleaned: self.cleaned,
+        })
+    }
+
+    /// Pages that the requests in a range write.
+    pub fn written_pages(requests: &RequestBatch, range: std::ops::Range<usize>) -> u64 {
+        let writes = range.map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
+        writes.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum()
+    }
+}
+
+impl Outcome {
+    /// Sectors sent to the drive for each that the workload wrote.
+    pub fn traffic(&self) -> f64 {
+        self.sectors as f64 / self.user_sectors as f64
+    }
+
+    /// Megabytes (10^6 bytes) that the workload wrote a second of modelled time, drive and memory one after the other, by the
+    /// number of the drive in [`Planes::ALL`].
+    pub fn throughput(&self, drive: usize) -> f64 {
+        let seconds = self.drive_seconds[drive] + self.memory_seconds;
+        (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / seconds
+    }
+
+    /// Pages programmed on the flash for each that the workload wrote, by the number of the FTL in [`ReplayFtl::ALL`].
+    pub fn programs_a_user_page(&self, ftl: usize) -> f64 {
+        self.replayed[ftl].programs as f64 / (self.user_sectors * SECTOR_BYTES) as f64 * 4096.0
+    }
+
+    /// Blocks erased by an FTL for each GiB that the workload wrote.
+    pub fn erases_a_gib(&self, ftl: usize) -> f64 {
+        self.replayed[ftl].erases as f64 * f64::from(1 << 30) / (self.user_sectors * SECTOR_BYTES) as f64
+    }
+}

@@ -1,0 +1,77 @@
+//! Any damage to an image of NVMFS: refused or borne, and put right by fsck; never a panic, always an end.
+//!
+//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, how, value.
+//! The rest are operations.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../crates/nvmfs/tests/common/mod.rs"]
+mod common;
+#[path = "../../crates/nvmfs/tests/damaged/image.rs"]
+mod image;
+#[allow(dead_code)]
+#[path = "../../crates/nvmfs/tests/damaged/life.rs"]
+mod life;
+#[allow(dead_code)]
+#[path = "../../crates/nvmfs/tests/damaged/nvrams.rs"]
+mod nvrams;
+#[allow(dead_code)]
+#[path = "../../crates/nvmfs/tests/damaged/pieces.rs"]
+mod pieces;
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use wearwell_nvmfs::placement::PlacementKind;
+
+const EDIT_BYTES: usize = 13;
+const MOST_OPS: usize = 50;
+
+/// An image, the first bytes of its pieces, and the pointers in it.
+type Whole = (image::Image, Vec<usize>, Vec<u64>);
+
+fn images() -> &'static [Whole] {
+    static IMAGES: OnceLock<Vec<Whole>> = OnceLock::new();
+    IMAGES.get_or_init(|| {
+        let kinds = PlacementKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]);
+        kinds.map(|(kind, is_closed)| {
+            let image = image::image(kind, is_closed);
+            let found = pieces::Pieces::of(&image);
+            let areas = &image.areas;
+            let mut starts = vec![0, areas.log, areas.page_table, areas.owners, areas.bitmap];
+            for some in [found.inodes, found.directories, found.pointers, found.xattrs, found.targets] {
+                starts.extend(some);
+            }
+            (image, starts, found.places)
+        })
+        .collect()
+    })
+}
+
+fn edit(nvram: &mut [u8], starts: &[usize], places: &[u64], edit: &[u8; EDIT_BYTES]) {
+    let [piece_low, piece_high, at_low, at_high, how, value @ ..] = *edit;
+    let piece = starts[usize::from(u16::from_le_bytes([piece_low, piece_high])) % starts.len()];
+    let at = piece + usize::from(u16::from_le_bytes([at_low, at_high]) % 4096);
+    let value = u64::from_le_bytes(value);
+    let word = &mut nvram[at & !7..][..8];
+    match how % 4 {
+        0 => nvram[at] = value as u8,
+        1 => nvram[at] ^= 1 << (value % 8),
+        2 => word.copy_from_slice(&value.to_le_bytes()),
+        _ => word.copy_from_slice(&places[value as usize % places.len()].to_le_bytes()),
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [which, count, rest @ ..] = bytes else { return };
+    let images = images();
+    let (image, starts, places) = &images[usize::from(*which) % images.len()];
+    let mut nvram = image.nvram.clone();
+    let (edits, _) = rest.as_chunks::<EDIT_BYTES>();
+    let edits = &edits[..edits.len().min(usize::from(*count))];
+    for one in edits {
+        edit(&mut nvram, starts, places, one);
+    }
+    let ops = common::ops_of_bytes(&rest[edits.len() * EDIT_BYTES..]).take(MOST_OPS);
+    life::live(nvram, &image.ssd(), &ops.collect::<Vec<_>>());
+});

@@ -1,0 +1,20 @@
+//! Any operations on NVMFS, mounted anew now and then: it does what the model does.
+//!
+//! Each operation is made of 8 numbers of 4 bytes.
+#![no_main]
+
+#[path = "../../crates/nvmfs/tests/common/mod.rs"]
+mod common;
+
+use common::{Op, Room, Twin, ops_of_bytes, small};
+use libfuzzer_sys::fuzz_target;
+
+const MOST_OPS: usize = 1000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (fs, remount) = small();
+    let mut twin = Twin::new(fs, Room::Scarce, remount);
+    let mut ops = ops_of_bytes(bytes).take(MOST_OPS);
+    let result = ops.try_for_each(|words| twin.step(&Op::from_words(&words))).and_then(|()| twin.compare());
+    result.unwrap_or_else(|difference| panic!("{difference}"));
+});
