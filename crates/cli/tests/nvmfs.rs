@@ -155,7 +155,11 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     fs::create_dir(&at).unwrap();
     let shown = at.display().to_string();
     assert!(outcome(&["nvmfs", "stats", &shown], 1).1.contains("no NVMFS is mounted"));
-    images.command("mount", &["--background", &shown], 0);
+    // What serves on keeps standard error, so that nobody may wait for its end.
+    let (nvram, ssd) = (images.path("nvram"), images.path("ssd"));
+    let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
+    mount.args(["nvmfs", "mount", "--background", "--nvram"]).arg(nvram).arg("--ssd").arg(ssd).arg(&at);
+    assert!(mount.stderr(std::process::Stdio::null()).status().unwrap().success());
     fs::write(at.join("file"), [7; 10_000]).unwrap();
     let (out, _) = outcome(&["nvmfs", "stats", &shown, "--json"], 0);
     let stats: Value = serde_json::from_str(&out).unwrap();
