@@ -29,13 +29,16 @@ pub struct Args {
     ///
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
     /// writeback_cache: the kernel collects writes, and only fsync makes them survive. And the file system's own:
-    /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.1, grouping=update_likelihood|lru,
+    /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     options: MountOptions,
     /// Returns when it is mounted, and serves on in the background
     #[arg(long)]
     background: bool,
+    /// Says nothing once it is mounted: what `--background` starts
+    #[arg(long, hide = true)]
+    quiet_once_mounted: bool,
 }
 
 const HELP: &str = "\
@@ -71,6 +74,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mounted = mount::mount(file_system, &args.directory, &options)
         .map_err(|error| about(&directory.to_string(), error))?;
     eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
+    if args.quiet_once_mounted {
+        // Whoever reads what the command says would wait for this process otherwise.
+        let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
+        rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
+    }
     serve(mounted, &args.directory)
 }
 
@@ -99,7 +107,10 @@ fn in_background(directory: &Path) -> Result<(), Failure> {
     let device = || directory.metadata().map(|of| of.dev()).map_err(|error| about(&shown, error));
     let before = device()?;
     let program = std::env::current_exe().map_err(Failure::run)?;
-    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
+    let arguments = std::env::args_os().skip(1).map(|argument| match argument.to_str() {
+        Some("--background") => "--quiet-once-mounted".into(),
+        _ => argument,
+    });
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(Failure::run)?;
