@@ -328,7 +328,7 @@ fn a_full_file_system_can_be_used_after_a_cut() {
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), Arc::clone(&ssd), &format, &options);
     let mut model = Model::new();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
-    let mut somewhere = |random: &mut Xoshiro256PlusPlus| {
+    let somewhere = |random: &mut Xoshiro256PlusPlus| {
         let offset = random.random_range(0..FILE_BLOCKS) * BLOCK_BYTES as u64;
         (random.random_range(0..FILES), offset)
     };

@@ -35,9 +35,9 @@ fn scene() -> Scene {
     Scene::after(PlacementKind::Nvmfs, steps)
 }
 
-/// Writes to some blocks, the same bytes each time.
+/// Writes to some blocks, the same bytes each time, so that extents hold others that are nowhere else.
 fn write_some(player: &mut Player<'_>) -> Result<()> {
-    (0..400).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
+    (0..900).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
 /// Writes to all blocks, so that flushing should begin.
@@ -64,7 +64,10 @@ fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
 
 /// Cleans an extent.
 fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
-    let (machine, fs, _) = scene.begin(write_some);
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    // So that what becomes fragmented is not recycled at once.
+    fs.auto_settle = false;
+    scene.play(&mut fs, write_some);
     let mut store = fs.into_store();
     if let Some(event) = cut {
         machine.power.cut_at(event);
