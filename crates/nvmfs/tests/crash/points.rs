@@ -1,7 +1,7 @@
 //! The moments of which section III-D says what a crash at them does.
 
 use crate::expected::Expected;
-use crate::machine::{Act, Fs, Image, Machine, nvram_of};
+use crate::machine::{Act, Fs, Image, Machine, more_cuts, nvram_of};
 use crate::recovery::recover;
 use crate::script::{Player, STEPS};
 use crate::scripted::{Scene, tree_of};
@@ -97,8 +97,9 @@ fn cut_within(
 ) {
     let (_, _, model) = scene.begin(before);
     let expected = Expected::exactly(tree_of(&model));
-    let step = ((events.end - events.start) / CUTS).max(1) as usize;
+    let step = ((events.end - events.start) / (CUTS * more_cuts())).max(1) as usize;
     assert!(!events.is_empty());
+    println!("{} cuts of {events:?}", events.clone().step_by(step).count());
     for event in events.step_by(step) {
         let (machine, fs) = act(Some(event));
         assert!(machine.power.is_off());

@@ -172,7 +172,7 @@ fn whatever_was_done_survives_a_cut_anywhere() {
     if let Ok(text) = std::env::var("WEARWELL_CUT") {
         return repeat(&text);
     }
-    const SEEDS: u64 = 10;
+    const SEEDS: u64 = 8;
     const CUTS: usize = 10;
     let more = more_cuts();
     let starts = starts();

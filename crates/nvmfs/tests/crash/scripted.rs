@@ -16,7 +16,7 @@ use wearwell_nvmfs::stats::Counts;
 /// An operation of so many events is cut at each of them.
 const FEW_EVENTS: u64 = 60;
 /// Most moments of an operation that are cut at, unless more cuts are asked for.
-const MOST_MOMENTS: usize = 10;
+const MOST_MOMENTS: usize = 7;
 
 /// A file system that is closed, and the same in a model.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ fn cut_all(placement: PlacementKind) -> Counts {
         cuts += moments;
     }
     println!("{placement:?}: {cuts} cuts of {} operations, {total:?}", STEPS.len());
-    assert!(cuts > 250, "{cuts}");
+    assert!(cuts > 200, "{cuts}");
     assert!(total.ssd_writes > 0 && total.evicted_pages > 0, "{total:?}");
     total
 }
