@@ -302,3 +302,59 @@ fn whatever_was_written_survives_a_power_cut() {
     }
     assert!(cuts >= 50 * more, "{cuts}");
 }
+
+#[test]
+fn flushing_begins_before_a_write_waits_for_it() {
+    let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
+    // So small that more pages than the share for flushing are kept clean.
+    let options = Options { flush_above: 1.0, flush_below: 1.0, ..Options::default() };
+    let mut store = fresh(PlainNvram::new(NVRAM_BYTES), ssd, &format(PlacementKind::Nvmfs), &options);
+    let mut blocks = (0..FILES).flat_map(|file| (0..FILE_BLOCKS).map(move |block| (file, block)));
+    while !store.wants_flush() {
+        let (file, block) = blocks.next().expect("not all fits on NVRAM");
+        store.write(ino(file), block * BLOCK_BYTES as u64, &[1; BLOCK_BYTES]).unwrap();
+        assert_eq!(store.counts.ssd_writes, 0, "a write had to wait");
+    }
+    store.settle().unwrap();
+    assert!(store.counts.ssd_writes > 0 && !store.flush_goes_on());
+}
+
+#[test]
+fn a_full_file_system_can_be_used_after_a_cut() {
+    let (format, mut options) = (format(PlacementKind::Nvmfs), options(Grouping::UpdateLikelihood));
+    // Only flushing itself cleans, so that free extents are as few as they may be.
+    options.recycle_free = 0.0;
+    let ssd = Arc::new(MemorySsd::new(20 * 128));
+    let mut store = fresh(PlainNvram::new(NVRAM_BYTES), Arc::clone(&ssd), &format, &options);
+    let mut model = Model::new();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
+    let somewhere = |random: &mut Xoshiro256PlusPlus| {
+        let offset = random.random_range(0..FILE_BLOCKS) * BLOCK_BYTES as u64;
+        (random.random_range(0..FILES), offset)
+    };
+    let mut written_over = Vec::new();
+    for step in 0..9000 {
+        let (file, offset) = somewhere(&mut random);
+        let read = step >= 6000;
+        let length = BLOCK_BYTES;
+        let op = match read {
+            true => Op::Read { file, offset, length },
+            false => Op::Write { file, offset, length, byte: random.random_range(1..=255) },
+        };
+        let written = act(&mut store, op, Some(&model));
+        model.apply(op, written);
+        if written > 0 {
+            written_over.push((file, offset));
+        }
+    }
+    let nvram = store.region.into_nvram();
+    let (mut store, found) = Store::open(nvram, ssd, options).unwrap();
+    assert!(!found.was_closed && store.pages_in(State::Clean) == 0);
+    assert!(store.free_extents() <= 2 && store.pages_in(State::Free) < 128, "cleaning would have room");
+    for (file, offset) in written_over.into_iter().rev().take(1000) {
+        let op = Op::Write { file, offset, length: BLOCK_BYTES, byte: 9 };
+        assert_eq!(act(&mut store, op, None), BLOCK_BYTES);
+        model.apply(op, BLOCK_BYTES);
+    }
+    compare(&mut store, &model, "after a cut");
+}

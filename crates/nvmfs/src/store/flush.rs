@@ -9,7 +9,7 @@ use crate::options::Grouping;
 use crate::ssd::Ssd;
 use std::sync::Arc;
 
-/// Extents kept for what cleaning moves: flushing does not take the last ones before it has cleaned.
+/// Extents kept for what cleaning moves: flushing does not take the last ones before it has cleaned, if there is room for it.
 pub(super) const LAST_EXTENTS: u32 = 2;
 /// Extents' worth of pages, from the least recently used on, among which a group is looked for.
 const WINDOW_EXTENTS: usize = 8;
@@ -87,6 +87,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return self.begin_flush_home();
         }
         while self.extents.free() <= LAST_EXTENTS {
+            // After a power cut every page is dirty: one of the last extents makes some clean, and so room for cleaning.
+            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.free() > 0 {
+                break;
+            }
             self.clean_one()?;
         }
         let Some((pages, stream)) = self.choose() else { return Ok(None) };

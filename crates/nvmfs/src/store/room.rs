@@ -50,14 +50,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.pages.for_data().saturating_sub(MARGIN)
     }
 
-    /// Dirty pages above which flushing begins.
+    /// Dirty pages above which flushing begins: an extent's worth before no more may be dirty, or else, where the NVRAM is
+    /// small, it would begin only when a write has to wait for it.
     pub(super) fn high_mark(&self) -> u32 {
-        ((f64::from(self.pages.for_data()) * self.options.flush_above) as u32).min(self.most_dirty())
+        self.share_of_pages(self.options.flush_above)
+            .min(self.most_dirty().saturating_sub(EXTENT_BLOCKS as u32))
     }
 
     /// Dirty pages at which it ends.
     pub(super) fn low_mark(&self) -> u32 {
-        ((f64::from(self.pages.for_data()) * self.options.flush_below) as u32).min(self.most_dirty())
+        self.share_of_pages(self.options.flush_below).min(self.high_mark())
+    }
+
+    fn share_of_pages(&self, share: f64) -> u32 {
+        (f64::from(self.pages.for_data()) * share) as u32
     }
 
     /// Sees to it that `count` pages are free, and that as many may become dirty.

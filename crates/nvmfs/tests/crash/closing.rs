@@ -23,7 +23,9 @@ fn what_is_closed_while_power_goes_is_whole() {
         let (machine, fs, _) = scene.begin(|_| Ok(()));
         let start = machine.power.events();
         let _ = fs.close();
-        for event in moments(&machine, start..machine.power.events()) {
+        let moments = moments(&machine, start..machine.power.events());
+        println!("{placement:?}: {} cuts", moments.len());
+        for event in moments {
             let (machine, fs, _) = scene.begin(|_| Ok(()));
             machine.power.cut_at(event);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
@@ -43,8 +45,10 @@ fn what_is_mounted_while_power_goes_is_whole() {
         let (machine, fs, _) = scene.begin(|_| Ok(()));
         drop(fs);
         let events = machine.power.events();
-        for event in moments(&machine, 0..events).into_iter().chain((0..events).step_by(events as usize / 20))
-        {
+        let mut moments = moments(&machine, 0..events);
+        moments.extend((0..events).step_by(events as usize / 20));
+        println!("{placement:?}: {} cuts", moments.len());
+        for event in moments {
             let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
             let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
             for image in machine.crashes(&nvram_of(fs), 1, &mut random) {

@@ -1,7 +1,7 @@
 //! The moments of which section III-D says what a crash at them does.
 
 use crate::expected::Expected;
-use crate::machine::{Act, Fs, Image, Machine, nvram_of};
+use crate::machine::{Act, Fs, Image, Machine, more_cuts, nvram_of};
 use crate::recovery::recover;
 use crate::script::{Player, STEPS};
 use crate::scripted::{Scene, tree_of};
@@ -35,9 +35,9 @@ fn scene() -> Scene {
     Scene::after(PlacementKind::Nvmfs, steps)
 }
 
-/// Writes to some blocks, the same bytes each time.
+/// Writes to some blocks, the same bytes each time, so that extents hold others that are nowhere else.
 fn write_some(player: &mut Player<'_>) -> Result<()> {
-    (0..400).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
+    (0..900).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
 /// Writes to all blocks, so that flushing should begin.
@@ -64,7 +64,10 @@ fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
 
 /// Cleans an extent.
 fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
-    let (machine, fs, _) = scene.begin(write_some);
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    // So that what becomes fragmented is not recycled at once.
+    fs.auto_settle = false;
+    scene.play(&mut fs, write_some);
     let mut store = fs.into_store();
     if let Some(event) = cut {
         machine.power.cut_at(event);
@@ -94,8 +97,9 @@ fn cut_within(
 ) {
     let (_, _, model) = scene.begin(before);
     let expected = Expected::exactly(tree_of(&model));
-    let step = ((events.end - events.start) / CUTS).max(1) as usize;
+    let step = ((events.end - events.start) / (CUTS * more_cuts())).max(1) as usize;
     assert!(!events.is_empty());
+    println!("{} cuts of {events:?}", events.clone().step_by(step).count());
     for event in events.step_by(step) {
         let (machine, fs) = act(Some(event));
         assert!(machine.power.is_off());

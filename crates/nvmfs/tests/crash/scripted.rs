@@ -1,7 +1,7 @@
 //! Each kind of operation, cut before and after each moment at which anything becomes safe, and between.
 
 use crate::expected::Expected;
-use crate::machine::{Act, Fs, Image, Lie, Machine, nvram_of};
+use crate::machine::{Act, Fs, Image, Lie, Machine, more_cuts, nvram_of};
 use crate::recovery::recover;
 use crate::script::{Player, STEPS, Step};
 use crate::tree::Tree;
@@ -15,8 +15,8 @@ use wearwell_nvmfs::stats::Counts;
 
 /// An operation of so many events is cut at each of them.
 const FEW_EVENTS: u64 = 60;
-/// Moments of an operation that are cut at, unless more cuts are asked for.
-const MOST_MOMENTS: usize = 16;
+/// Most moments of an operation that are cut at, unless more cuts are asked for.
+const MOST_MOMENTS: usize = 7;
 
 /// A file system that is closed, and the same in a model.
 #[derive(Clone)]
@@ -91,14 +91,13 @@ pub fn moments(machine: &Machine, events: Range<u64>) -> Vec<u64> {
     moments
 }
 
-/// Some of these, evenly; all if `WEARWELL_CUTS` is set.
+/// Some of these, evenly.
 fn some(moments: Vec<u64>) -> Vec<u64> {
-    let most = if std::env::var_os("WEARWELL_CUTS").is_some() { usize::MAX } else { MOST_MOMENTS };
-    let step = moments.len().div_ceil(most).max(1);
+    let step = moments.len().div_ceil(MOST_MOMENTS * more_cuts() as usize).max(1);
     moments.into_iter().step_by(step).collect()
 }
 
-/// Cuts a step at all its moments; what it did, and how often it was cut.
+/// Cuts a step at some of its moments; what it did, and how often it was cut.
 fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
     let (machine, mut fs, mut model) = scene.begin(step.before);
     let before = tree_of(&model);
@@ -132,9 +131,9 @@ fn cut_all(placement: PlacementKind) -> Counts {
         total.evicted_pages += counts.evicted_pages;
         total.recycled_extents += counts.recycled_extents;
         cuts += moments;
-        println!("{}: {moments} cuts, {counts:?}", step.name);
     }
-    assert!(cuts > 400, "{cuts}");
+    println!("{placement:?}: {cuts} cuts of {} operations, {total:?}", STEPS.len());
+    assert!(cuts > 200, "{cuts}");
     assert!(total.ssd_writes > 0 && total.evicted_pages > 0, "{total:?}");
     total
 }
