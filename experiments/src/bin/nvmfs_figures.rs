@@ -72,10 +72,16 @@ impl Settings {
     }
 
     fn command(&self) -> String {
+        let utilisations: Vec<_> = self.utilisations.iter().map(f64::to_string).collect();
         format!(
             "cargo run --release -p wearwell-experiments --bin nvmfs_figures -- --disk-mib {} --nvram-mib {} \
-             --written-mib {} --seed {}",
-            self.disk_mib, self.nvram_mib, self.written_mib, self.seed
+             --written-mib {} --seed {} --utilisations {} --workloads {}",
+            self.disk_mib,
+            self.nvram_mib,
+            self.written_mib,
+            self.seed,
+            utilisations.join(","),
+            self.workloads.join(",")
         )
     }
 
@@ -196,17 +202,17 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
                     gains.push(gain);
                 }
                 let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
-                row.push(format!("{:+.1}", percent(ours.traffic(), other.traffic())));
+                row.push(signed(percent(ours.traffic(), other.traffic())));
                 let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
-                row.extend(erases.map(|erases| format!("{erases:+.1}")));
-                row.extend(gain.map(|gain| format!("{gain:+.1}")));
+                row.extend(erases.map(signed));
+                row.extend(gain.map(signed));
                 table.push(row);
             }
         }
         let mean = [0, 1].map(|drive| gains.iter().map(|gain| gain[drive]).sum::<f64>() / gains.len() as f64);
         let mut row = vec![utilisation.to_string(), "average".to_owned(), "conquest".to_owned()];
         row.extend([String::new(), String::new(), String::new()]);
-        row.extend(mean.map(|mean| format!("{mean:+.1}")));
+        row.extend(mean.map(signed));
         table.push(row);
     }
     table
@@ -214,6 +220,11 @@ fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
 
 fn percent(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0) * 100.0
+}
+
+/// Empty where both are 0, as erases in a short run.
+fn signed(percent: f64) -> String {
+    if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
 }
 
 fn main() -> Result<(), Failure> {

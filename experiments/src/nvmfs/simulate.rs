@@ -13,7 +13,7 @@ use wearwell_nvmfs::workload::FileWorkloadConfig;
 
 const BLOCK_BYTES: u64 = 4096;
 
-/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload: such that they take about a third of it. The 1 MiB of
+/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload: such that they take, by estimate, at most a third of it. The 1 MiB of
 /// the design would be all files of three of the workloads, a tenth of which fit.
 const CONQUEST_KEEPS: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn each_plays_each_workload() {
-        let sizes = Sizes { disk_bytes: 64 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
+        let sizes = Sizes { disk_bytes: 128 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
         for simulated in Simulated::all() {
             for workload in FILE_WORKLOADS {
                 let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();

@@ -149,6 +149,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let sent = |store: &Self, page| {
             pages::state_of(&store.region, page) == State::Dirty && pages::is_flushing(&store.region, page)
         };
+        for &(first, pages) in batch.requests.iter().filter(|_| batch.extent.is_none()) {
+            self.in_flight.retain(|block| !(first..first + pages as u64).contains(block));
+        }
         if let Err(error) = written {
             for page in batch.pages {
                 pages::set_flushing(&mut self.region, page, false);

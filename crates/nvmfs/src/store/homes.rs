@@ -44,7 +44,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
         let mut next = self.pages.last(State::Dirty);
         while let Some(page) = next.filter(|_| chosen.len() < EXTENT_PAGES) {
-            if !pages::is_flushing(&self.region, page) {
+            let is_written = self.in_flight.contains(&pages::copy_of(&self.region, page));
+            if !is_written && !pages::is_flushing(&self.region, page) {
                 chosen.push(page);
             }
             next = self.pages.more_recent(&self.region, page);
@@ -62,6 +63,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(None);
         }
         let homes: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
+        self.in_flight.extend(&homes);
         let runs = homes.chunk_by(|one, next| one + 1 == *next);
         let requests = runs.map(|run| (run[0], run.len())).collect();
         Ok(Some(self.batch(None, requests, chosen, 0)))
@@ -69,7 +71,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A block of the SSD that is in no use: the next of the open extent, of a free one, or of the emptiest.
     fn new_home(&mut self) -> Result<u64> {
-        loop {
+        // The rest of the open extent, then another one, of which all that is free may be in flight.
+        for _ in 0..2 {
             let (extent, from) = match self.open_extent {
                 Some(open) => open,
                 None => {
@@ -79,11 +82,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
             };
             let end = extents::first_block(extent) + EXTENT_BLOCKS;
-            let free = (from..end).find(|block| !extents::bit(&self.region, *block));
+            let is_free =
+                |block: &u64| !extents::bit(&self.region, *block) && !self.in_flight.contains(block);
+            let free = (from..end).find(is_free);
             self.open_extent = free.map(|block| (extent, block + 1));
             if let Some(block) = free {
                 return Ok(block);
             }
         }
+        Err(Error::NoSpace("every free block of the SSD is being written"))
     }
 }

@@ -29,6 +29,7 @@ use crate::ssd::Ssd;
 use crate::stats::Counts;
 use extents::Extents;
 use pages::Pages;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Blocks of files on NVRAM and SSD.
@@ -44,6 +45,9 @@ pub struct Store<N, S> {
     pub counts: Counts,
     /// The extent in which blocks are given places, where they keep them, and the block after the last one given.
     open_extent: Option<(u32, u64)>,
+    /// Places that blocks keep and that are being written: until that is over nothing else may be written there, lest the
+    /// older content come last.
+    in_flight: BTreeSet<u64>,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -61,6 +65,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             options,
             counts: Counts::default(),
             open_extent: None,
+            in_flight: BTreeSet::new(),
             scratch: Vec::new(),
         }
     }

@@ -174,9 +174,13 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// After the pointers: a directory never has blocks beyond its end, so its size is wrong and not they.
+    /// After the pointers: a directory never has blocks beyond its end, so its size is wrong and not they. Blocks of pointers
+    /// it may have, made for a block that then was not written.
     fn size(&mut self, inode: &Inode, kind: Kind, at: usize) {
-        let is_short = kind == Kind::Directory && self.beyond.take().is_some();
+        let is_short = kind == Kind::Directory && self.after_last > self.end;
+        if is_short {
+            self.beyond = None;
+        }
         if is_short || inode.size_bytes > MAX_FILE_BYTES {
             self.complain(Wrong::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
         }
