@@ -36,8 +36,8 @@ impl Expected {
         if counts[0] != counts[2] || counts[1] != counts[2] {
             return Err(format!("files before, after and found: {counts:?}"));
         }
-        let nodes = self.before.nodes.iter().zip(&self.after.nodes).zip(&found.nodes);
-        nodes.map(|((before, after), found)| between(before, after, found)).collect()
+        let mut nodes = self.before.nodes.iter().zip(&self.after.nodes).zip(&found.nodes);
+        nodes.try_for_each(|((before, after), found)| between(before, after, found))
     }
 }
 
