@@ -40,7 +40,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Recycles one extent, after flushing if NVRAM is full; whether there was one worth it.
     pub fn recycle_step(&mut self) -> Result<bool> {
-        if self.extents.emptiest().is_none() {
+        // Blocks that have places of their own are not moved.
+        if self.superblock.placement.updates_in_place() || self.extents.emptiest().is_none() {
             return Ok(false);
         }
         if self.wants_flush() && self.can_flush() {
