@@ -44,7 +44,7 @@ fn files_drive_the_stack_and_both_sides_agree() {
     // What the file system sent, its label included, is what the stack got; a batch at most is still on its way.
     let sent = number(&counts["ssd_written_blocks"]);
     let windows = result["windows"].as_array().unwrap();
-    let got: u64 = windows.iter().map(|window| number(&window["host_pages"])).sum();
+    let got = number(&windows.last().unwrap()["host_pages"]);
     assert!(got <= sent + 1 && sent + 1 - got <= 4096 + 128, "{got} of {sent}");
     assert!(result["warnings"].as_array().unwrap().is_empty(), "{}", result["warnings"]);
 }

@@ -6,7 +6,7 @@ use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use wearwell_core::config::ConfigError;
 use wearwell_core::seed::Seed;
@@ -29,7 +29,7 @@ pub struct TopConfig {
     /// Bytes of NVRAM, a multiple of 4 KiB.
     pub nvram: ByteSize,
     /// Where data goes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "name_or_table")]
     pub placement: PlacementKind,
     /// Inodes; one in 4 KiB of NVRAM unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +42,13 @@ pub struct TopConfig {
     pub options: Options,
     /// What is done with files; it must not end.
     pub workload: FileWorkloadConfig,
+}
+
+/// A name alone, or as `kind` of a table, as placements are written elsewhere in a scenario.
+fn name_or_table<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PlacementKind, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let name = value.get("kind").unwrap_or(&value);
+    PlacementKind::deserialize(name).map_err(serde::de::Error::custom)
 }
 
 fn default_reserve() -> f64 {
