@@ -64,7 +64,8 @@ impl Default for Options {
             flush_above: 0.8,
             flush_below: 0.5,
             recycle_fragmentation: 0.1,
-            recycle_free: 0.1,
+            // Late: the longer cleaning waits, the less is valid in what it empties.
+            recycle_free: 0.02,
             grouping: Grouping::default(),
             trim: true,
             small_file_bytes: 1 << 20,
