@@ -8,11 +8,13 @@ use wearwell_experiments::Failure;
 use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
 use wearwell_experiments::nvmfs::trial::Outcome;
 use wearwell_experiments::table::Table;
+use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
 const HELP: &str = "\
 nvmfs_figures [--disk-mib 1536] [--nvram-mib 96] [--written-mib 3072] [--seed 1] [--utilisations 0.6,0.87]
-              [--workloads iozone,postmark,fio,fileserver] [--out experiments/results]";
+              [--workloads iozone,postmark,fio,fileserver] [--out experiments/results]
+              [--recycle-free 0.1,0.02,0.005: not the figures, but NVMFS that recycles below these shares of free extents]";
 
 /// A sixteenth of the paper's flash of 24 GB.
 const DISK_MIB: u64 = 1536;
@@ -24,7 +26,12 @@ struct Settings {
     seed: u64,
     utilisations: Vec<f64>,
     workloads: Vec<String>,
+    recycle_free: Vec<f64>,
     out: PathBuf,
+}
+
+fn list(values: &str) -> Result<Vec<f64>, Failure> {
+    Ok(values.split(',').map(str::parse).collect::<Result<_, _>>()?)
 }
 
 impl Settings {
@@ -36,6 +43,7 @@ impl Settings {
             seed: 1,
             utilisations: vec![0.6, 0.87],
             workloads: FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect(),
+            recycle_free: Vec::new(),
             out: "experiments/results".into(),
         };
         while let Some(arg) = parser.next()? {
@@ -44,10 +52,8 @@ impl Settings {
                 Long("nvram-mib") => settings.nvram_mib = parser.value()?.parse()?,
                 Long("written-mib") => settings.written_mib = parser.value()?.parse()?,
                 Long("seed") => settings.seed = parser.value()?.parse()?,
-                Long("utilisations") => {
-                    let values = parser.value()?.string()?;
-                    settings.utilisations = values.split(',').map(str::parse).collect::<Result<_, _>>()?;
-                }
+                Long("utilisations") => settings.utilisations = list(&parser.value()?.string()?)?,
+                Long("recycle-free") => settings.recycle_free = list(&parser.value()?.string()?)?,
                 Long("workloads") => {
                     settings.workloads = parser.value()?.string()?.split(',').map(str::to_owned).collect();
                 }
@@ -73,7 +79,8 @@ impl Settings {
 
     fn command(&self) -> String {
         let utilisations: Vec<_> = self.utilisations.iter().map(f64::to_string).collect();
-        format!(
+        let recycle_free: Vec<_> = self.recycle_free.iter().map(f64::to_string).collect();
+        let figures = format!(
             "cargo run --release -p wearwell-experiments --bin nvmfs_figures -- --disk-mib {} --nvram-mib {} \
              --written-mib {} --seed {} --utilisations {} --workloads {}",
             self.disk_mib,
@@ -82,7 +89,24 @@ impl Settings {
             self.seed,
             utilisations.join(","),
             self.workloads.join(",")
-        )
+        );
+        if recycle_free.is_empty() {
+            return figures;
+        }
+        format!("{figures} --recycle-free {}", recycle_free.join(","))
+    }
+
+    /// What each workload is tried with: the file systems of the figures, or NVMFS with each share of free extents.
+    fn file_systems(&self) -> Vec<Simulated> {
+        if self.recycle_free.is_empty() {
+            return Simulated::all().into();
+        }
+        let [nvmfs, ..] = Simulated::all();
+        let with = |&recycle_free| Simulated {
+            options: Options { recycle_free, ..nvmfs.options.clone() },
+            ..nvmfs.clone()
+        };
+        self.recycle_free.iter().map(with).collect()
     }
 
     /// Everything that is to be tried, in the order of the tables.
@@ -91,7 +115,9 @@ impl Settings {
         let mut jobs: Vec<(f64, Load, Simulated)> = Vec::new();
         for &utilisation in &self.utilisations {
             for workload in &self.workloads {
-                jobs.extend(Simulated::all().map(|it| (utilisation, Load::named(workload), it)));
+                jobs.extend(
+                    self.file_systems().into_iter().map(|it| (utilisation, Load::named(workload), it)),
+                );
             }
         }
         let outcomes = jobs.into_par_iter().with_max_len(1).map(|(utilisation, load, simulated)| {
@@ -179,6 +205,29 @@ fn cleaning(outcomes: &[Outcome]) -> Table {
     })
 }
 
+/// What it brings to recycle later. `outcomes` has one for each of `recycle_free`, again and again.
+fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new(&[
+        "utilisation",
+        "workload",
+        "recycle_free",
+        "user_bytes_an_ssd_byte",
+        "cleaning_efficiency",
+        "page_erases",
+        "mb_a_second",
+        "mb_a_second_planes",
+    ]);
+    for (outcome, share) in outcomes.iter().zip(recycle_free.iter().cycle()) {
+        let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone(), share.to_string()];
+        row.push(format!("{:.3}", 1.0 / outcome.traffic()));
+        row.push(number(outcome.cleaned.and_then(|cleaned| cleaned.efficiency()), 3));
+        row.push(outcome.replayed[0].erases.to_string());
+        row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
+        table.push(row);
+    }
+    table
+}
+
 /// NVMFS over Conquest and over itself without grouping, and the average over Conquest.
 fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
@@ -231,6 +280,10 @@ fn main() -> Result<(), Failure> {
     let settings = Settings::read(lexopt::Parser::from_env())?;
     let outcomes = settings.outcomes()?;
     let command = settings.command();
+    if !settings.recycle_free.is_empty() {
+        let path = settings.out.join("nvmfs_recycle_free.csv");
+        return recycling(&settings.recycle_free, &outcomes).publish(&path, &command);
+    }
     let tables = [
         ("nvmfs_figure6", traffic(&outcomes)),
         ("nvmfs_figure7", erases(&outcomes)),
