@@ -1,0 +1,135 @@
+//! Many threads at once, while a further one flushes and recycles as a mount's does: each thread finds what it wrote, and
+//! nothing else.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use wearwell_core::seed::{Seed, below};
+use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, ROOT};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::options::{Format, Options};
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::MemorySsd;
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+const THREADS: u32 = 4;
+const FILES: usize = 6;
+const BLOCKS: u64 = 160;
+const STEPS: u32 = 1500;
+const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
+
+/// What a thread has in its directory: for each file its inode and, by block, the byte that fills it.
+struct Own {
+    directory: Ino,
+    files: Vec<(Ino, Vec<u8>)>,
+}
+
+fn begin(fs: &Mutex<Fs>, thread: u32) -> Own {
+    let mut fs = fs.lock().unwrap();
+    let name = format!("thread {thread}");
+    let directory = fs.make_directory(ROOT, name.as_bytes(), 0o755, &CALLER).unwrap().ino;
+    let make = |file| {
+        let name = format!("file {file}");
+        let made = fs.make(directory, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();
+        (made.ino, vec![0; BLOCKS as usize])
+    };
+    Own { directory, files: (0..FILES).map(make).collect() }
+}
+
+/// One thread's life: writes, reads, and gives its files other names.
+fn live(fs: &Mutex<Fs>, own: &mut Own, thread: u32) {
+    let mut random = Seed(u64::from(thread)).of("threads").random();
+    for step in 0..STEPS {
+        if step % 8 == 0 {
+            // As programs do, so that the worker comes to its turn.
+            thread::sleep(Duration::from_micros(50));
+        }
+        let file = below(&mut random, FILES as u64) as usize;
+        let block = below(&mut random, BLOCKS);
+        let (ino, content) = &mut own.files[file];
+        let offset = block * BLOCK_BYTES as u64;
+        match below(&mut random, 10) {
+            0..6 => {
+                let byte = 1 + below(&mut random, 255) as u8;
+                match fs.lock().unwrap().write(*ino, offset, &[byte; BLOCK_BYTES], &CALLER) {
+                    Ok(BLOCK_BYTES) => content[block as usize] = byte,
+                    Ok(written) => panic!("{written} bytes of a block were written"),
+                    Err(Error::NoSpace(_)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            6..9 => look(fs, *ino, content, block),
+            _ => {
+                let (from, to) = (format!("file {file}"), format!("moved {step}"));
+                let mut fs = fs.lock().unwrap();
+                let directory = own.directory;
+                let how = wearwell_nvmfs::api::Rename::Keep;
+                fs.rename((directory, from.as_bytes()), (directory, to.as_bytes()), how, &CALLER).unwrap();
+                fs.rename((directory, to.as_bytes()), (directory, from.as_bytes()), how, &CALLER).unwrap();
+            }
+        }
+    }
+}
+
+fn look(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
+    let mut out = [0xee; BLOCK_BYTES];
+    let read = fs.lock().unwrap().read(ino, block * BLOCK_BYTES as u64, &mut out, &CALLER).unwrap();
+    let expected = content[block as usize];
+    assert!(out[..read].iter().all(|byte| *byte == expected), "inode {}, block {block}", ino.0);
+}
+
+/// Flushes and recycles until told to end; counts what it did. Others go on while an extent is written.
+fn work(fs: &Mutex<Fs>, ends: &AtomicBool, done: &AtomicU64) {
+    while !ends.load(Ordering::Relaxed) {
+        let work = fs.lock().unwrap().begin_background().unwrap();
+        let Some(work) = work else {
+            thread::yield_now();
+            continue;
+        };
+        thread::yield_now();
+        let result = work.run();
+        fs.lock().unwrap().end_background(work, result).unwrap();
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn many_threads(placement: PlacementKind) {
+    let format = Format { inodes: Some(256), placement, ..Format::default() };
+    let options =
+        Options { flush_above: 0.5, flush_below: 0.3, small_file_bytes: 4096, ..Options::default() };
+    let ssd = Arc::new(MemorySsd::new(64 * 128));
+    let mut fs = Fs::format(PlainNvram::new(6 << 20), ssd, &format, options).unwrap();
+    fs.auto_settle = false;
+    let fs = Mutex::new(fs);
+    let mut owns: Vec<Own> = (0..THREADS).map(|thread| begin(&fs, thread)).collect();
+    let (ends, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&fs, &ends, &done));
+        let threads: Vec<_> = (0..).zip(&mut owns).collect();
+        let fs = &fs;
+        let threads = threads.into_iter().map(|(thread, own)| scope.spawn(move || live(fs, own, thread)));
+        let ended: Vec<_> =
+            threads.collect::<Vec<_>>().into_iter().map(thread::ScopedJoinHandle::join).collect();
+        ends.store(true, Ordering::Relaxed);
+        worker.join().unwrap();
+        ended.into_iter().for_each(|end| end.unwrap());
+    });
+    assert!(done.load(Ordering::Relaxed) > 0, "the worker had nothing to do");
+    for (ino, content) in owns.iter().flat_map(|own| &own.files) {
+        (0..BLOCKS).for_each(|block| look(&fs, *ino, content, block));
+    }
+    fs.into_inner().unwrap().store().check().unwrap();
+}
+
+#[test]
+fn many_threads_find_what_they_wrote() {
+    many_threads(PlacementKind::Nvmfs);
+}
+
+#[test]
+fn many_threads_find_what_they_wrote_where_blocks_have_places() {
+    many_threads(PlacementKind::Conquest);
+}
