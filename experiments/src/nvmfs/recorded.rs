@@ -74,6 +74,7 @@ pub fn read(path: &Path, disk_bytes: u64) -> Result<Trial, Failure> {
             segments: counted.segments,
             recycled_blocks: counted.recycled_blocks,
             moved_blocks: counted.moved_blocks,
+            ..Cleaned::default()
         }),
     })
 }
