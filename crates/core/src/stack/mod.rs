@@ -4,6 +4,7 @@ pub mod advise;
 mod axis;
 mod build;
 mod conserve;
+mod course_config;
 mod device;
 mod draft;
 mod driver;

@@ -19,7 +19,6 @@ mod xattrs;
 
 pub use background::Work;
 pub use repair::repair;
-pub(crate) use xattrs::xattrs_make_sense;
 
 use crate::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,

@@ -1,72 +1,11 @@
 //! Extended attributes: those of a file in one page of NVRAM, which is replaced when one changes.
-//!
-//! The page begins with their number in 8 bytes; each has 4 bytes for the length of its value, 2 for that of its name, 2
-//! that are 0, its name and its value.
 
 use super::Nvmfs;
-use crate::api::{
-    BLOCK_BYTES, Caller, Error, Ino, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Result, SetXattr,
-    XATTR_HEAD_BYTES,
-};
-use crate::layout::{Field, Place};
+use crate::api::{Caller, Error, Ino, MAX_XATTRS_BYTES, Result, SetXattr};
+use crate::layout::{Field, Place, Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
-use std::collections::BTreeMap;
-
-type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn check_name(name: &[u8]) -> Result<()> {
-    if name.is_empty() || name.contains(&0) {
-        return Err(Error::Invalid("a name is empty or has a 0 in it"));
-    }
-    if name.len() > MAX_XATTR_NAME_BYTES {
-        return Err(Error::NameTooLong);
-    }
-    Ok(())
-}
-
-/// Bytes that attributes take together.
-fn bytes_of(xattrs: &Xattrs) -> usize {
-    xattrs.iter().map(|(name, value)| XATTR_HEAD_BYTES + name.len() + value.len()).sum()
-}
-
-fn encode(xattrs: &Xattrs) -> Vec<u8> {
-    let mut page = Vec::with_capacity(BLOCK_BYTES);
-    page.extend((xattrs.len() as u64).to_le_bytes());
-    for (name, value) in xattrs {
-        page.extend((value.len() as u32).to_le_bytes());
-        page.extend((name.len() as u16).to_le_bytes());
-        page.extend([0; 2]);
-        page.extend(name);
-        page.extend(value);
-    }
-    page
-}
-
-/// `None` if the page makes no sense.
-fn decode(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
-    let (count, mut rest) = page.split_first_chunk::<8>()?;
-    let mut xattrs = Xattrs::new();
-    for _ in 0..u64::from_le_bytes(*count) {
-        let (head, after) = rest.split_first_chunk::<XATTR_HEAD_BYTES>()?;
-        let value_bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let name_bytes = usize::from(u16::from_le_bytes([head[4], head[5]]));
-        let (name, after) = after.split_at_checked(name_bytes)?;
-        let (value, after) = after.split_at_checked(value_bytes)?;
-        check_name(name).ok()?;
-        if xattrs.insert(name.to_vec(), value.to_vec()).is_some() {
-            return None;
-        }
-        rest = after;
-    }
-    Some(xattrs)
-}
-
-/// Whether a page holds extended attributes.
-pub(crate) fn xattrs_make_sense(page: &[u8; BLOCK_BYTES]) -> bool {
-    decode(page).is_some()
-}
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
@@ -74,7 +13,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let at = self.store.region.field(ino, Field::Xattrs)?;
         match self.store.region.pointer_page(at)? {
             None => Ok(Xattrs::new()),
-            Some(page) => decode(self.store.region.page(page)).ok_or_else(|| {
+            Some(page) => decode_xattrs(self.store.region.page(page)).ok_or_else(|| {
                 Error::Damaged(format!("the extended attributes of inode {} make no sense", ino.0))
             }),
         }
@@ -86,7 +25,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if !xattrs.is_empty() {
             let page = self.store.new_metadata_page(ino)?;
             let region = &mut self.store.region;
-            region.store(region.areas.page(page), &encode(xattrs));
+            region.store(region.areas.page(page), &encode_xattrs(xattrs));
             region.fence();
             pointer = Place::Nvram(page).pointer(&region.areas);
         }
@@ -102,7 +41,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     pub(super) fn xattr_value(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
         let mut xattrs = self.read_xattrs(ino)?;
-        check_name(name)?;
+        check_xattr_name(name)?;
         xattrs.remove(name).ok_or(Error::NoAttribute)
     }
 
@@ -119,14 +58,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<()> {
         let mut xattrs = self.read_xattrs(ino)?;
-        check_name(name)?;
+        check_xattr_name(name)?;
         match (how, xattrs.contains_key(name)) {
             (SetXattr::Create, true) => return Err(Error::Exists),
             (SetXattr::Replace, false) => return Err(Error::NoAttribute),
             _ => {}
         }
         xattrs.insert(name.to_vec(), value.to_vec());
-        if bytes_of(&xattrs) > MAX_XATTRS_BYTES {
+        if xattr_bytes(&xattrs) > MAX_XATTRS_BYTES {
             return Err(Error::NoSpace("the extended attributes of a file take 4080 bytes at most"));
         }
         self.write_xattrs(ino, &xattrs, caller)
@@ -134,7 +73,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     pub(super) fn delete_xattr(&mut self, ino: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         let mut xattrs = self.read_xattrs(ino)?;
-        check_name(name)?;
+        check_xattr_name(name)?;
         xattrs.remove(name).ok_or(Error::NoAttribute)?;
         self.write_xattrs(ino, &xattrs, caller)
     }
@@ -153,12 +92,12 @@ mod tests {
             byte: u8,
         ) {
             let mut page = [0; BLOCK_BYTES];
-            let bytes = encode(&some);
+            let bytes = encode_xattrs(&some);
             page[..bytes.len()].copy_from_slice(&bytes);
-            prop_assert_eq!(decode(&page), Some(some));
+            prop_assert_eq!(decode_xattrs(&page), Some(some));
             page[at] = byte;
-            if let Some(decoded) = decode(&page) {
-                prop_assert!(bytes_of(&decoded) <= BLOCK_BYTES);
+            if let Some(decoded) = decode_xattrs(&page) {
+                prop_assert!(xattr_bytes(&decoded) <= BLOCK_BYTES);
             }
         }
     }

@@ -4,6 +4,7 @@ mod areas;
 mod inode;
 mod place;
 mod superblock;
+mod xattrs;
 
 pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE};
 pub use inode::{
@@ -11,6 +12,7 @@ pub use inode::{
 };
 pub use place::{NVRAM_BASE, Place};
 pub use superblock::{ListEnds, SUPERBLOCK_BYTES, Superblock};
+pub use xattrs::{Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
 
 /// Words of a block of pointers.
 pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

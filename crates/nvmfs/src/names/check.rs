@@ -7,8 +7,7 @@ use super::directory;
 use super::inodes;
 use super::record::{self, Record};
 use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
-use crate::fs::xattrs_make_sense;
-use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId};
+use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs};
 use crate::nvram::Nvram;
 use crate::store::Region;
 use foldhash::fast::FixedState;
@@ -219,7 +218,7 @@ impl<N: Nvram> Walk<'_, N> {
     fn metadata(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
         let xattrs_at = self.region.field(ino, Field::Xattrs)?;
         let page = self.region.pointer_page(xattrs_at)?;
-        if page.is_some_and(|page| !xattrs_make_sense(self.region.page(page))) {
+        if page.is_some_and(|page| decode_xattrs(self.region.page(page)).is_none()) {
             self.complain(ino, WrongName::Xattrs, Some((xattrs_at, 0)));
         }
         if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {

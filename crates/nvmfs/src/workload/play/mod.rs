@@ -20,7 +20,9 @@ pub trait Target {
     type Error: std::error::Error + 'static;
 
     /// The time of the operations that follow, ns since 1970; of no matter to file systems that have a clock.
-    fn set_time(&mut self, _now_ns: i64) {}
+    fn set_time(&mut self, now_ns: i64) {
+        let _ = now_ns;
+    }
 
     /// Makes a directory; `None` is the root.
     fn make_directory(
