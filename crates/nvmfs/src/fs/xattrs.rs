@@ -82,6 +82,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::BLOCK_BYTES;
     use proptest::prelude::*;
 
     proptest! {
