@@ -29,9 +29,11 @@ build:
 
 test: test-rust test-python
 
-# Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more.
+# Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
+# programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
+	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
+	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-core

@@ -25,11 +25,7 @@ pub trait Target {
     }
 
     /// Makes a directory; `None` is the root.
-    fn make_directory(
-        &mut self,
-        directory: DirectoryId,
-        parent: Option<DirectoryId>,
-    ) -> Result<(), Self::Error>;
+    fn make_directory(&mut self, new: DirectoryId, parent: Option<DirectoryId>) -> Result<(), Self::Error>;
 
     /// Makes an empty file.
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<(), Self::Error>;
