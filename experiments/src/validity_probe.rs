@@ -179,6 +179,10 @@ impl Medium for Probe {
         self.nand.retire(block);
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }

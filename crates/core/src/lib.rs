@@ -9,6 +9,7 @@ pub mod log;
 pub mod mapping;
 pub mod nand;
 pub mod placement;
+pub mod pool;
 pub mod seed;
 pub mod stack;
 pub mod table;

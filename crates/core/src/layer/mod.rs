@@ -269,6 +269,10 @@ pub trait Medium: Send {
         None
     }
 
+    /// Reads from the spare area of the block's first page how often it was erased, as wear levelling does that keeps no erase
+    /// counts in RAM; the count itself is [`Medium::erases`].
+    fn read_wear(&mut self, block: BlockId);
+
     /// Whether the block is bad.
     fn is_bad(&self, block: BlockId) -> bool;
 

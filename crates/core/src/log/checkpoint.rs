@@ -27,7 +27,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     #[inline(always)]
     pub(super) fn until_checkpoint(&self, cause: Cause, length: usize) -> usize {
         if M::MAY_KEEP_METADATA && cause == Cause::Host {
-            let until = self.below.medium.until_checkpoint().max(1);
+            let until = self.pool.medium.until_checkpoint().max(1);
             length.min(usize::try_from(until).unwrap_or(usize::MAX))
         } else {
             length
@@ -47,23 +47,23 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Appends what the medium wants in the log and lets it write the rest.
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
-        if self.below.medium.until_checkpoint() > 0 {
+        if self.pool.medium.until_checkpoint() > 0 {
             return Ok(());
         }
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
-        self.below.medium.begin_checkpoint(&mut pages);
+        self.pool.medium.begin_checkpoint(&mut pages);
         data.resize(pages.len(), M::Payload::default());
         let written = self.append_run(self.metadata_stream(), &pages, &data, Cause::LogMetadata);
         self.checkpoint = Checkpoint { pages, data };
         written?;
-        Ok(self.below.medium.end_checkpoint()?)
+        Ok(self.pool.medium.end_checkpoint()?)
     }
 
     /// Pages of metadata that are in the log.
     pub(super) fn mapped_metadata(&self) -> u32 {
         let first = self.config.logical_pages;
-        let own = first..first + self.below.medium.metadata_pages();
+        let own = first..first + self.pool.medium.metadata_pages();
         own.filter(|&page| self.directory.block_of(Lpn(page)).is_some()).count() as u32
     }
 }

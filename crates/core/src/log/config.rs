@@ -1,5 +1,6 @@
 //! What a store is told about itself.
 
+use crate::pool::Marks;
 use crate::seed::Seed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,17 @@ impl StoreConfig {
             idle_high: None,
             count_moves: false,
             seed,
+        }
+    }
+
+    /// The marks of the pool; `None` with in-place reclaim, which keeps no erased blocks.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        match self.reclaim {
+            Reclaim::InPlace => None,
+            Reclaim::FreePool { low, high } => {
+                let (deferred_low, idle_high) = (self.deferred_low, self.idle_high);
+                Some(Marks { low, high, deferred_low, idle_high })
+            }
         }
     }
 }

@@ -10,7 +10,7 @@
 
 mod append;
 mod atomic;
-mod attribution;
+
 mod checkpoint;
 mod clean;
 mod config;

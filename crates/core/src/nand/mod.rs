@@ -302,6 +302,10 @@ impl<P: Payload> Medium for Nand<P> {
         self.faults.as_mut()?.disturbed.pop_front()
     }
 
+    fn read_wear(&mut self, _block: BlockId) {
+        self.spare_reads += 1;
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.index()].next_page == BAD
     }

@@ -200,6 +200,10 @@ impl<F: Flash> Medium for Fragile<F> {
         self.flash.take_disturbed()
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.flash.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.flash.is_bad(block)
     }

@@ -143,6 +143,10 @@ impl<P: Payload> Medium for Timed<P> {
         self.nand.take_disturbed()
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }

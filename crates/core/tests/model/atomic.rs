@@ -72,6 +72,10 @@ impl Medium for Cut {
         self.nand.flush()
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }

@@ -111,6 +111,8 @@ impl Medium for Watched {
         Ok(())
     }
 
+    fn read_wear(&mut self, _block: BlockId) {}
+
     fn is_bad(&self, _block: BlockId) -> bool {
         false
     }

@@ -48,7 +48,7 @@ fn build(
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: random_wear(&mut Seed(seed).of("wear").random()),
         seed: Seed(seed),
     };

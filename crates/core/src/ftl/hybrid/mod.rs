@@ -92,15 +92,15 @@ impl HybridConfig {
                 format!("is {}; at most {LONGEST_BLOCK_PAGES} are possible", blocks.pages_per_block);
             return Err(ConfigError::new("pages_per_block", problem));
         }
-        if blocks.usable < blocks.needed() {
+        if blocks.pool.usable_blocks < blocks.pool.needed_blocks {
             let problem = format!(
                 "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; lower the \
                  logical capacity or log_blocks",
                 self.logical_pages,
                 self.log_blocks,
-                blocks.needed(),
+                blocks.pool.needed_blocks,
                 blocks.pages_per_block,
-                blocks.usable
+                blocks.pool.usable_blocks
             );
             return Err(ConfigError::new("logical_pages", problem));
         }
@@ -121,8 +121,9 @@ impl<F: Flash> Hybrid<F> {
     pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
         let mut blocks = Blocks::new(config, flash);
         config.validate(&blocks)?;
-        let good = (0..blocks.flash.blocks()).map(BlockId).filter(|&block| !blocks.flash.is_bad(block));
-        blocks.free = good.collect();
+        let good =
+            (0..blocks.pool.medium.blocks()).map(BlockId).filter(|&block| !blocks.pool.medium.is_bad(block));
+        blocks.pool.erased = good.collect();
         Ok(Hybrid { blocks })
     }
 
@@ -133,7 +134,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// The flash below.
     pub fn flash(&self) -> &F {
-        &self.blocks.flash
+        &self.blocks.pool.medium
     }
 
     fn report(&self) -> FtlReport {
@@ -163,10 +164,13 @@ impl<F: Flash> Hybrid<F> {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let Blocks { logical, log_map, shared, own, free, .. } = &self.blocks;
+        let Blocks { logical, log_map, shared, own, pool, .. } = &self.blocks;
         let owners: usize = own.values().chain(shared).map(|log| 4 * log.owners.capacity()).sum();
-        (size_of_val(&logical[..]) + 4 * log_map.len() + log_map.len() / 8 + owners + 4 * free.capacity())
-            as u64
+        (size_of_val(&logical[..])
+            + 4 * log_map.len()
+            + log_map.len() / 8
+            + owners
+            + 4 * pool.erased.capacity()) as u64
     }
 }
 
@@ -187,7 +191,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.counters.add_incoming(Operation::Read, pages.len() as u64);
+        self.blocks.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
         for &page in pages {
             match self.blocks.locate(page) {
                 Some(slot) => self.blocks.read_slot(slot, Cause::Host, out)?,
@@ -203,22 +207,22 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.blocks.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
         pages.iter().try_for_each(|&page| self.blocks.forget(page))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.blocks.counters.add_incoming(Operation::Flush, 1);
-        Ok(self.blocks.flash.flush()?)
+        self.blocks.pool.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.blocks.pool.medium.flush()?)
     }
 
     fn describe(&self, reports: &mut Reports) {
         let ftl = self.report();
-        let Blocks { config, counters, mapped, flash, .. } = &self.blocks;
+        let Blocks { config, pool, mapped, .. } = &self.blocks;
         reports.layers.push(LayerReport {
-            counters: *counters,
+            counters: pool.counters,
             logical_pages: config.logical_pages,
-            physical_pages: u64::from(flash.blocks()) * u64::from(flash.pages_per_block()),
+            physical_pages: u64::from(pool.medium.blocks()) * u64::from(pool.pages_per_block()),
             mapped_pages: *mapped,
             memory_bytes: self.memory_bytes(),
             directory: config.kind.name(),
@@ -227,7 +231,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             ftl: Some(ftl),
             ..LayerReport::default()
         });
-        flash.describe(reports);
+        pool.medium.describe(reports);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -247,7 +251,7 @@ impl<F: Flash> Restart for Hybrid<F> {
     const DURABLE_TRIMS: bool = false;
 
     fn into_flash(self) -> F {
-        self.blocks.flash
+        self.blocks.pool.medium
     }
 
     fn restart(settings: &HybridConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {

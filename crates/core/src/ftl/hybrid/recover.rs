@@ -68,7 +68,7 @@ pub(super) fn recover<F: Flash>(
             blocks.recovery = Some(report.clone());
             Ok((blocks, report))
         }
-        Err(error) => Err((error, blocks.flash)),
+        Err(error) => Err((error, blocks.pool.medium)),
     }
 }
 
@@ -104,9 +104,9 @@ impl<F: Flash> Recovery<'_, F> {
 
     fn spare(&mut self, block: BlockId, page: u32) -> PageState {
         self.step.spare_reads += 1;
-        let state = self.blocks.flash.read_spare(block, page, Cause::Cleaning);
+        let state = self.blocks.pool.medium.read_spare(block, page, Cause::Cleaning);
         if let PageState::Written(spare) = state {
-            self.blocks.sequence = self.blocks.sequence.max(spare.sequence + 1);
+            self.blocks.pool.sequence = self.blocks.pool.sequence.max(spare.sequence + 1);
         }
         state
     }
@@ -123,12 +123,12 @@ impl<F: Flash> Recovery<'_, F> {
     /// never used further, or was being erased.
     fn scan_first_pages(&mut self) -> Vec<(BlockId, u64)> {
         let mut used = Vec::new();
-        for block in (0..self.blocks.flash.blocks()).map(BlockId) {
-            if self.blocks.flash.is_bad(block) {
+        for block in (0..self.blocks.pool.medium.blocks()).map(BlockId) {
+            if self.blocks.pool.medium.is_bad(block) {
                 continue;
             }
             match self.spare(block, 0) {
-                PageState::Erased => self.blocks.free.push_back(block),
+                PageState::Erased => self.blocks.pool.erased.push_back(block),
                 PageState::Unreadable => self.junk.push(block),
                 PageState::Written(spare) => used.push((block, spare.sequence)),
             }
@@ -152,7 +152,7 @@ impl<F: Flash> Recovery<'_, F> {
             (found.written, found.torn) = (some - 1, true);
             self.written(block, some - 2);
         }
-        found.note = Note::unpack(self.blocks.flash.note(block));
+        found.note = Note::unpack(self.blocks.pool.medium.note(block));
         found
     }
 
@@ -266,9 +266,10 @@ impl<F: Flash> Recovery<'_, F> {
 
     fn erase_junk(&mut self) -> Result<(), LayerError> {
         for block in std::mem::take(&mut self.junk) {
-            let erases = self.blocks.counters.outgoing(Cause::Cleaning, Operation::Erase);
+            let erases = self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase);
             self.blocks.dispose(block, Cause::Cleaning)?;
-            self.step.erases += self.blocks.counters.outgoing(Cause::Cleaning, Operation::Erase) - erases;
+            self.step.erases +=
+                self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase) - erases;
         }
         Ok(())
     }

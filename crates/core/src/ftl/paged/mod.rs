@@ -18,10 +18,9 @@ mod store;
 mod synchronise;
 mod tree;
 mod validity_flash;
-mod wear;
 mod write;
 
-pub use config::{DirectoryConfig, Durability, PagedConfig};
+pub use config::{DirectoryConfig, Durability, FreeBlocks, PagedConfig};
 pub use contents::Contents;
 pub use recover::Remains;
 pub use restart::PagedSettings;

@@ -204,7 +204,7 @@ impl Paged<'_> {
             checkpoints: *keys.checkpoints.get_or_insert(published.checkpoints),
             durability: durability(keys, published.durability)?,
             wear: keys.wear.get_or_insert_default().clone(),
-            extra_free_blocks: 0,
+            free_blocks: Default::default(),
             seed,
         })
     }

@@ -4,7 +4,7 @@ use crate::units::Lpn;
 
 /// Counts moved pages by the partition whose write ran the cleaning and the partition that owns them.
 #[derive(Debug)]
-pub(super) struct Attribution {
+pub struct Attribution {
     /// One past the last page of each partition, rising from the first one; the last is the store's end.
     ends: Vec<u32>,
     /// The partition whose write is in hand.
@@ -14,6 +14,7 @@ pub(super) struct Attribution {
 }
 
 impl Attribution {
+    /// Partitions that end before the pages `ends`.
     pub fn new(ends: &[u32]) -> Self {
         Attribution { ends: ends.to_vec(), writer: 0, moved: vec![0; ends.len() * ends.len()] }
     }
