@@ -6,7 +6,7 @@ use crate::log_on_log::number;
 use crate::table::Table;
 use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
 use wearwell_core::config::StoreSize;
-use wearwell_core::layer::{Layer, no_data};
+use wearwell_core::layer::{Layer, LayerExt, no_data};
 use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::Frontiers;

@@ -7,6 +7,7 @@ pub mod ftl;
 pub mod layer;
 pub mod log;
 pub mod mapping;
+pub mod moves;
 pub mod nand;
 pub mod placement;
 pub mod seed;

@@ -2,7 +2,9 @@
 
 use wearwell_core::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
 use wearwell_core::ftl::{CutSettings, Cuts, Interrupted, Restart, parse_cuts};
-use wearwell_core::layer::{Content, Layer, LayerError, RecoveryReport, Reports, no_data};
+use wearwell_core::layer::{
+    Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports, no_data,
+};
 use wearwell_core::nand::{Fragile, Geometry, Nand, Supply, Wear};
 use wearwell_core::seed::{Seed, below};
 use wearwell_core::units::Lpn;
@@ -56,6 +58,19 @@ impl<const LIES: bool> Layer<Content> for Buffered<LIES> {
     fn flush(&mut self) -> Result<(), LayerError> {
         self.write_last()?;
         self.ftl.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.ftl.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.write_last()?;
+        self.ftl.command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

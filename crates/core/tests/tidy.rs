@@ -17,7 +17,7 @@ const ORDER: &[&[&str]] = &[
     &["units", "table", "seed"],
     &["config", "temperature"],
     &["theory"],
-    &["counters"],
+    &["counters", "moves"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping", "trace", "workload"],
     &["timing"],

@@ -4,7 +4,7 @@ use super::config::Reclaim;
 use super::directory::{Directory, Writes};
 use super::store::{Frontier, LogStore};
 use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, Medium};
+use crate::layer::{LayerError, Medium, MediumExt};
 use crate::placement::{PageContext, Placement};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -74,9 +74,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.blocks.advance(length as u64);
             }
             self.advance_by(stream, frontier, length, wanted);
-            self.note_moves(&pages[..length], cause);
+            match cause {
+                Cause::WearLevelling => self.moves.moved(&pages[..length]),
+                _ => self.moves.written(&pages[..length]),
+            }
             (pages, data) = (&pages[length..], &data[length..]);
-            if M::MAY_KEEP_METADATA && cause == Cause::Host {
+            if cause == Cause::Host {
                 self.checkpoint_if_due()?;
             }
         }
@@ -86,7 +89,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
     #[inline(always)]
     pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
-        if !M::MAY_HEAR_OF_DEATHS || !self.below.medium.hears_of_deaths() {
+        if !self.below.medium.hears_of_deaths() {
             return;
         }
         for &page in pages {

@@ -198,7 +198,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Brings the tables of the next victim into the cache, if the policy can foresee it.
     #[inline(always)]
-    fn foresee(&self) {
+    fn foresee_victim(&self) {
         if let Some(victim) = self.victim.upcoming(&self.blocks) {
             self.directory.prefetch_block(victim);
             self.below.medium.prefetch_block(victim);
@@ -222,7 +222,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
         self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
         // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
-        self.foresee();
+        self.foresee_victim();
         Ok(())
     }
 
@@ -255,22 +255,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
         if let Some(owners) = owners {
             self.directory.relocate(frontier.block, frontier.page, owners);
-            if let Some(attribution) = &mut self.attribution {
-                attribution.moved(owners);
-            }
+            self.moves.cleaned(owners);
         }
-        self.note_staged_moves(length);
         self.staged.drop_front(length);
         self.advance_by(stream, frontier, length, wanted);
         Ok(())
-    }
-
-    fn note_staged_moves(&mut self, length: usize) {
-        if self.config.count_moves && D::PAGE_EXACT {
-            let owners = std::mem::take(&mut self.staged.owners);
-            self.note_moves(&owners[self.staged.written..self.staged.written + length], Cause::Cleaning);
-            self.staged.owners = owners;
-        }
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -333,10 +322,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Counts a page that cleaning wrote and moves the write pointer on.
     pub(super) fn note_cleaned(&mut self, stream: StreamId, frontier: Frontier, page: Lpn) {
-        if let Some(attribution) = &mut self.attribution {
-            attribution.moved(&[page]);
-        }
-        self.note_moves(&[page], Cause::Cleaning);
+        self.moves.cleaned(&[page]);
         self.advance(stream, frontier, 1);
     }
 

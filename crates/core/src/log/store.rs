@@ -1,6 +1,5 @@
 //! The store: its parts, and what its user can ask of it.
 
-use super::attribution::Attribution;
 use super::checkpoint::Checkpoint;
 use super::clean::Staged;
 use super::config::StoreConfig;
@@ -10,8 +9,10 @@ use super::migration::Judge;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Group, Layer, LayerError, LayerReport, Medium, Pages, Reports, Run, Scatter, check_range,
+    Abilities, Answer, Command, Group, Layer, LayerError, LayerReport, Medium, MediumExt, Pages, Query,
+    Reports, Run, Scatter, check_range,
 };
+use crate::moves::Moves;
 use crate::placement::Placement;
 use crate::seed::Random;
 use crate::units::{BlockId, Lpn, StreamId, runs};
@@ -101,18 +102,14 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) staged: Staged<M::Payload>,
     pub(super) victim_valid_pages: Vec<u64>,
     pub(super) spilled_pages: u64,
-    /// Who is charged with moved pages, in a store that several users share.
-    pub(super) attribution: Option<Box<Attribution>>,
+    /// What is known of moved pages.
+    pub(super) moves: Moves,
     pub(super) random: Random,
     /// Blocks that lost pages to the range of trims in hand.
     touched: Vec<BlockId>,
     scatter: Scatter,
     /// Indices of the pages being read.
     indices: Vec<u32>,
-    /// How often cleaning has moved each logical page since it was written, where that is counted.
-    moves: Vec<u8>,
-    /// Pages moved that had been moved before.
-    moved_again_pages: u64,
     pub(super) checkpoint: Checkpoint<M::Payload>,
     /// Logs above that are cleaning.
     pub(super) cleaning_above: u32,
@@ -154,13 +151,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             staged: Staged::default(),
             victim_valid_pages: vec![0; medium.pages_per_block() as usize + 1],
             spilled_pages: 0,
-            attribution: None,
+            moves: Moves::default(),
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             scatter: Scatter::default(),
             indices: Vec::new(),
-            moves: vec![0; if config.count_moves { all_pages as usize } else { 0 }],
-            moved_again_pages: 0,
             checkpoint: Checkpoint::default(),
             cleaning_above: 0,
             deferrals: 0,
@@ -222,23 +217,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The pages have just been written by the host, or moved by cleaning.
-    #[inline(always)]
-    pub(super) fn note_moves(&mut self, pages: &[Lpn], cause: Cause) {
-        if self.moves.is_empty() {
-            return;
-        }
-        for page in pages {
-            let moves = &mut self.moves[page.index()];
-            if !matches!(cause, Cause::Cleaning | Cause::WearLevelling) {
-                *moves = 0;
-            } else {
-                self.moved_again_pages += u64::from(*moves > 0);
-                *moves = moves.saturating_add(1);
-            }
-        }
-    }
-
     /// Trims consecutive pages, and counts how many blocks they were scattered over.
     fn trim_run(&mut self, run: &[Lpn]) {
         let LogStore { directory, touched, blocks, victim, placement, .. } = self;
@@ -277,13 +255,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         };
         Ok(self.below.medium.read(block, pages, Cause::Host, out)?)
     }
-
-    /// Charges what a write causes to whom its first page belongs.
-    fn begin_write(&mut self, pages: &[Lpn]) {
-        if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
-            attribution.begin(first);
-        }
-    }
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> for LogStore<M, D, V, P> {
@@ -294,19 +265,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
-        self.begin_write(pages);
+        self.moves.begin(pages);
         self.append_host(pages, data, hint)
-    }
-
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
-        assert_eq!(pages.len(), data.len(), "content for every page");
-        check_range(pages, self.config.logical_pages)?;
-        self.begin_write(pages);
-        self.append_group(pages, data, hint)
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        self.longest_group()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
@@ -367,9 +327,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.free.capacity())
                 as u64,
             directory: D::NAME,
-            moved_pages: self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix()),
+            moved_pages: self.moves.matrix(),
             scatter: self.scatter,
-            moved_again_pages: self.moved_again_pages,
+            moved_again_pages: self.moves.again_pages(),
             evicted_pages: self.config.evict.then_some(self.evicted_pages),
             deferrals: self.config.deferred_low.map(|_| self.deferrals),
             map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
@@ -379,50 +339,17 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.below.medium.describe(reports);
     }
 
-    fn divide(&mut self, ends: &[u32]) {
-        // What is left beyond the last partition, the log's own pages among it, is nobody's, but has a place in the table.
-        let all_pages = self.config.logical_pages + self.below.medium.metadata_pages();
-        let rest = ends.last().is_none_or(|&end| end < all_pages);
-        let mut ends = ends.to_vec();
-        ends.extend(rest.then_some(all_pages));
-        self.attribution = D::PAGE_EXACT.then(|| Box::new(Attribution::new(&ends)));
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
     }
 
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool) {
-        if self.prefetch {
-            self.directory.foresee(page, near, &self.blocks);
-        }
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(LogStore::clean_ahead(self)? || self.below.medium.clean_ahead()?)
-    }
-
-    fn cleaning_above(&mut self, begins: bool) {
-        self.cleaning_above =
-            if begins { self.cleaning_above + 1 } else { self.cleaning_above.saturating_sub(1) };
-        self.below.medium.cleaning(begins);
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        let end = first.0.saturating_add(pages).min(self.config.logical_pages);
-        let mut holders: Vec<BlockId> =
-            (first.0..end).filter_map(|page| self.directory.block_of(Lpn(page))).collect();
-        let trimmed = holders.len() as f64;
-        holders.sort_unstable();
-        holders.dedup();
-        let size = self.below.medium.pages_per_block();
-        // The pages that an open block still takes count as valid in the table, but hold nothing.
-        let valid = |&block: &BlockId| self.blocks.valid_pages(block) - (size - self.written(block));
-        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
-        let held = holders.len() as f64 * f64::from(size);
-        if held == 0.0 { 0.0 } else { (valid as f64 - trimmed) / held }
-    }
-
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        let moved = |page: &&Lpn| self.moves.get(page.index()).is_some_and(|moves| *moves > 0);
-        pages.iter().filter(moved).count() as u64
+    fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn final_draw(&mut self) -> u64 {

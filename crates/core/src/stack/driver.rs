@@ -11,7 +11,7 @@ use super::scenario::{Fill, Measure, Scenario};
 use super::source::Source;
 use super::steady;
 use super::tenants::{self, Tenant, Traffic};
-use crate::layer::{Layer, LayerError};
+use crate::layer::{Layer, LayerError, LayerExt};
 use crate::timing::TimingReport;
 use crate::trace::Op;
 use crate::workload::PageBatch;

@@ -4,7 +4,7 @@ use super::payload::RunPayload;
 use super::run::RunError;
 use super::tenants::{self, Tenant};
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError};
+use crate::layer::{Layer, LayerError, LayerExt};
 use crate::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
 use crate::trace::Op;
 use crate::workload::PageBatch;

@@ -6,7 +6,7 @@ use super::structure::Ground;
 use super::tree::Lower;
 use crate::config::{ConfigError, StoreSize};
 use crate::ftl::page::PageConfig;
-use crate::layer::{Medium, Payload};
+use crate::layer::{Medium, MediumExt, Payload};
 use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, Reclaim, StoreConfig};
 use crate::placement::{Placement, PlacementContext};
 use crate::seed::Seed;
@@ -25,8 +25,6 @@ pub struct Spec {
     pub ground: Ground,
     /// The layer below, where the medium is a partition of it.
     pub lower: Option<Lower>,
-    /// Whether another log stands on this one and may move its pages, too.
-    pub has_log_above: bool,
 }
 
 /// What keeps a store from doing with a directory of blocks.
@@ -120,7 +118,7 @@ impl Spec {
         medium: &M,
     ) -> Result<StoreConfig, ConfigError> {
         let streams = placement.streams() + u8::from(medium.has_own_stream());
-        let config = StoreConfig { count_moves: self.has_log_above, ..store_config(log, streams, size)? };
+        let config = store_config(log, streams, size)?;
         let held = StoreSize { logical_pages: size.logical_pages + medium.metadata_pages(), ..*size };
         check_reserve(log, &config, streams, &held, self.lower)?;
         Ok(config)
@@ -223,7 +221,6 @@ fn store_config(log: &mut LogConfig, streams: u8, size: &StoreSize) -> Result<St
         prefetch: None,
         deferred_low: log.free_blocks_deferred,
         idle_high: log.free_blocks_idle,
-        count_moves: false,
         seed: size.seed,
     })
 }

@@ -5,7 +5,9 @@ use crate::naive::rig::{Setup, Stamp};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use wearwell_core::counters::Cause;
-use wearwell_core::layer::{Bytes, Group, Layer, LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_core::layer::{
+    Bytes, Group, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Reports, Run,
+};
 use wearwell_core::log::Reclaim;
 use wearwell_core::nand::Nand;
 use wearwell_core::units::{BlockId, Lpn};
@@ -29,6 +31,7 @@ const DEAD: MediumError = MediumError::BadBlock { block: u32::MAX };
 impl Medium for Cut {
     type Payload = Page;
     const KEEPS_GROUPS: bool = true;
+    const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
         self.nand.blocks()
@@ -68,8 +71,24 @@ impl Medium for Cut {
         self.nand.read(block, pages, cause, out)
     }
 
+    fn count_reads(&mut self, pages: u64) {
+        self.nand.count_reads(pages);
+    }
+
+    fn prefetch_block(&self, block: BlockId) {
+        self.nand.prefetch_block(block);
+    }
+
     fn flush(&mut self) -> Result<(), MediumError> {
         self.nand.flush()
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.nand.retire(block);
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.nand.take_disturbed()
     }
 
     fn is_bad(&self, block: BlockId) -> bool {
@@ -78,6 +97,14 @@ impl Medium for Cut {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.nand.erases(block)
+    }
+
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

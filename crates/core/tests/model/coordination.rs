@@ -5,7 +5,7 @@ use crate::naive::observe::{observe, reports};
 use crate::naive::rig::{Engine, Setup};
 use proptest::prelude::*;
 use wearwell_core::counters::{Cause, Operation};
-use wearwell_core::layer::{Layer, no_data};
+use wearwell_core::layer::{Layer, LayerExt, no_data};
 use wearwell_core::log::{Directory, Reclaim};
 use wearwell_core::nand::Nand;
 use wearwell_core::units::{BlockId, Lpn};
@@ -40,7 +40,7 @@ proptest! {
             store.write(&pages, no_data(pages.len()), op.hint()).unwrap();
         }
         let end = (first + pages).min(setup.logical_pages);
-        let found = store.left_valid(Lpn(first), pages);
+        let found = store.left_valid(&(first..end).map(Lpn).collect::<Vec<_>>());
         prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
     }
 

@@ -6,7 +6,7 @@ use super::{Model, Rule};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use wearwell_core::config::{ConfigError, StoreSize};
-use wearwell_core::layer::{Bytes, Layer, LayerError, Medium, Payload};
+use wearwell_core::layer::{Bytes, Layer, LayerError, LayerExt, Medium, MediumExt, Payload};
 use wearwell_core::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_core::nand::{Geometry, Nand, Wear};
 use wearwell_core::placement::{Frontiers, PageContext, Placement};
@@ -158,7 +158,6 @@ impl Setup {
             evict: self.evict,
             deferred_low: self.deferred_low,
             idle_high: self.idle_high,
-            count_moves: true,
             seed: Seed(self.seed),
         }
     }
@@ -203,7 +202,8 @@ impl Setup {
         let picks = recorder.picks.clone();
         let pages = self.logical_pages + medium.metadata_pages();
         let table = PageTable::new(pages, self.blocks, self.pages_per_block);
-        let engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
+        let mut engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
+        engine.count_moves();
         Ok((engine, picks))
     }
 

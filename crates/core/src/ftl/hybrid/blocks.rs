@@ -4,6 +4,7 @@ use super::HybridConfig;
 use super::note::{Note, Role};
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{Group, LayerError, MediumError, Pages, Payload, RecoveryReport, Run};
+use crate::moves::Moves;
 use crate::nand::Flash;
 use crate::table::filled;
 use crate::units::{BlockId, Lpn, Slot};
@@ -83,6 +84,7 @@ pub(super) struct Blocks<F: Flash> {
     /// A bit for each logical page: whether it holds data.
     present: Vec<u64>,
     pub mapped: u32,
+    pub moves: Moves,
     /// Logs of one logical block, by its number.
     pub own: BTreeMap<u32, LogBlock>,
     /// Logs of any, the oldest first; only the last takes pages.
@@ -108,6 +110,7 @@ impl<F: Flash> Blocks<F> {
             log_map: filled(config.logical_pages as usize, Slot::NONE),
             present: filled(config.logical_pages.div_ceil(64) as usize, 0),
             mapped: 0,
+            moves: Moves::default(),
             own: BTreeMap::new(),
             shared: VecDeque::new(),
             events: Events::default(),
@@ -219,6 +222,12 @@ impl<F: Flash> Blocks<F> {
         };
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, programmed);
+        let owners = &owners[..programmed as usize];
+        match cause {
+            Cause::Host => self.moves.written(owners),
+            Cause::Cleaning => self.moves.cleaned(owners),
+            _ => self.moves.moved(owners),
+        }
         if !whole {
             self.events.program_failures += 1;
             self.failed.push(block);

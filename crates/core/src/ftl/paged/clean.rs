@@ -250,6 +250,10 @@ impl<F: Flash> PagedFtl<F> {
         let stream = self.stream_for(page, cause, Some(from), 0);
         let data = self.content[0];
         let to = self.space.append(stream, page, &data, cause)?;
+        match cause {
+            Cause::Cleaning => self.moves.cleaned(&[page]),
+            _ => self.moves.moved(&[page]),
+        }
         match self.cache.find(page) {
             Some(handle) => {
                 let old = self.cache.get(handle);

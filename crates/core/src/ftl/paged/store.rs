@@ -9,9 +9,11 @@ use super::wear::Levelling;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    FtlReport, Layer, LayerError, LayerReport, RamPart, RecoveryReport, Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
 };
 use crate::mapping::{CacheConfig, Handle, MapCache};
+use crate::moves::Moves;
 use crate::nand::Flash;
 use crate::placement::Placement;
 use crate::units::{BlockId, Lpn, Slot};
@@ -82,6 +84,8 @@ pub struct PagedFtl<F: Flash> {
     /// Which logical pages hold data, of which the device itself knows less.
     pub(super) held: PageSet,
     pub(super) mapped_pages: u32,
+    /// What is known of moved pages of the user.
+    pub(super) moves: Moves,
     /// Pages that power loss left unreadable, while recovery goes on.
     pub(super) torn: Vec<Slot>,
     pub(super) recovery: Option<RecoveryReport>,
@@ -153,6 +157,7 @@ impl<F: Flash> PagedFtl<F> {
             approximate: BTreeSet::new(),
             held: PageSet::new(config.logical_pages),
             mapped_pages: 0,
+            moves: Moves::default(),
             torn: Vec::new(),
             recovery: None,
             handles: Vec::new(),
@@ -264,6 +269,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
+        self.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
             if let Some(&ahead) = pages.get(at + 16) {
                 self.cache.prefetch(ahead);
@@ -276,6 +282,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.moves.begin(pages);
         for &page in pages {
             match self.look_up(page)? {
                 Slot::NONE => out.push(F::Payload::default()),
@@ -287,6 +294,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.moves.begin(pages);
         pages.iter().try_for_each(|&page| self.trim_page(page))
     }
 
@@ -298,8 +306,16 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         Ok(self.space.flash.flush()?)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(false)
+    fn abilities(&self) -> Abilities {
+        Self::OWN_ABILITIES
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -313,6 +329,8 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
             victim_valid_pages: self.victim_valid_pages.clone(),
             memory_bytes: memory,
             directory: self.config.kind,
+            moved_pages: self.moves.matrix(),
+            moved_again_pages: self.moves.again_pages(),
             map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
             cleanings: Some(self.victim_valid_pages.iter().sum()),
             ftl: Some(FtlReport {

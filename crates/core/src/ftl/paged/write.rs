@@ -19,6 +19,7 @@ impl<F: Flash> PagedFtl<F> {
         let at = self.space.append(stream, page, data, Cause::Host)?;
         self.space.counters.add_incoming(Operation::Write, 1);
         self.space.blocks.advance(1);
+        self.moves.written(&[page]);
         self.hold(page);
         match cached {
             Some(handle) => {

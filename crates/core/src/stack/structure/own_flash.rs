@@ -4,7 +4,6 @@ use super::ftls::Paged;
 use super::{StructureConfig, refuse_keys};
 use crate::config::{ConfigError, StoreSize};
 use crate::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
-use crate::ftl::page::PageFtl;
 use crate::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings, Policies};
 use crate::ftl::{CutSettings, Cycled, Interrupted, Restart, Switched};
 use crate::layer::Content;
@@ -130,7 +129,7 @@ pub(crate) fn build<F: Flash + 'static, X: Finish<F>>(
 ) -> Result<Founded<X::Payload>, ConfigError> {
     if ftl.other_structure().is_none() {
         let config = spec.page_config(ftl, logical_pages, &flash)?;
-        return Ok(finish.finish(PageFtl::new(&config, flash)?, config));
+        return Ok(finish.finish(config.build(flash)?, config));
     }
     let structure = ftl.structure.as_mut().expect("another structure than the log");
     let name = structure.entry().name;
