@@ -4,7 +4,9 @@ use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
 use wearwell_engine::ftl::{CutSettings, Cuts, Interrupted, Restart, parse_cuts};
-use wearwell_engine::layer::{Content, Layer, LayerError, RecoveryReport, Reports, no_data};
+use wearwell_engine::layer::{
+    Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports, no_data,
+};
 use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
 
 type Chips = Fragile<Nand<Content>>;
@@ -56,6 +58,19 @@ impl<const LIES: bool> Layer<Content> for Buffered<LIES> {
     fn flush(&mut self) -> Result<(), LayerError> {
         self.write_last()?;
         self.ftl.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.ftl.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.write_last()?;
+        self.ftl.command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

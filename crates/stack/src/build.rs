@@ -146,7 +146,6 @@ pub(super) fn build_with<P: StackPayload>(
                 tree.ground(at, page_bytes)
             },
             lower: scenario.log.get(at).and_then(|log| tree.lower(at, log)),
-            has_log_above: node.has_log_above(),
         };
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);

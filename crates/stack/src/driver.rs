@@ -12,7 +12,7 @@ use super::source::Source;
 use super::steady;
 use super::tenants::{self, Tenant, Traffic};
 use std::ops::ControlFlow;
-use wearwell_engine::layer::{Layer, LayerError};
+use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_engine::timing::TimingReport;
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;

@@ -9,7 +9,7 @@ use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::StreamId;
 use wearwell_engine::ftl::page::PageConfig;
-use wearwell_engine::layer::{Medium, Payload};
+use wearwell_engine::layer::{Medium, MediumExt, Payload};
 use wearwell_engine::log::{
     BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, Reclaim, StoreConfig,
 };
@@ -27,8 +27,6 @@ pub struct Spec {
     pub ground: Ground,
     /// The layer below, where the medium is a partition of it.
     pub lower: Option<Lower>,
-    /// Whether another log stands on this one and may move its pages, too.
-    pub has_log_above: bool,
 }
 
 /// What keeps a store from doing with a directory of blocks.
@@ -122,7 +120,7 @@ impl Spec {
         medium: &M,
     ) -> Result<StoreConfig, ConfigError> {
         let streams = placement.streams() + u8::from(medium.has_own_stream());
-        let config = StoreConfig { count_moves: self.has_log_above, ..store_config(log, streams, size)? };
+        let config = store_config(log, streams, size)?;
         let held = StoreSize { logical_pages: size.logical_pages + medium.metadata_pages(), ..*size };
         check_reserve(log, &config, streams, &held, self.lower)?;
         Ok(config)
@@ -225,7 +223,6 @@ fn store_config(log: &mut LogConfig, streams: u8, size: &StoreSize) -> Result<St
         prefetch: None,
         deferred_low: log.free_blocks_deferred,
         idle_high: log.free_blocks_idle,
-        count_moves: false,
         seed: size.seed,
     })
 }

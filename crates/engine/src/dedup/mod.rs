@@ -33,6 +33,7 @@
 //! being but a name here, and so is what the spare areas hold beyond [`crate::nand::Spare`]: see [`Sharing::note`]. The
 //! number takes 8 bytes in memory and is not shortened as 12 bytes a record and 8 a note demand.
 
+mod abilities;
 mod buckets;
 mod cleaner;
 mod config;

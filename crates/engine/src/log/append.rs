@@ -3,7 +3,7 @@
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
 use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, Medium};
+use crate::layer::{LayerError, Medium, MediumExt};
 use crate::placement::{PageContext, Placement};
 use crate::pool::{Frontier, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -66,7 +66,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             self.advance(stream, frontier, length, wanted);
             (pages, data) = (&pages[length..], &data[length..]);
-            if M::MAY_KEEP_METADATA && cause == Cause::Host {
+            if cause == Cause::Host {
                 self.checkpoint_if_due()?;
             }
         }
@@ -76,7 +76,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
     #[inline(always)]
     pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
-        if !M::MAY_HEAR_OF_DEATHS || !self.pool.medium.hears_of_deaths() {
+        if !self.pool.medium.hears_of_deaths() {
             return;
         }
         for &page in pages {

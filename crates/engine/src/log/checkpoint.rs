@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::store::LogStore;
 use crate::counters::Cause;
-use crate::layer::{LayerError, Medium};
+use crate::layer::{LayerError, Medium, MediumExt};
 use crate::placement::Placement;
 use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -26,7 +26,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// depend on how writes are cut into batches.
     #[inline(always)]
     pub(super) fn until_checkpoint(&self, cause: Cause, length: usize) -> usize {
-        if M::MAY_KEEP_METADATA && cause == Cause::Host {
+        if cause == Cause::Host {
             let until = self.pool.medium.until_checkpoint().max(1);
             length.min(usize::try_from(until).unwrap_or(usize::MAX))
         } else {
@@ -42,14 +42,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Whether the log's own pages have a stream of their own, the one after those of the placement.
     pub(super) fn has_own_stream(&self) -> bool {
-        M::MAY_KEEP_METADATA && self.streams() > self.placement.streams()
+        self.pool.medium.layer_below().is_some() && self.streams() > self.placement.streams()
     }
 
     /// Appends what the medium wants in the log and lets it write the rest.
+    #[inline(always)]
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
-        if self.pool.medium.until_checkpoint() > 0 {
-            return Ok(());
-        }
+        if self.pool.medium.until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
+    }
+
+    fn checkpoint(&mut self) -> Result<(), LayerError> {
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
         self.pool.medium.begin_checkpoint(&mut pages);

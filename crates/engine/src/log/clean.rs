@@ -184,7 +184,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Brings the tables of the next victim into the cache, if the policy can foresee it.
     #[inline(always)]
-    fn foresee(&self) {
+    fn foresee_victim(&self) {
         if let Some(victim) = self.pool.victim.upcoming(&self.pool.blocks) {
             self.directory.prefetch_block(victim);
             self.pool.medium.prefetch_block(victim);
@@ -208,7 +208,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
         self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
         // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
-        self.foresee();
+        self.foresee_victim();
         Ok(())
     }
 

@@ -71,8 +71,6 @@ pub struct StoreConfig {
     /// In idle time a pool is refilled up to so many erased blocks; at least the pool's high mark. `None`: cleaning does not
     /// use idle time.
     pub idle_high: Option<u32>,
-    /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
-    pub count_moves: bool,
     /// The store's seed.
     pub seed: Seed,
 }
@@ -88,7 +86,6 @@ impl StoreConfig {
             prefetch: None,
             deferred_low: None,
             idle_high: None,
-            count_moves: false,
             seed,
         }
     }

@@ -8,7 +8,10 @@
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError, MetadataReport, Payload, Reports, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, MetadataReport, Payload, Query,
+    Reports, check_range,
+};
 use crate::units::{Lpn, runs};
 
 /// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
@@ -99,10 +102,6 @@ impl<P: Payload> Layer<P> for Sparse<P> {
         Ok(())
     }
 
-    fn wants_requests(&self) -> bool {
-        true
-    }
-
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         self.below.read(pages, out)
     }
@@ -126,20 +125,16 @@ impl<P: Payload> Layer<P> for Sparse<P> {
         self.below.flush()
     }
 
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.below.moved_pages(pages)
+    fn abilities(&self) -> Abilities {
+        self.below.abilities().with(Ability::Requests, true)
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.below.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.below.query(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.below.clean_ahead()
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        self.below.left_valid(first, pages)
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.below.command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -7,7 +7,10 @@ use super::directory::Directory;
 use super::migration::Judge;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Medium, Pages, Reports, Scatter, check_range};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LayerReport, Medium, MediumExt, Pages, Query, Reports,
+    Scatter, check_range,
+};
 use crate::placement::Placement;
 use crate::pool::{Pool, PoolConfig};
 use crate::seed::Random;
@@ -85,7 +88,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             first_sequence: 0,
             marks: config.marks(),
             survives_failed_programs: D::PAGE_EXACT && config.reclaim != Reclaim::InPlace,
-            counts_moves: config.count_moves && D::PAGE_EXACT,
         };
         let mut pool = Pool::new(medium, victim, pool_config);
         // Blocks that the logical pages fill, those that are open, those that must wait erased, and one whose dead pages are
@@ -192,19 +194,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
     fn write(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
-        self.pool.ledger.begin_write(pages);
+        self.pool.moves.begin(pages);
         self.append_host(pages, data, hint)
-    }
-
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
-        assert_eq!(pages.len(), data.len(), "content for every page");
-        check_range(pages, self.config.logical_pages)?;
-        self.pool.ledger.begin_write(pages);
-        self.append_group(pages, data, hint)
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        self.longest_group()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
@@ -265,9 +256,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             memory_bytes: (tables + history + self.placement.memory_bytes() + 4 * self.pool.erased.capacity())
                 as u64,
             directory: D::NAME,
-            moved_pages: self.pool.ledger.moved_by_partition(),
+            moved_pages: self.pool.moves.matrix(),
             scatter: self.tally.scatter,
-            moved_again_pages: self.pool.ledger.moved_again_pages(),
+            moved_again_pages: self.pool.moves.again_pages(),
             evicted_pages: self.config.evict.then_some(self.tally.evicted_pages),
             deferrals: self.config.deferred_low.map(|_| self.pool.deferrals),
             map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
@@ -277,50 +268,17 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.pool.medium.describe(reports);
     }
 
-    fn divide(&mut self, ends: &[u32]) {
-        // What is left beyond the last partition, the log's own pages among it, is nobody's, but has a place in the table.
-        let all_pages = self.config.logical_pages + self.pool.medium.metadata_pages();
-        let rest = ends.last().is_none_or(|&end| end < all_pages);
-        let mut ends = ends.to_vec();
-        ends.extend(rest.then_some(all_pages));
-        if D::PAGE_EXACT {
-            self.pool.ledger.divide(&ends);
-        }
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
     }
 
     #[inline]
-    fn foresee(&self, page: Lpn, near: bool) {
-        if self.prefetch {
-            self.directory.foresee(page, near, &self.pool.blocks);
-        }
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(LogStore::clean_ahead(self)? || self.pool.medium.clean_ahead()?)
-    }
-
-    fn cleaning_above(&mut self, begins: bool) {
-        self.pool.note_cleaning_above(begins);
-        self.pool.medium.cleaning(begins);
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        let end = first.0.saturating_add(pages).min(self.config.logical_pages);
-        let mut holders: Vec<BlockId> =
-            (first.0..end).filter_map(|page| self.directory.block_of(Lpn(page))).collect();
-        let trimmed = holders.len() as f64;
-        holders.sort_unstable();
-        holders.dedup();
-        let size = self.pool.pages_per_block();
-        // The pages that an open block still takes count as valid in the table, but hold nothing.
-        let valid = |&block: &BlockId| self.pool.blocks.valid_pages(block) - (size - self.written(block));
-        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
-        let held = holders.len() as f64 * f64::from(size);
-        if held == 0.0 { 0.0 } else { (valid as f64 - trimmed) / held }
-    }
-
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.pool.ledger.moved_pages(pages)
+    fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -4,7 +4,7 @@ use super::config::Reclaim;
 use super::directory::Directory;
 use super::store::LogStore;
 use crate::config::ConfigError;
-use crate::layer::Medium;
+use crate::layer::{Medium, MediumExt};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
 

@@ -11,22 +11,20 @@
 //! The pool does not know where logical pages are: whose pages a block holds, and how they get away, is for the log or the
 //! FTL above, which owns the pool.
 
-mod attribution;
 mod check;
 mod faults;
-mod ledger;
 mod levelling;
 mod marks;
+mod moves;
 mod program;
 #[cfg(test)]
 mod tests;
 mod victims;
 
-pub use attribution::Attribution;
 pub use faults::SetAside;
-pub use ledger::Ledger;
 pub use levelling::Levelling;
 pub use marks::Marks;
+pub use moves::Moves;
 pub(crate) use program::Purpose;
 pub use victims::NoVictims;
 
@@ -58,8 +56,6 @@ pub struct PoolConfig {
     pub marks: Option<Marks>,
     /// Whether a block whose program failed can be emptied, which takes pages with owners and erased blocks to move them to.
     pub survives_failed_programs: bool,
-    /// Whether to count how often each page was moved since it was written.
-    pub counts_moves: bool,
 }
 
 /// The blocks of a medium `M`, of which a policy `V` picks victims.
@@ -101,7 +97,7 @@ pub struct Pool<M, V> {
     /// How many pages each victim held: `victim_valid_pages[valid]`, victims.
     pub(crate) victim_valid_pages: Vec<u64>,
     /// Whose pages were moved, and how often.
-    pub(crate) ledger: Ledger,
+    pub(crate) moves: Moves,
     survives_failed_programs: bool,
 }
 
@@ -130,7 +126,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             deferrals: 0,
             levelling: None,
             victim_valid_pages: vec![0; pages_per_block as usize + 1],
-            ledger: Ledger::new(if config.counts_moves { config.pages } else { 0 }),
+            moves: Moves::default(),
             survives_failed_programs: config.survives_failed_programs,
             medium,
         }

@@ -49,9 +49,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.sequence += pages as u64;
         self.counters.add_outgoing(cause, Operation::Write, taken as u64);
         if let Some(owners) = owners
-            && self.ledger.counts()
+            && self.moves.notes()
         {
-            self.ledger.wrote(&owners[..taken], cause);
+            self.moves.programmed(&owners[..taken], cause);
         }
         Ok(taken)
     }

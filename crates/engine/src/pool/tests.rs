@@ -21,14 +21,7 @@ fn nand(wear: Wear) -> Nand<()> {
 }
 
 fn config(marks: Option<Marks>) -> PoolConfig {
-    PoolConfig {
-        pages: 12,
-        streams: 2,
-        first_sequence: 0,
-        marks,
-        survives_failed_programs: true,
-        counts_moves: true,
-    }
+    PoolConfig { pages: 12, streams: 2, first_sequence: 0, marks, survives_failed_programs: true }
 }
 
 fn pool_on(nand: Nand<()>, policy: &str, marks: Option<Marks>) -> Tested {
@@ -206,35 +199,6 @@ fn a_group_says_that_it_goes_on_until_its_last_page() {
         other => panic!("page {page} is {other:?}"),
     };
     assert_eq!([0, 1, 2, 3].map(goes_on), [true, true, false, false]);
-}
-
-#[test]
-fn the_ledger_counts_pages_that_are_moved_and_moved_again() {
-    let mut ledger = Ledger::new(4);
-    assert!(ledger.counts());
-    let pages = [Lpn(0), Lpn(1)];
-    ledger.wrote(&pages, Cause::Host);
-    ledger.wrote(&pages, Cause::Cleaning);
-    assert_eq!((ledger.moved_pages(&pages), ledger.moved_again_pages()), (2, 0));
-    ledger.wrote(&pages[..1], Cause::WearLevelling);
-    assert_eq!(ledger.moved_again_pages(), 1);
-    ledger.wrote(&pages[..1], Cause::Host);
-    assert_eq!(ledger.moved_pages(&pages), 1, "the page written anew was not moved since");
-    ledger.wrote(&[Lpn(1 << 20)], Cause::Translation);
-    assert!(!Ledger::new(0).counts());
-}
-
-#[test]
-fn the_ledger_charges_moves_to_writers_and_owners() {
-    let mut ledger = Ledger::new(0);
-    ledger.divide(&[10, 20]);
-    assert!(ledger.counts());
-    ledger.begin_write(&[Lpn(15)]);
-    ledger.wrote(&[Lpn(3), Lpn(12), Lpn(4)], Cause::Cleaning);
-    ledger.wrote(&[Lpn(3)], Cause::WearLevelling);
-    ledger.begin_write(&[Lpn(0)]);
-    ledger.wrote(&[Lpn(19)], Cause::Cleaning);
-    assert_eq!(ledger.moved_by_partition(), [vec![0, 1], vec![2, 1]], "[cause][owner], what cleaning moved");
 }
 
 /// Opens the block erased last, wants the block moved that it was told, and remembers what it heard.

@@ -1,7 +1,7 @@
 //! Which block is emptied next.
 
 use super::Pool;
-use crate::layer::Medium;
+use crate::layer::{Medium, MediumExt};
 use crate::units::BlockId;
 use crate::victim::{Below, Blocks, VictimPolicy};
 

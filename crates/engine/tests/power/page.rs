@@ -31,7 +31,7 @@ fn build(supply: Supply, seed: u64) -> (PageFtl<Chips>, PageConfig) {
     };
     let blocks = full + reclaim.reserved_blocks(2) + 1 + below(&mut random, 4) as u32;
     let flash = chips(supply, (blocks, pages_per_block), &mut random, seed);
-    (PageFtl::new(&config, flash).unwrap(), config)
+    (config.build(flash).unwrap(), config)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn drive(faults: Faults) -> (PageFtl<Nand<Content>>, PageConfig) {
         placement: serde_json::from_value::<PlacementConfig>("double".into()).unwrap(),
     };
     let nand = Nand::new(Geometry::flat(32, 8, 4096), Wear::default(), Seed(5));
-    (PageFtl::new(&config, nand.with_spare_area().with_faults(faults, Seed(5))).unwrap(), config)
+    (config.build(nand.with_spare_area().with_faults(faults, Seed(5))).unwrap(), config)
 }
 
 fn reports(ftl: &impl Layer<Content>) -> (LayerReport, NandReport) {
@@ -128,7 +128,7 @@ fn recovery_reads_every_spare_area_up_to_the_first_erased_page() {
     let (mut ftl, config) = drive(Faults::default());
     let (newest, _) = scatter(&mut ftl, 3000);
     let erased = 32 * 8 - {
-        let flash = ftl.store().medium();
+        let flash = ftl.medium();
         let written = |block| u64::from(flash.next_page(wearwell_base::units::BlockId(block)).unwrap());
         (0..32).map(written).sum::<u64>()
     };

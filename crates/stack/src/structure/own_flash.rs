@@ -9,7 +9,6 @@ use crate::store::Spec;
 use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_base::seed::Seed;
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
-use wearwell_engine::ftl::page::PageFtl;
 use wearwell_engine::ftl::paged::{
     DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings, Policies,
 };
@@ -132,7 +131,7 @@ pub(crate) fn build<F: Flash + 'static, X: Finish<F>>(
 ) -> Result<Founded<X::Payload>, ConfigError> {
     if ftl.other_structure().is_none() {
         let config = spec.page_config(ftl, logical_pages, &flash)?;
-        return Ok(finish.finish(PageFtl::new(&config, flash)?, config));
+        return Ok(finish.finish(config.build(flash)?, config));
     }
     let structure = ftl.structure.as_mut().expect("another structure than the log");
     let name = structure.entry().name;

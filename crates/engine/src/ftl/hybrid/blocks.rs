@@ -94,7 +94,6 @@ impl<F: Flash> Blocks<F> {
             first_sequence: 0,
             marks: None,
             survives_failed_programs: true,
-            counts_moves: false,
         };
         let mut pool = Pool::new(flash, NoVictims, pool_config);
         pool.erased.clear();

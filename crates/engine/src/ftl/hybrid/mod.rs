@@ -11,6 +11,7 @@
 //! A block that fails while it is programmed is emptied at once and retired. If power is lost before that, recovery takes it
 //! for one that was torn: it takes no more pages and is erased when it is merged next.
 
+mod abilities;
 mod bast;
 mod blocks;
 mod check;
@@ -24,7 +25,8 @@ use super::Restart;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    FtlReport, Layer, LayerError, LayerReport, RamPart, RecoveryReport, Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
 };
 use crate::nand::Flash;
 use crate::units::{BlockId, Lpn};
@@ -182,6 +184,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], _hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages())?;
+        self.blocks.pool.moves.begin(pages);
         for (&page, data) in pages.iter().zip(data) {
             self.blocks.write(page, data)?;
             self.blocks.refresh_disturbed()?;
@@ -208,12 +211,25 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
         self.blocks.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.blocks.pool.moves.begin(pages);
         pages.iter().try_for_each(|&page| self.blocks.forget(page))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
         self.blocks.pool.counters.add_incoming(Operation::Flush, 1);
         Ok(self.blocks.pool.medium.flush()?)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Self::OWN_ABILITIES
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -226,6 +242,8 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             mapped_pages: *mapped,
             memory_bytes: self.memory_bytes(),
             directory: config.kind.name(),
+            moved_pages: self.blocks.pool.moves.matrix(),
+            moved_again_pages: self.blocks.pool.moves.again_pages(),
             map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
             cleanings: Some(self.blocks.merges()),
             ftl: Some(ftl),

@@ -8,7 +8,7 @@ use crate::validity::PageSet;
 
 impl<F: Flash> PagedFtl<F> {
     /// Where the page is, at no cost.
-    fn place(&self, page: Lpn) -> Slot {
+    pub(super) fn place(&self, page: Lpn) -> Slot {
         if let Some(handle) = self.cache.find(page) {
             return self.cache.get(handle).slot;
         }

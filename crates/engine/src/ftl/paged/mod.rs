@@ -4,6 +4,7 @@
 //! After the paper: N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large Flash
 //! Devices", SIGMOD 2016; sections are its.
 
+mod abilities;
 mod check;
 mod clean;
 mod config;

@@ -89,7 +89,6 @@ impl<F: Flash> Space<F> {
             first_sequence: FIRST_SEQUENCE,
             marks: None,
             survives_failed_programs: true,
-            counts_moves: false,
         };
         let mut pool = Pool::new(flash, victim, config);
         pool.erased.clear();

@@ -8,7 +8,8 @@ use super::space::Space;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    FtlReport, Layer, LayerError, LayerReport, RamPart, RecoveryReport, Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
 };
 use crate::mapping::{CacheConfig, Handle, MapCache};
 use crate::nand::Flash;
@@ -265,6 +266,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
             if let Some(&ahead) = pages.get(at + 16) {
                 self.cache.prefetch(ahead);
@@ -277,6 +279,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         for &page in pages {
             match self.look_up(page)? {
                 Slot::NONE => out.push(F::Payload::default()),
@@ -288,6 +291,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         pages.iter().try_for_each(|&page| self.trim_page(page))
     }
 
@@ -299,11 +303,20 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         Ok(self.space.pool.medium.flush()?)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.clean_in_idle_time()
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
+        let marks = self.space.pool.marks;
         let memory = self.space.contents.memory_bytes()
             + (self.cache.memory_bytes() + 12 * self.space.opened.len()) as u64;
         reports.layers.push(LayerReport {
@@ -314,7 +327,10 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
             victim_valid_pages: self.space.pool.victim_valid_pages.clone(),
             memory_bytes: memory,
             directory: self.config.kind,
+            moved_pages: self.space.pool.moves.matrix(),
+            moved_again_pages: self.space.pool.moves.again_pages(),
             map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
+            deferrals: marks.and_then(|marks| marks.deferred_low).map(|_| self.space.pool.deferrals),
             cleanings: Some(self.space.pool.victim_valid_pages.iter().sum()),
             ftl: Some(FtlReport {
                 kind: self.config.kind,
