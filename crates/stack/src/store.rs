@@ -100,7 +100,8 @@ impl Spec {
             return Err(only_page("power"));
         }
         let store = self.config(log, &placement, &size, medium)?;
-        Ok(PageConfig { store, victim: log.victim.clone(), placement: log.placement.clone() })
+        let (victim, placement) = (log.victim.clone(), log.placement.clone());
+        Ok(PageConfig { store, victim, placement, wear: Default::default() })
     }
 
     fn size<M: Medium>(&self, logical_pages: u32, medium: &M) -> StoreSize {

@@ -17,6 +17,7 @@ mod levelling;
 mod marks;
 mod moves;
 mod program;
+mod remains;
 #[cfg(test)]
 mod tests;
 mod victims;
@@ -26,6 +27,7 @@ pub use levelling::Levelling;
 pub use marks::Marks;
 pub use moves::Moves;
 pub(crate) use program::Purpose;
+pub use remains::Remains;
 pub use victims::NoVictims;
 
 use crate::counters::Counters;

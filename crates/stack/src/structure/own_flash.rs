@@ -143,7 +143,7 @@ pub(crate) fn build<F: Flash + 'static, X: Finish<F>>(
                 format!("means nothing with structure = \"{name}\", which merges logs in their order");
             return Err(ConfigError::new("victim", problem));
         }
-        return Ok(finish.finish(Hybrid::new(config, flash).map_err(hybrid_key)?, config));
+        return Ok(finish.finish(Hybrid::new(config, flash).map_err(hybrid_key)?, config.into()));
     }
     let paged = structure.paged().expect("a hybrid FTL or one with a table in flash");
     let config = paged.resolve(logical_pages, spec.ground.page_bytes, spec.seed);

@@ -335,10 +335,8 @@ impl<F: Flash> Space<F> {
 
     /// Spare areas read, by cause.
     pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
-        let mut reads = self.spare_reads;
-        let levelling = self.pool.levelling.as_ref();
-        reads[Cause::WearLevelling as usize] += levelling.map_or(0, |levelling| levelling.spare_reads());
-        reads
+        let (own, wear) = (self.spare_reads, self.pool.wear_spare_reads());
+        std::array::from_fn(|cause| own[cause] + wear[cause])
     }
 
     /// Nothing has been counted yet.
