@@ -40,12 +40,12 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
     #[allow(clippy::type_complexity)]
     pub fn recover(
         config: StoreConfig,
-        remains: impl Into<Remains<F>>,
+        remains: Remains<F>,
         victim: V,
         placement: P,
         levelling: Option<Box<dyn WearLevelling>>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        let Remains { flash, erased_at } = remains.into();
+        let Remains { flash, erased_at } = remains;
         let directory = PageTable::new(config.logical_pages, flash.blocks(), flash.pages_per_block());
         let mut store = LogStore::assemble(config, flash, directory, victim, placement);
         store.pool.level_with(levelling, erased_at);

@@ -177,10 +177,10 @@ impl<F: Flash> Hybrid<F> {
     /// The FTL from what a power cut left, and what that took; or what is left, should power be lost again.
     pub fn recover(
         config: HybridConfig,
-        remains: impl Into<Remains<F>>,
+        remains: Remains<F>,
         levelling: Option<Box<dyn WearLevelling>>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        recover::recover(config, remains.into(), levelling)
+        recover::recover(config, remains, levelling)
             .map(|(blocks, report)| (Hybrid { blocks }, report))
     }
 
