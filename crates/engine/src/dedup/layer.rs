@@ -1,0 +1,452 @@
+//! The layer: what its user writes, reads and trims, turned into slots of the store below.
+
+use super::Sharing;
+use super::config::Detect;
+use super::index::{ENTRY_BYTES, mix};
+use super::pages::Access;
+use super::tables::{Planned, Tables};
+use crate::config::ConfigError;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{
+    Abilities, Answer, Command, Content, DedupReport, Layer, LayerError, LayerExt, Query, Reports,
+    check_range,
+};
+use crate::log::BoxedLayer;
+use crate::timing::{Journal, Step};
+use crate::units::Lpn;
+
+/// Writes looked ahead to bring in a page's line of the map and that of the index; what they point to; and what that points to.
+const FAR: usize = 48;
+const MIDDLE: usize = 32;
+const NEAR: usize = 16;
+
+/// RAM of an entry of the map from logical pages to slots, bytes.
+const MAP_ENTRY_BYTES: u64 = 4;
+
+/// What is done with the content of a page before it is stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Nothing.
+    Not,
+    /// It is looked up by a hash that was paid for already.
+    Hashed,
+    /// It is hashed and looked up.
+    Hash,
+    /// Its weak hash says whether it is hashed and looked up.
+    Weak { percent: u32 },
+}
+
+/// See the module.
+pub struct Dedup {
+    pub(super) sharing: Sharing,
+    pub(super) lower: BoxedLayer<Content>,
+    journal: Option<Journal>,
+    pub(super) logical_pages: u32,
+    /// Slots beyond the logical pages, for groups in hand.
+    pub(super) spare_slots: u32,
+    /// Whether the index is in flash.
+    is_paged: bool,
+    /// Whether cleaning compares pages, which then are read later.
+    compares_late: bool,
+    counters: Counters,
+    /// What the store below counts as reads and writes of its host and is none.
+    own_reads: u64,
+    pub(super) own_writes: u64,
+    /// Whether the log of the map is written.
+    pub(super) has_log: bool,
+    // The write in hand.
+    planned: Vec<Planned>,
+    slots: Vec<Lpn>,
+    data: Vec<Content>,
+    pub(super) dead: Vec<Lpn>,
+    due: Vec<Access>,
+    read: Vec<Content>,
+}
+
+impl Dedup {
+    /// The layer over a store of [`Sharing::store_pages`] logical pages that asks [`Sharing::migration`], if there is one,
+    /// when it cleans. Hashing is written to `journal`.
+    pub fn new(
+        sharing: Sharing,
+        lower: BoxedLayer<Content>,
+        journal: Option<Journal>,
+    ) -> Result<Self, ConfigError> {
+        let (needed, there) = (sharing.store_pages(), lower.logical_pages());
+        if needed != there {
+            let problem = format!("needs {needed} pages below, and {there} are there");
+            return Err(ConfigError::new("dedup", problem));
+        }
+        let tables = sharing.lock();
+        let (logical_pages, slots) = (tables.logical_pages(), tables.slots());
+        let has_log = tables.log.is_some();
+        let is_paged = tables.index().cache.is_some();
+        let compares_late = tables.verify && matches!(tables.detect, Detect::Cleaning { .. });
+        drop(tables);
+        Ok(Dedup {
+            sharing,
+            lower,
+            journal,
+            logical_pages,
+            spare_slots: if has_log { 0 } else { slots - logical_pages },
+            has_log,
+            is_paged,
+            compares_late,
+            counters: Counters::default(),
+            own_reads: 0,
+            own_writes: 0,
+            planned: Vec::new(),
+            slots: Vec::new(),
+            data: Vec::new(),
+            dead: Vec::new(),
+            due: Vec::new(),
+            read: Vec::new(),
+        })
+    }
+
+    /// The tables, for tests and inspection.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// The page of a request that is hashed first, and what is done with the others.
+    fn sample(&mut self, data: &[Content]) -> (usize, Look) {
+        let highest = |at: &usize| (mix(data[*at].0), std::cmp::Reverse(*at));
+        let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };
+        let mut tables = self.sharing.lock();
+        hash(&self.journal, &mut tables.report);
+        let found = data[at] != Content::UNKNOWN && tables.find(data[at]).is_some();
+        (at, if found { Look::Hash } else { Look::Not })
+    }
+
+    /// What is done with the content of each page of a request: with that of the one at the first number, and with all
+    /// others.
+    pub(super) fn looks(&mut self, data: &[Content]) -> (usize, Look, Look) {
+        let detect = self.sharing.lock().detect;
+        match detect {
+            Detect::Nothing | Detect::Cleaning { .. } => (0, Look::Not, Look::Not),
+            Detect::EveryPage => (0, Look::Hash, Look::Hash),
+            Detect::PreHash { percent, .. } => (0, Look::Weak { percent }, Look::Weak { percent }),
+            Detect::Sample => {
+                let (at, others) = self.sample(data);
+                (at, Look::Hashed, others)
+            }
+        }
+    }
+
+    /// Brings what the writes soon after the `at`-th will touch into the cache. A hint: no effect on any result.
+    #[inline(always)]
+    fn look_ahead(&self, tables: &Tables, pages: &[Lpn], data: &[Content], at: usize) {
+        if let Some(&page) = pages.get(at + FAR) {
+            tables.prefetch_page(page, data[at + FAR]);
+        }
+        if let Some(&page) = pages.get(at + MIDDLE) {
+            let slots = [tables.prefetch_slots(page, data[at + MIDDLE]), tables.prefetch_free(MIDDLE)];
+            slots.into_iter().flatten().for_each(|slot| self.lower.foresee(Lpn(slot), false));
+        }
+        if let Some(slot) = pages.get(at + NEAR).and_then(|&page| tables.prefetch_former(page)) {
+            self.lower.foresee(Lpn(slot), true);
+        }
+    }
+
+    /// Looks for a page and decides where its content will be; `may_replace` is false if it is one of a group, until whose end
+    /// old content must stay.
+    pub(super) fn plan(
+        &mut self,
+        page: Lpn,
+        content: Content,
+        look: Look,
+        may_replace: bool,
+    ) -> Result<(), LayerError> {
+        let Dedup { sharing, lower, journal, slots, read, .. } = self;
+        let mut tables = sharing.lock();
+        let tables = &mut *tables;
+        let mut is_known = look != Look::Not && content != Content::UNKNOWN;
+        let looks_up = pay(journal, tables, content, look);
+        let mut found = if is_known && looks_up { tables.find(content) } else { None };
+        if let Some(slot) = found {
+            let mut equal = tables.content(slot) == content;
+            // A page of the group in hand is still in RAM.
+            if tables.verify && !slots.contains(&Lpn(slot)) {
+                read.clear();
+                lower.read(&[Lpn(slot)], read)?;
+                self.own_reads += 1;
+                tables.report.verify_reads += 1;
+                equal = read[0] == content;
+            }
+            tables.report.collisions += u64::from(!equal);
+            if tables.verify && !equal {
+                // The fingerprint is another's.
+                is_known = false;
+                found = None;
+            }
+        }
+        let planned = match found {
+            Some(slot) => tables.plan_sharing(page, slot),
+            None => tables.plan_storing(page, may_replace),
+        };
+        if found.is_none() {
+            if is_known {
+                tables.learn(planned.slot, content);
+            }
+            slots.push(Lpn(planned.slot));
+            self.data.push(content);
+        }
+        self.planned.push(planned);
+        Ok(())
+    }
+
+    /// Does what the index in flash needs below.
+    pub(super) fn settle(&mut self) -> Result<(), LayerError> {
+        if !self.is_paged {
+            return Ok(());
+        }
+        let Dedup { sharing, lower, due, read, .. } = self;
+        let mut tables = sharing.lock();
+        let first = tables.slots();
+        due.clear();
+        if let Some(cache) = tables.cache() {
+            cache.take_due(due);
+        }
+        // Writing may clean, and cleaning asks for the tables.
+        drop(tables);
+        read.clear();
+        for &Access { page, is_write } in &*due {
+            let page = [Lpn(first + page)];
+            if is_write {
+                lower.write(&page, &[Content::UNKNOWN], 0)?;
+                self.own_writes += 1;
+                sharing.lock().report.index_writes += 1;
+            } else {
+                lower.read(&page, read)?;
+                self.own_reads += 1;
+                sharing.lock().report.index_reads += 1;
+            }
+        }
+        self.read_compared()
+    }
+
+    /// Reads the pages that cleaning has compared; in the middle of cleaning it could not.
+    pub(super) fn read_compared(&mut self) -> Result<(), LayerError> {
+        if !self.compares_late {
+            return Ok(());
+        }
+        let mut tables = self.sharing.lock();
+        if !tables.to_verify.is_empty() {
+            self.read.clear();
+            self.lower.read(&tables.to_verify, &mut self.read)?;
+            let pages = tables.to_verify.len() as u64;
+            self.own_reads += pages;
+            tables.report.verify_reads += pages;
+            tables.to_verify.clear();
+        }
+        Ok(())
+    }
+
+    /// Stores what is planned; undoes the plan if that or the planning failed.
+    pub(super) fn store(
+        &mut self,
+        planned: Result<(), LayerError>,
+        hint: u16,
+        atomic: bool,
+    ) -> Result<(), LayerError> {
+        let stored =
+            planned.and_then(|()| self.settle()).and_then(|()| match (self.slots.is_empty(), atomic) {
+                (true, _) => Ok(()),
+                (false, true) => self.lower.write_atomic(&self.slots, &self.data, hint),
+                (false, false) => self.lower.write(&self.slots, &self.data, hint),
+            });
+        // Before any of them is trimmed.
+        let stored = stored.and_then(|()| self.read_compared());
+        let mut tables = self.sharing.lock();
+        if stored.is_ok() {
+            tables.commit(&self.planned, &mut self.dead);
+            let (pages, misses) = (self.planned.len() as u64, self.slots.len() as u64);
+            tables.report.hits += pages - misses;
+            tables.report.misses += misses;
+            self.counters.add_incoming(Operation::Write, pages);
+        } else {
+            tables.cancel(&self.planned, &mut self.dead);
+        }
+        drop(tables);
+        self.planned.clear();
+        self.slots.clear();
+        self.data.clear();
+        self.bury()?;
+        stored.and_then(|()| self.write_log(false))
+    }
+
+    /// Trims the slots that nobody refers to any more.
+    pub(super) fn bury(&mut self) -> Result<(), LayerError> {
+        if !self.dead.is_empty() {
+            self.lower.trim(&self.dead)?;
+            self.sharing.lock().release(&self.dead);
+            self.dead.clear();
+        }
+        Ok(())
+    }
+
+    fn report(&self, tables: &Tables) -> DedupReport {
+        let entries = tables.index().len() as u64;
+        let paged = tables.index().cache.as_ref().map(|cache| cache.resident_bytes());
+        let stored: u64 = tables.live_by_references().iter().sum();
+        DedupReport {
+            sharing_ratio: (stored > 0).then(|| f64::from(tables.mapped_pages()) / stored as f64),
+            index_entries: entries,
+            index_bytes: paged.unwrap_or(ENTRY_BYTES * entries),
+            index_memory_bytes: tables.index_memory_bytes() as u64,
+            index_evictions: tables.index().evictions,
+            live_by_references: tables.live_by_references(),
+            ..tables.report
+        }
+    }
+}
+
+fn push(journal: &Option<Journal>, percent: u32) {
+    if let Some(journal) = journal {
+        journal.push(Step::Hash { pages: 1, cause: Cause::Host, percent });
+    }
+}
+
+/// A page of the host is hashed.
+fn hash(journal: &Option<Journal>, report: &mut DedupReport) {
+    push(journal, 100);
+    report.host_hashed_pages += 1;
+}
+
+/// Hashes a page as is due; whether it is looked up then.
+fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: Look) -> bool {
+    match look {
+        Look::Not => false,
+        Look::Hashed => true,
+        Look::Hash => {
+            hash(journal, &mut tables.report);
+            true
+        }
+        Look::Weak { percent } => {
+            push(journal, percent);
+            tables.report.pre_hashed_pages += 1;
+            let may_hold = tables.index().may_hold(content);
+            if may_hold {
+                hash(journal, &mut tables.report);
+            } else {
+                tables.report.idle_hashed_pages += 1;
+            }
+            may_hold
+        }
+    }
+}
+
+impl Layer<Content> for Dedup {
+    fn logical_pages(&self) -> u32 {
+        self.logical_pages
+    }
+
+    /// Page by page, so that what cleaning finds does not depend on how writes are cut into calls; only what is sampled does.
+    fn write(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.logical_pages)?;
+        let (first, look, others) = self.looks(data);
+        for (at, (&page, &content)) in pages.iter().zip(data).enumerate() {
+            self.look_ahead(&self.sharing.lock(), pages, data, at);
+            let planned = self.plan(page, content, if at == first { look } else { others }, true);
+            self.store(planned, hint, false)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages)?;
+        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        let tables = self.sharing.lock();
+        let is_mapped = |page: &Lpn| tables.slot_of(*page).is_some();
+        for stretch in pages.chunk_by(|one, other| is_mapped(one) == is_mapped(other)) {
+            self.slots.clear();
+            self.slots.extend(stretch.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
+            if self.slots.is_empty() {
+                out.resize(out.len() + stretch.len(), Content::default());
+            } else {
+                self.lower.read(&self.slots, out)?;
+            }
+        }
+        self.slots.clear();
+        Ok(())
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages)?;
+        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        // What the index in flash needs waits for the next write: how trims are cut into calls must not matter.
+        if self.has_log {
+            for &page in pages {
+                self.sharing.lock().trim(page, &mut self.dead);
+                self.bury()?;
+                self.write_log(false)?;
+            }
+            return Ok(());
+        }
+        let mut tables = self.sharing.lock();
+        for &page in pages {
+            tables.trim(page, &mut self.dead);
+        }
+        drop(tables);
+        self.bury()
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.counters.add_incoming(Operation::Flush, 1);
+        self.write_log(true)?;
+        self.lower.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.obey(command)
+    }
+
+    /// One report for this layer and the store, which are one to whoever stands above or below.
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.lower.describe(reports);
+        let own = &mut reports.layers[at];
+        let tables = self.sharing.lock();
+        own.counters.replace_incoming(&self.counters);
+        own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, self.own_writes);
+        own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Read, self.own_reads);
+        let in_cleaning = tables.log.as_ref().map_or(0, |log| log.cleaning_pages);
+        own.counters.reassign(Cause::Cleaning, Cause::Dedup, Operation::Write, in_cleaning);
+        own.logical_pages = self.logical_pages;
+        own.mapped_pages = tables.mapped_pages();
+        own.memory_bytes += tables.memory_bytes() as u64;
+        own.map_bytes = own.map_bytes.map(|below| below + MAP_ENTRY_BYTES * u64::from(self.logical_pages));
+        own.dedup = Some(self.report(&tables));
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.lower.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let tables = self.sharing.lock();
+        tables.check()?;
+        let live: u64 = tables.live_by_references().iter().sum();
+        let index_pages = tables.index().cache.as_ref().map_or(0, |cache| cache.stored_pages());
+        let kept = tables.log.as_ref().map_or(0, |log| log.stored_pages() + log.dead.len() as u64);
+        drop(tables);
+        let mut reports = Reports::default();
+        self.lower.describe(&mut reports);
+        let stored = u64::from(reports.layers[0].mapped_pages);
+        if stored != live + index_pages + kept {
+            return Err(format!(
+                "{stored} pages are stored for {live} slots in use, {index_pages} of the index and {kept} of or for the log"
+            ));
+        }
+        self.lower.check()
+    }
+}

@@ -1,0 +1,202 @@
+//! FTLs whose power can be cut from outside, however deep they lie in a stack.
+
+use super::lives::Lives;
+use super::told::Told;
+use super::{Outages, Restart};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, Medium, Payload, Query, RecoveryReport, Reports,
+};
+use crate::units::Lpn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A drive whose power can be cut.
+pub trait PowerCycle: Send {
+    /// Cuts the power between two requests and restores it; what the FTL did to come back.
+    fn cycle(&mut self) -> Result<RecoveryReport, LayerError>;
+
+    /// Measuring begins, and the host will write so many pages.
+    fn begin(&mut self, host_pages: u64) {
+        let _ = host_pages;
+    }
+
+    /// What cuts in the middle of its work led to, if it suffers any.
+    fn outages(&self) -> Option<Outages> {
+        None
+    }
+}
+
+/// An FTL that can be taken apart and put together again in its place.
+///
+/// Its counts go on through all its lives.
+pub struct Cycled<F: Restart> {
+    /// `None` only if it could not be put together again.
+    ftl: Option<F>,
+    settings: F::Settings,
+    lives: Lives,
+    told: Told,
+}
+
+impl<F: Restart> Cycled<F> {
+    /// `ftl`, which was built from `settings`.
+    pub fn new(ftl: F, settings: F::Settings) -> Self {
+        Cycled { ftl: Some(ftl), settings, lives: Lives::default(), told: Told::default() }
+    }
+
+    fn ftl(&self) -> &F {
+        self.ftl.as_ref().expect("no call after a failed recovery")
+    }
+
+    fn ftl_mut(&mut self) -> &mut F {
+        self.ftl.as_mut().expect("no call after a failed recovery")
+    }
+}
+
+impl<F: Restart> PowerCycle for Cycled<F>
+where
+    F::Settings: Send,
+{
+    fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
+        self.ftl_mut().save()?;
+        let ftl = self.ftl.take().expect("just saved");
+        self.lives.end(&ftl);
+        let restarted = F::restart(&self.settings, ftl.into_flash());
+        let (mut ftl, report) = restarted.map_err(|(error, _)| error)?;
+        self.told.repeat(&mut ftl);
+        self.ftl = Some(ftl);
+        Ok(report)
+    }
+}
+
+impl<P: Payload, F: Restart> Layer<P> for Cycled<F>
+where
+    F::Settings: Send,
+    F::Flash: Medium<Payload = P>,
+{
+    fn logical_pages(&self) -> u32 {
+        self.ftl().logical_pages()
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.ftl_mut().write(pages, data, hint)
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.ftl_mut().read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.ftl_mut().trim(pages)
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.ftl_mut().flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.ftl().abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl().query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.told.note(&command);
+        self.ftl_mut().command(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.ftl().describe(reports);
+        self.lives.complete(reports, at);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.ftl_mut().final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.ftl().check()
+    }
+}
+
+/// A layer with a switch: the stack has one handle, whoever cuts the power the other.
+pub struct Switched<L>(Arc<Mutex<L>>);
+
+impl<L> Switched<L> {
+    /// `layer`, which is a switch as well.
+    pub fn new(layer: L) -> Self {
+        Switched(Arc::new(Mutex::new(layer)))
+    }
+
+    /// Between two calls a layer is whole, whatever became of a thread that used it.
+    fn lock(&self) -> MutexGuard<'_, L> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<L> Clone for Switched<L> {
+    fn clone(&self) -> Self {
+        Switched(Arc::clone(&self.0))
+    }
+}
+
+impl<L: PowerCycle> PowerCycle for Switched<L> {
+    fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
+        self.lock().cycle()
+    }
+
+    fn begin(&mut self, host_pages: u64) {
+        self.lock().begin(host_pages);
+    }
+
+    fn outages(&self) -> Option<Outages> {
+        self.lock().outages()
+    }
+}
+
+impl<P: Payload, L: Layer<P>> Layer<P> for Switched<L> {
+    fn logical_pages(&self) -> u32 {
+        self.lock().logical_pages()
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.lock().write(pages, data, hint)
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.lock().read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.lock().trim(pages)
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.lock().flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.lock().abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.lock().query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.lock().command(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.lock().describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.lock().final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.lock().check()
+    }
+}

@@ -1,0 +1,348 @@
+//! FTLs whose power is cut in the middle of their work, again and again, and which must lose nothing that they acknowledged.
+//!
+//! Layers above never notice: a request that was interrupted is repeated when the FTL is back. Each page is written with a stamp
+//! of its own, and after each cut stamps are read back. The reads, and what they make the FTL do, are part of its counts.
+
+mod plan;
+mod shadow;
+
+use super::lives::Lives;
+use super::told::Told;
+use super::{PowerCycle, Restart};
+use crate::counters::{Counters, Operation};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
+    Violation, check_range,
+};
+use crate::nand::{Cut, Flash, Fragile, Supply};
+use crate::seed::{Random, Seed, below};
+use crate::units::Lpn;
+pub use plan::{Cuts, parse_cuts};
+use plan::{Plan, name};
+use shadow::Shadow;
+
+/// Drives of at most so many pages are read back whole after each cut, and recounted; of others, as many random pages are.
+const READ_BACK_PAGES: u32 = 1 << 16;
+
+/// Operations into a recovery within which it is cut, if it is.
+const RECOVERY_OPERATIONS: u64 = 64;
+
+/// Cuts that the name of a case lists.
+const NAMED_CUTS: usize = 16;
+
+/// What power cuts led to.
+#[derive(Clone, Debug, Default)]
+pub struct Outages {
+    /// Cuts while the host was served.
+    pub cuts: u64,
+    /// Of these, those in the middle of an operation.
+    pub torn_cuts: u64,
+    /// Cuts while the FTL was coming back.
+    pub cuts_in_recovery: u64,
+    /// Pages that were read back.
+    pub pages_verified: u64,
+    /// What it did to come back, each time.
+    pub recoveries: Vec<RecoveryReport>,
+}
+
+/// When power is cut.
+#[derive(Clone, Debug)]
+pub struct CutSettings {
+    /// Where.
+    pub cuts: Cuts,
+    /// Probability that a recovery is cut, too, 0 to below 1.
+    pub recovery_cut_probability: f64,
+    /// The root of the generator that decides whether operations are torn.
+    pub seed: Seed,
+}
+
+/// An FTL on a supply that is cut.
+pub struct Interrupted<F: Restart> {
+    /// `None` only while it is put together again.
+    ftl: Option<F>,
+    settings: F::Settings,
+    supply: Supply,
+    plan: Plan,
+    recovery_cut_probability: f64,
+    random: Random,
+    shadow: Shadow,
+    incoming: Counters,
+    lives: Lives,
+    told: Told,
+    outages: Outages,
+    /// The cut that comes next.
+    armed: Option<Cut>,
+    /// All cuts so far, for the name of the case.
+    history: Vec<Cut>,
+}
+
+/// How a request ended.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    Done,
+    /// It has to be made again.
+    Interrupted,
+}
+
+impl<F, G> Interrupted<F>
+where
+    F: Restart<Flash = Fragile<G>>,
+    Fragile<G>: Flash<Payload = Content>,
+{
+    /// `ftl`, new and built from `settings` on `supply`.
+    pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings) -> Self {
+        let pages = ftl.logical_pages();
+        let mut interrupted = Interrupted {
+            shadow: Shadow::new(pages),
+            ftl: Some(ftl),
+            settings,
+            supply,
+            plan: Plan::new(cut.cuts),
+            recovery_cut_probability: cut.recovery_cut_probability,
+            random: cut.seed.of("power cuts").random(),
+            incoming: Counters::default(),
+            lives: Lives::default(),
+            told: Told::default(),
+            outages: Outages::default(),
+            armed: None,
+            history: Vec::new(),
+        };
+        interrupted.arm();
+        interrupted
+    }
+
+    fn ftl(&self) -> &F {
+        self.ftl.as_ref().expect("no call after a failed recovery")
+    }
+
+    fn ftl_mut(&mut self) -> &mut F {
+        self.ftl.as_mut().expect("no call after a failed recovery")
+    }
+
+    fn violation(&self, problem: String) -> LayerError {
+        let cuts = name(&self.history[self.history.len().saturating_sub(NAMED_CUTS)..]);
+        let earlier = self.history.len().saturating_sub(NAMED_CUTS);
+        let before = if earlier > 0 { format!(", after {earlier} cuts before") } else { String::new() };
+        LayerError::Violated(Box::new(Violation { case: format!("cut:{cuts}{before}"), problem }))
+    }
+
+    /// What the answer to a request means; puts the FTL together again if power was lost.
+    fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, LayerError> {
+        match answer {
+            Err(_) if self.supply.is_off() => self.recover().map(|()| Ended::Interrupted),
+            Ok(()) if self.supply.is_failing() => {
+                self.ftl_mut().save()?;
+                self.recover().map(|()| Ended::Done)
+            }
+            answer => answer.map(|()| Ended::Done),
+        }
+    }
+
+    /// Power is lost; then it is back, and everything must be there.
+    fn recover(&mut self) -> Result<(), LayerError> {
+        let cut = self.armed.expect("power is only lost where that was planned");
+        self.history.push(cut);
+        self.outages.cuts += 1;
+        // A battery lets the operation end.
+        self.outages.torn_cuts += u64::from(cut.torn && !self.supply.is_failing());
+        self.restart()?;
+        let verified = self.verify();
+        self.arm();
+        verified
+    }
+
+    /// Puts the FTL together again, however often power is lost meanwhile.
+    fn restart(&mut self) -> Result<RecoveryReport, LayerError> {
+        let ftl = self.ftl.take().expect("no call after a failed recovery");
+        self.lives.end(&ftl);
+        let mut remains = ftl.into_flash();
+        loop {
+            self.supply.restore();
+            let now = self.supply.operations();
+            self.armed = self.plan.next_in_recovery(now, self.recovery_cut_probability, &mut self.random);
+            self.supply.cut(self.armed);
+            match F::restart(&self.settings, remains) {
+                Ok((mut ftl, report)) => {
+                    self.supply.restore();
+                    self.told.repeat(&mut ftl);
+                    self.ftl = Some(ftl);
+                    self.outages.recoveries.push(report.clone());
+                    return Ok(report);
+                }
+                Err((_, left)) if self.supply.is_off() => {
+                    self.history.extend(self.armed);
+                    self.outages.cuts_in_recovery += 1;
+                    remains = left;
+                }
+                Err((error, _)) => return Err(self.violation(format!("the FTL does not come back: {error}"))),
+            }
+        }
+    }
+
+    /// The next cut, from now on.
+    fn arm(&mut self) {
+        let now = self.supply.operations();
+        self.armed = self.plan.next(now, &mut self.random);
+        self.supply.cut(self.armed);
+    }
+
+    /// Reads pages back; each must hold what a cut may have left there, and holds that from now on.
+    fn verify(&mut self) -> Result<(), LayerError> {
+        let whole = self.shadow.pages() <= READ_BACK_PAGES;
+        let pages = if whole {
+            (0..self.shadow.pages()).map(Lpn).collect()
+        } else {
+            self.shadow.sample(READ_BACK_PAGES, &mut self.random)
+        };
+        let mut found = Vec::new();
+        for &page in &pages {
+            found.clear();
+            let read = self.ftl_mut().read(&[page], &mut found);
+            read.map_err(|error| self.violation(format!("{page:?} cannot be read: {error}")))?;
+            self.shadow.settle(page, found[0]).map_err(|problem| self.violation(problem))?;
+        }
+        self.outages.pages_verified += pages.len() as u64;
+        match self.ftl().check() {
+            Err(problem) if whole => Err(self.violation(problem)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<F, G> PowerCycle for Interrupted<F>
+where
+    F: Restart<Flash = Fragile<G>>,
+    F::Settings: Send,
+    Fragile<G>: Flash<Payload = Content>,
+{
+    fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
+        self.supply.cut(None);
+        self.ftl_mut().save()?;
+        self.plan = Plan::new(Cuts::At(Vec::new()));
+        self.recovery_cut_probability = 0.0;
+        let report = self.restart()?;
+        self.verify().map(|()| report)
+    }
+
+    fn begin(&mut self, host_pages: u64) {
+        self.plan.begin(self.supply.operations(), host_pages, &mut self.random);
+        self.arm();
+    }
+
+    fn outages(&self) -> Option<Outages> {
+        Some(self.outages.clone())
+    }
+}
+
+impl<F, G> Layer<()> for Interrupted<F>
+where
+    F: Restart<Flash = Fragile<G>>,
+    F::Settings: Send,
+    Fragile<G>: Flash<Payload = Content>,
+{
+    fn logical_pages(&self) -> u32 {
+        self.ftl().logical_pages()
+    }
+
+    fn write(&mut self, pages: &[Lpn], _data: &[()], hint: u16) -> Result<(), LayerError> {
+        check_range(pages, self.shadow.pages())?;
+        for &page in pages {
+            loop {
+                let stamp = self.shadow.begin_write(page);
+                let answer = self.ftl_mut().write(&[page], &[stamp], hint);
+                if answer.is_ok() {
+                    self.shadow.written(page);
+                }
+                if self.end(answer)? == Ended::Done {
+                    break;
+                }
+            }
+            self.incoming.add_incoming(Operation::Write, 1);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<()>) -> Result<(), LayerError> {
+        check_range(pages, self.shadow.pages())?;
+        self.incoming.add_incoming(Operation::Read, pages.len() as u64);
+        let mut found = Vec::new();
+        for &page in pages {
+            loop {
+                found.clear();
+                let answer = self.ftl_mut().read(&[page], &mut found);
+                if answer.is_ok() {
+                    self.shadow.check(page, found[0]).map_err(|problem| self.violation(problem))?;
+                }
+                if self.end(answer)? == Ended::Done {
+                    break;
+                }
+            }
+        }
+        out.resize(out.len() + pages.len(), ());
+        Ok(())
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.shadow.pages())?;
+        self.incoming.add_incoming(Operation::Trim, pages.len() as u64);
+        loop {
+            pages.iter().for_each(|&page| self.shadow.trimmed(page));
+            let answer = self.ftl_mut().trim(pages);
+            if self.end(answer)? == Ended::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.incoming.add_incoming(Operation::Flush, 1);
+        loop {
+            let answer = self.ftl_mut().flush();
+            if answer.is_ok() && F::DURABLE_TRIMS {
+                self.shadow.flushed();
+            }
+            if self.end(answer)? == Ended::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// No groups: each page is written, cut and looked for by itself, and recovery does not look for groups.
+    fn abilities(&self) -> Abilities {
+        self.ftl().abilities().without(Ability::AtomicGroups)
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        match query.ability() {
+            Ability::AtomicGroups => Answer::Nothing,
+            _ => self.ftl().query(query),
+        }
+    }
+
+    fn command(&mut self, command: Command<'_, ()>) -> Result<Answer, LayerError> {
+        self.told.note(&command);
+        let Some(content_free) = command.without_content() else { return command.unable() };
+        loop {
+            let answer = self.ftl_mut().command(content_free);
+            let done = answer.as_ref().map(drop).map_err(Clone::clone);
+            if self.end(done)? == Ended::Done {
+                return answer;
+            }
+        }
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.ftl().describe(reports);
+        self.lives.complete(reports, at);
+        reports.layers[at].counters.replace_incoming(&self.incoming);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.ftl_mut().final_draw() ^ below(&mut self.random, 1 << 48)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.ftl().check()
+    }
+}

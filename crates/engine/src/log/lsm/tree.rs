@@ -1,0 +1,304 @@
+//! The tree: its parts, and what its user can ask of it.
+
+use super::LsmConfig;
+use super::Shape;
+use super::draft::Draft;
+use super::fresh::{Log, Memtable, Newest, Place};
+use super::merge::Run;
+use super::space::Plan;
+use super::tables::Tables;
+use crate::config::ConfigError;
+use crate::counters::{Cause, Operation};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LayerExt, LayerReport, LsmLevel, LsmReport, Payload,
+    Query, Reports, check_range,
+};
+use crate::log::BoxedLayer;
+use crate::units::{Lpn, Slot};
+
+/// A log-structured merge tree on any layer; see the module for what it is and what it leaves out.
+///
+/// Pages count as incoming writes when they come in; overwrites within a memtable leave as one, so that flushes (cause
+/// `host`) may write fewer pages than came in. Merges, and the conversion of SILT's log stores, count as `cleaning`, the
+/// write-ahead log and the indexes of tables as `log_metadata`; a table dropped is an erase. Streams below: hint 1 is the log,
+/// `2 + l` a table of level `l`.
+pub struct LsmTree<P> {
+    pub(super) config: LsmConfig,
+    pub(super) plan: Plan,
+    pub(super) tables: Tables<P>,
+    pub(super) memtable: Memtable<P>,
+    pub(super) log: Log,
+    /// Runs of each level, the oldest first.
+    pub(super) levels: Vec<Vec<Run>>,
+    /// The key at which each level goes on giving tables to the next.
+    pub(super) next_keys: Vec<u32>,
+    pub(super) draft: Draft<P>,
+    /// Logical pages that hold data.
+    pub(super) mapped_pages: u32,
+    pub(super) flushes: u64,
+    pub(super) compactions: u64,
+    pub(super) trivial_moves: u64,
+    pub(super) squeezes: u64,
+    /// A flush or merge was cut short by the layer below: reads still work, but tables are missing in the levels.
+    pub(super) interrupted: bool,
+}
+
+impl<P: Payload> LsmTree<P> {
+    /// A tree on an empty layer, or the setting that cannot work: above all, more logical pages than fit at worst.
+    pub fn new(config: LsmConfig, lower: BoxedLayer<P>) -> Result<Self, ConfigError> {
+        let lower_pages = lower.logical_pages();
+        config.validate(lower_pages)?;
+        let (extents, extent_pages) = (config.extents_on(lower_pages), config.extent_pages());
+        let log = match (config.shape, config.wal_pages) {
+            (Shape::Silt { .. }, _) => {
+                let place = Place::Store { tables: Vec::new(), table_pages: config.table_pages };
+                Log::new(place, config.memtable_pages)
+            }
+            (_, Some(pages)) => {
+                Log::new(Place::Ring { first: extents * extent_pages, pages, head: 0 }, pages)
+            }
+            (_, None) => Log::new(Place::Nowhere, 0),
+        };
+        let plan = config.plan(config.logical_pages);
+        let per_page = config.tombstones_per_page();
+        Ok(LsmTree {
+            tables: Tables::new(lower, config, extents, extent_pages),
+            memtable: Memtable::new(per_page),
+            log,
+            levels: vec![Vec::new(); plan.levels],
+            next_keys: vec![0; plan.levels],
+            draft: Draft::new(config.table_pages, per_page),
+            mapped_pages: 0,
+            flushes: 0,
+            compactions: 0,
+            trivial_moves: 0,
+            squeezes: 0,
+            interrupted: false,
+            config,
+            plan,
+        })
+    }
+
+    /// The layer below.
+    pub fn lower(&self) -> &dyn Layer<P> {
+        &*self.tables.lower
+    }
+
+    /// Stream hint of the tables of a level.
+    pub(super) fn hint(level: usize) -> u16 {
+        2 + level as u16
+    }
+
+    fn is_silt(&self) -> bool {
+        matches!(self.config.shape, Shape::Silt { .. })
+    }
+
+    pub(super) fn is_mapped(&self, key: u32) -> bool {
+        self.tables.places[key as usize] != Slot::NONE
+            || matches!(self.memtable.entries.get(&key), Some(Newest::Record(_)))
+    }
+
+    /// The newest version of `key` is now this one, and lies at `place`, if anywhere below.
+    fn renew(&mut self, key: u32, newest: Newest<P>, place: Slot) {
+        self.mapped_pages -= u32::from(self.is_mapped(key));
+        self.mapped_pages += u32::from(!matches!(newest, Newest::Deleted));
+        self.memtable.insert(key, newest);
+        self.tables.place(key, place);
+    }
+
+    /// Pages that can come in before the memtable or its log may be full.
+    fn room(&self) -> u32 {
+        match self.is_silt() {
+            true => self.log.room(),
+            false => self.log.room().min(self.config.memtable_pages - self.memtable.pages()),
+        }
+    }
+
+    fn turn_over_if_full(&mut self) -> Result<(), LayerError> {
+        let full = !self.is_silt() && self.memtable.pages() >= self.config.memtable_pages;
+        if full || self.log.is_full() { self.turn_over() } else { Ok(()) }
+    }
+
+    /// Writes out the memtable, or converts the log store, and compacts.
+    fn turn_over(&mut self) -> Result<(), LayerError> {
+        self.interrupted = true;
+        self.while_cleaning(Self::squeeze_if_needed)?;
+        let run = if self.is_silt() { self.while_cleaning(Self::write_run)? } else { self.write_run()? };
+        self.levels[0].push(run);
+        self.flushes += 1;
+        self.memtable.clear();
+        self.log.clear(&mut self.tables)?;
+        self.while_cleaning(Self::compact)?;
+        self.interrupted = false;
+        Ok(())
+    }
+
+    /// Cleans as `clean` does, and lets the layer below know for how long: what merges replace is about to be trimmed.
+    fn while_cleaning<T>(
+        &mut self,
+        clean: impl FnOnce(&mut Self) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        self.tables.lower.cleaning_above(true);
+        let done = clean(self);
+        self.tables.lower.cleaning_above(false);
+        done
+    }
+
+    /// Writes what is fresh as a sorted run of level 0.
+    fn write_run(&mut self) -> Result<Run, LayerError> {
+        let cause = if self.is_silt() { Cause::Cleaning } else { Cause::Host };
+        let entries = &self.memtable.entries;
+        let logged = entries.iter().filter(|(_, newest)| matches!(newest, Newest::Logged));
+        let places: Vec<Slot> = logged.map(|(&key, _)| self.tables.places[key as usize]).collect();
+        let mut data = Vec::new();
+        if !places.is_empty() {
+            self.tables.read(places.iter().copied(), cause, &mut data)?;
+        }
+        let mut read = places.into_iter().zip(data);
+        let mut run = Run::new();
+        for (&key, newest) in entries {
+            if !self.draft.has_room(matches!(newest, Newest::Deleted)) {
+                run.push(self.tables.write_table(&mut self.draft, cause, Self::hint(0))?);
+            }
+            match newest {
+                Newest::Deleted => self.draft.tombstones.push(key),
+                Newest::Record(data) => self.draft.push(key, Slot::NONE, *data),
+                Newest::Logged => {
+                    let (from, data) = read.next().expect("each logged record was read");
+                    self.draft.push(key, from, data);
+                }
+            }
+        }
+        run.push(self.tables.write_table(&mut self.draft, cause, Self::hint(0))?);
+        Ok(run)
+    }
+
+    fn report(&self) -> LsmReport {
+        let level = |runs: &Vec<Run>| LsmLevel {
+            runs: runs.len() as u32,
+            tables: runs.iter().map(|run| run.len() as u32).sum(),
+            pages: runs.iter().flatten().map(|&id| u64::from(self.tables.table(id).pages)).sum(),
+        };
+        LsmReport {
+            levels: self.levels.iter().map(level).collect(),
+            flushes: self.flushes,
+            compactions: self.compactions,
+            trivial_moves: self.trivial_moves,
+            squeezes: self.squeezes,
+            free_extents: self.tables.free.len() as u32,
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let entries = |table: &super::tables::Table| table.keys.len() + table.tombstones.len();
+        let keys: usize = self.tables.tables.iter().flatten().map(entries).sum();
+        let fresh = self.memtable.entries.len() * size_of::<(u32, Newest<P>)>();
+        (4 * (keys + self.tables.places.len()) + fresh) as u64
+    }
+}
+
+impl<P: Payload> Layer<P> for LsmTree<P> {
+    fn logical_pages(&self) -> u32 {
+        self.config.logical_pages
+    }
+
+    fn write(&mut self, mut pages: &[Lpn], mut data: &[P], _hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.config.logical_pages)?;
+        self.tables.moves.begin(pages);
+        self.tables.moves.written(pages);
+        while !pages.is_empty() {
+            let length = pages.len().min(self.room() as usize);
+            let first = self.log.append(&mut self.tables, &data[..length])?;
+            let stored = self.is_silt();
+            for (at, (page, data)) in (0..).zip(pages[..length].iter().zip(data)) {
+                let newest = if stored { Newest::Logged } else { Newest::Record(*data) };
+                self.renew(page.0, newest, first.map_or(Slot::NONE, |first| Slot(first.0 + at)));
+            }
+            self.tables.counters.add_incoming(Operation::Write, length as u64);
+            (pages, data) = (&pages[length..], &data[length..]);
+            self.turn_over_if_full()?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        check_range(pages, self.config.logical_pages)?;
+        self.tables.counters.add_incoming(Operation::Read, pages.len() as u64);
+        for page in pages {
+            match (self.memtable.entries.get(&page.0), self.tables.places[page.index()]) {
+                (Some(Newest::Record(data)), _) => out.push(*data),
+                (_, Slot::NONE) => out.push(P::default()),
+                (_, place) => self.tables.read(std::iter::once(place), Cause::Host, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.config.logical_pages)?;
+        self.tables.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.tables.moves.begin(pages);
+        let per_page = self.config.tombstones_per_page();
+        for page in pages {
+            self.renew(page.0, Newest::Deleted, Slot::NONE);
+            self.log.append_tombstone(&mut self.tables, per_page)?;
+            self.turn_over_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the tombstones that wait for a page of the log to be filled; without a log, the memtable.
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.tables.counters.add_incoming(Operation::Flush, 1);
+        if self.log.exists() {
+            self.log.write_tombstones(&mut self.tables)?;
+            self.turn_over_if_full()?;
+        } else if !self.memtable.entries.is_empty() {
+            self.turn_over()?;
+        }
+        self.tables.lower.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.obey(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        reports.layers.push(LayerReport {
+            counters: self.tables.counters,
+            logical_pages: self.config.logical_pages,
+            physical_pages: u64::from(self.tables.lower.logical_pages()),
+            mapped_pages: self.mapped_pages,
+            memory_bytes: self.memory_bytes(),
+            directory: "lsm",
+            moved_pages: self.tables.moves.matrix(),
+            moved_again_pages: self.tables.moves.again_pages(),
+            trims: self.tables.trims.unwrap_or_default(),
+            cleanings: Some(self.compactions),
+            lsm: Some(self.report()),
+            ..LayerReport::default()
+        });
+        self.tables.lower.describe(reports);
+    }
+
+    /// The tree draws nothing itself.
+    fn final_draw(&mut self) -> u64 {
+        self.tables.lower.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !self.interrupted {
+            self.recount()?;
+        }
+        self.tables.lower.check()
+    }
+}

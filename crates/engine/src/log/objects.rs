@@ -1,0 +1,156 @@
+//! Objects in place of blocks: the user names objects, the drive keeps them and knows how hot each one is.
+//!
+//! The layer above only resolves names; it has no log, no map of blocks and no cleaning of its own. Because the drive
+//! sees objects, it can put those that change often apart from those that do not, without a guess page by page
+//! (Kang, Yang and Miller, MSST 2011; Yang et al., INFLOW 2014, sec. 6).
+
+use super::pass_through::PassThrough;
+use super::segments::BoxedLayer;
+use crate::config::ConfigError;
+use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Payload, Query, Reports, check_range};
+use crate::units::Lpn;
+
+/// RAM of an object: its name, its first extent, its attributes and the counter here.
+const OBJECT_BYTES: u64 = 32;
+
+/// How objects are told apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ObjectLayout {
+    /// Pages of an object; the last one may have fewer. At least 1.
+    pub object_pages: u32,
+    /// Classes of heat, each a stream hint for the layer below, from cold to hot; at least 1.
+    pub classes: u8,
+    /// Pages written, in multiples of the logical pages, after which all counts are halved; above 0.
+    pub decay_drive_writes: f64,
+}
+
+/// See the module.
+pub struct Objects<P> {
+    below: PassThrough<P>,
+    layout: ObjectLayout,
+    /// Pages written to each object, halved from time to time.
+    written: Vec<u32>,
+    total: u64,
+    decay_pages: u64,
+    until_decay: u64,
+}
+
+impl<P: Payload> Objects<P> {
+    /// Objects that lie one after the other on the pages of `lower`.
+    pub fn new(lower: BoxedLayer<P>, layout: ObjectLayout) -> Result<Self, ConfigError> {
+        let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("structure.{key}"), problem));
+        let pages = lower.logical_pages();
+        if layout.object_pages == 0 || layout.object_pages > pages {
+            let problem = format!("is {} pages; it must be from 1 to the {pages} below", layout.object_pages);
+            return wrong("object_size", problem);
+        }
+        if layout.classes == 0 {
+            return wrong("classes", "is 0; at least 1 is needed".into());
+        }
+        let decay_pages = (layout.decay_drive_writes * f64::from(pages)) as u64;
+        if decay_pages == 0 {
+            let problem = format!("is {}; it must be above 0", layout.decay_drive_writes);
+            return wrong("decay_drive_writes", problem);
+        }
+        Ok(Objects {
+            below: PassThrough::new(lower, pages),
+            layout,
+            written: vec![0; pages.div_ceil(layout.object_pages) as usize],
+            total: 0,
+            decay_pages,
+            until_decay: decay_pages,
+        })
+    }
+
+    fn object(&self, page: Lpn) -> usize {
+        (page.0 / self.layout.object_pages) as usize
+    }
+
+    /// The class of an object: 0 below the mean of all, then one more for each doubling, as far as there are classes.
+    fn class(&self, object: usize) -> u16 {
+        let mean = self.total as f64 / self.written.len() as f64;
+        let doublings = f64::from(self.written[object]) / mean.max(f64::MIN_POSITIVE);
+        let class = if doublings < 1.0 { 0 } else { 1 + libm::log2(doublings) as u16 };
+        class.min(u16::from(self.layout.classes) - 1)
+    }
+
+    fn count(&mut self, object: usize) {
+        self.written[object] += 1;
+        self.total += 1;
+        self.until_decay -= 1;
+        if self.until_decay == 0 {
+            self.written.iter_mut().for_each(|written| *written /= 2);
+            self.total = self.written.iter().map(|&written| u64::from(written)).sum();
+            self.until_decay = self.decay_pages;
+        }
+    }
+}
+
+impl<P: Payload> Layer<P> for Objects<P> {
+    fn logical_pages(&self) -> u32 {
+        self.below.logical_pages()
+    }
+
+    /// The hint that the user gives is not passed on: the class of the object takes its place.
+    fn write(&mut self, pages: &[Lpn], data: &[P], _hint: u16) -> Result<(), LayerError> {
+        check_range(pages, self.below.logical_pages())?;
+        // Page by page, because the class must not depend on how writes are cut into calls.
+        for (page, data) in pages.iter().zip(data) {
+            let object = self.object(*page);
+            self.below.write(std::slice::from_ref(page), std::slice::from_ref(data), self.class(object))?;
+            self.count(object);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.below.read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.below.trim(pages)
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.below.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.below.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.below.query(query)
+    }
+
+    /// A group lies in one stream: that of the class of its first page's object.
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let Command::WriteAtomic { pages, data, .. } = command else { return self.below.command(command) };
+        check_range(pages, self.below.logical_pages())?;
+        let hint = pages.first().map_or(0, |&page| self.class(self.object(page)));
+        let answer = self.below.command(Command::WriteAtomic { pages, data, hint })?;
+        pages.iter().for_each(|&page| self.count(self.object(page)));
+        Ok(answer)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.below.describe(reports);
+        let own = &mut reports.layers[at];
+        own.directory = "objects";
+        own.memory_bytes += 4 * self.written.len() as u64;
+        own.map_bytes = Some(OBJECT_BYTES * self.written.len() as u64);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.below.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let total: u64 = self.written.iter().map(|&written| u64::from(written)).sum();
+        if total != self.total {
+            return Err(format!("objects took {total} pages, {} are counted", self.total));
+        }
+        self.below.check()
+    }
+}

@@ -1,0 +1,210 @@
+//! One layer for several users: each gets a partition, a range of the layer's pages that looks like a layer of its own.
+
+use super::segments::BoxedLayer;
+use crate::counters::Operation;
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, PartitionReport, Payload, Query,
+    Reports, check_range,
+};
+use crate::units::Lpn;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A layer cut into partitions. It is described here, once, and not by each of its users.
+pub struct Shared<P> {
+    common: Common<P>,
+}
+
+type Common<P> = Arc<Mutex<Inner<P>>>;
+
+struct Inner<P> {
+    lower: BoxedLayer<P>,
+    partitions: Vec<PartitionReport>,
+    /// Page numbers of the operation in hand.
+    pages: Vec<Lpn>,
+}
+
+/// A range of a shared layer's pages. Pages are counted from the beginning of the range.
+pub struct Partition<P> {
+    common: Common<P>,
+    index: usize,
+    first: u32,
+    pages: u32,
+}
+
+impl<P: Payload> Shared<P> {
+    /// Cuts `lower` into partitions of so many pages each, one after the other; pages beyond them stay unused.
+    pub fn new(mut lower: BoxedLayer<P>, sizes: &[u32]) -> (Self, Vec<Partition<P>>) {
+        let mut first = 0u32;
+        let mut partitions = Vec::with_capacity(sizes.len());
+        for &pages in sizes {
+            partitions.push(PartitionReport { first, pages, ..PartitionReport::default() });
+            first = first.checked_add(pages).expect("partitions within the layer");
+        }
+        assert!(first <= lower.logical_pages(), "partitions of {first} pages, the layer has fewer");
+        lower.divide(&partitions.iter().map(|part| part.first + part.pages).collect::<Vec<_>>());
+        let inner = Inner { lower, partitions: partitions.clone(), pages: Vec::new() };
+        let common = Arc::new(Mutex::new(inner));
+        let users = (0..).zip(&partitions).map(|(index, part)| Partition {
+            common: Arc::clone(&common),
+            index,
+            first: part.first,
+            pages: part.pages,
+        });
+        let users = users.collect();
+        (Shared { common }, users)
+    }
+
+    /// Appends the reports of the layer, with its partitions, and of all below it.
+    pub fn describe(&self, reports: &mut Reports) {
+        let inner = lock(&self.common);
+        let own = reports.layers.len();
+        inner.lower.describe(reports);
+        if let Some(own) = reports.layers.get_mut(own) {
+            own.partitions.clone_from(&inner.partitions);
+        }
+    }
+
+    /// A number drawn from the layer's generators; ends their use.
+    pub fn final_draw(&mut self) -> u64 {
+        lock(&self.common).lower.final_draw()
+    }
+
+    /// Recounts everything from the layer down, and that no write came in but through a partition.
+    pub fn check(&self) -> Result<(), String> {
+        let inner = lock(&self.common);
+        let (sent, received) = (inner.written(), inner.received());
+        if sent != received {
+            return Err(format!("the partitions sent {sent} pages, the layer took {received}"));
+        }
+        inner.lower.check()
+    }
+}
+
+/// Between two calls a layer is whole, whatever became of a thread that used it.
+fn lock<P>(common: &Common<P>) -> MutexGuard<'_, Inner<P>> {
+    common.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Payload> Inner<P> {
+    /// Pages written through all partitions.
+    fn written(&self) -> u64 {
+        self.partitions.iter().map(|part| part.incoming.incoming(Operation::Write)).sum()
+    }
+
+    /// Pages that the layer says were written to it.
+    fn received(&self) -> u64 {
+        let mut reports = Reports::default();
+        self.lower.describe(&mut reports);
+        let own = reports.layers.first();
+        own.map_or_else(|| self.written(), |own| own.counters.incoming(Operation::Write))
+    }
+
+    fn count(&mut self, index: usize, operation: Operation, amount: u64) {
+        self.partitions[index].incoming.add_incoming(operation, amount);
+    }
+}
+
+impl<P> Partition<P> {
+    /// Turns `pages` into those of the layer and hands them to `work`, which sees the layer and the list.
+    fn with<T>(
+        &self,
+        pages: &[Lpn],
+        work: impl FnOnce(&mut Inner<P>, &[Lpn]) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        check_range(pages, self.pages)?;
+        let mut inner = lock(&self.common);
+        let mut below = std::mem::take(&mut inner.pages);
+        below.clear();
+        below.extend(pages.iter().map(|page| Lpn(self.first + page.0)));
+        let done = work(&mut inner, &below);
+        inner.pages = below;
+        done
+    }
+
+    /// Hands a write to `write`, and counts what the layer took of it.
+    fn write_by<T>(
+        &mut self,
+        pages: &[Lpn],
+        write: impl FnOnce(&mut dyn Layer<P>, &[Lpn]) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError>
+    where
+        P: Payload,
+    {
+        self.with(pages, |inner, below| {
+            let done = write(&mut *inner.lower, below);
+            // What a dying drive no longer took is not counted.
+            let taken = match done {
+                Ok(_) => below.len() as u64,
+                Err(_) => inner.received() - inner.written(),
+            };
+            inner.count(self.index, Operation::Write, taken);
+            done
+        })
+    }
+
+    /// The pages of the layer that it covers.
+    pub fn range(&self) -> Range<u32> {
+        self.first..self.first + self.pages
+    }
+}
+
+impl<P: Payload> Layer<P> for Partition<P> {
+    fn logical_pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.write_by(pages, |lower, below| lower.write(below, data, hint))
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.with(pages, |inner, below| {
+            inner.count(self.index, Operation::Read, below.len() as u64);
+            inner.lower.read(below, out)
+        })
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.with(pages, |inner, below| {
+            inner.count(self.index, Operation::Trim, below.len() as u64);
+            inner.lower.trim(below)
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.with(&[], |inner, _| {
+            inner.count(self.index, Operation::Flush, 1);
+            inner.lower.flush()
+        })
+    }
+
+    /// No attribution: the layer tells its partitions apart, and a partition is one of them as a whole.
+    fn abilities(&self) -> Abilities {
+        lock(&self.common).lower.abilities().without(Ability::Attribution)
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        let pages: Vec<Lpn> = query.pages().iter().map(|page| Lpn(self.first + page.0)).collect();
+        lock(&self.common).lower.query(query.about(&pages))
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        if command.ability() == Ability::Attribution {
+            return command.unable();
+        }
+        self.write_by(command.written(), |lower, below| lower.command(command.about(below)))
+    }
+
+    /// Nothing: [`Shared::describe`] does, once for all partitions.
+    fn describe(&self, _reports: &mut Reports) {}
+
+    /// Nothing of its own; the shared layer has its draw from [`Shared::final_draw`].
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+
+    fn check(&self) -> Result<(), String> {
+        lock(&self.common).lower.check()
+    }
+}

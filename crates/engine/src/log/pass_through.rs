@@ -1,0 +1,145 @@
+//! A layer without a map and without cleaning: what it is asked, it asks of the layer below.
+
+use super::segments::BoxedLayer;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports, TrimCounts,
+    check_range,
+};
+use crate::units::Lpn;
+
+/// Passes everything on and counts it. The ground that layers without a log of their own are built on.
+pub struct PassThrough<P> {
+    lower: BoxedLayer<P>,
+    logical_pages: u32,
+    counters: Counters,
+    /// A bit for each logical page that holds data.
+    mapped: Vec<u64>,
+    mapped_pages: u32,
+}
+
+impl<P: Payload> PassThrough<P> {
+    /// Shows the first `logical_pages` pages of `lower`; what uses this layer may keep the others for itself.
+    pub fn new(lower: BoxedLayer<P>, logical_pages: u32) -> Self {
+        assert!(logical_pages <= lower.logical_pages(), "pages that the layer below does not have");
+        PassThrough {
+            lower,
+            logical_pages,
+            counters: Counters::default(),
+            mapped: vec![0; logical_pages.div_ceil(64) as usize],
+            mapped_pages: 0,
+        }
+    }
+
+    /// Notes that `pages` of its user were written below.
+    pub(super) fn wrote(&mut self, pages: &[Lpn]) {
+        self.counters.add_incoming(Operation::Write, pages.len() as u64);
+        self.counters.add_outgoing(Cause::Host, Operation::Write, pages.len() as u64);
+        for &page in pages {
+            self.note(page, true);
+        }
+    }
+
+    /// Writes pages of its own beyond those that it shows.
+    pub(super) fn write_own(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        self.lower.write(pages, data, hint)?;
+        self.counters.add_outgoing(Cause::LogMetadata, Operation::Write, pages.len() as u64);
+        Ok(())
+    }
+
+    fn note(&mut self, page: Lpn, mapped: bool) {
+        let (word, bit) = (&mut self.mapped[page.index() / 64], 1u64 << (page.0 % 64));
+        if mapped && *word & bit == 0 {
+            self.mapped_pages += 1;
+        } else if !mapped && *word & bit != 0 {
+            self.mapped_pages -= 1;
+        }
+        *word = if mapped { *word | bit } else { *word & !bit };
+    }
+
+    /// Its own report.
+    pub(super) fn report(&self, directory: &'static str) -> LayerReport {
+        LayerReport {
+            counters: self.counters,
+            logical_pages: self.logical_pages,
+            physical_pages: u64::from(self.lower.logical_pages()),
+            mapped_pages: self.mapped_pages,
+            memory_bytes: 8 * self.mapped.len() as u64,
+            directory,
+            map_bytes: Some(0),
+            trims: TrimCounts {
+                sent_pages: self.counters.incoming(Operation::Trim),
+                ..TrimCounts::default()
+            },
+            ..LayerReport::default()
+        }
+    }
+}
+
+impl<P: Payload> Layer<P> for PassThrough<P> {
+    fn logical_pages(&self) -> u32 {
+        self.logical_pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages)?;
+        self.lower.write(pages, data, hint)?;
+        self.wrote(pages);
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages)?;
+        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        self.counters.add_outgoing(Cause::Host, Operation::Read, pages.len() as u64);
+        self.lower.read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages)?;
+        self.lower.trim(pages)?;
+        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        for &page in pages {
+            self.note(page, false);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.counters.add_incoming(Operation::Flush, 1);
+        self.lower.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.lower.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.lower.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let written = command.written();
+        check_range(written, self.logical_pages)?;
+        let answer = self.lower.command(command)?;
+        self.wrote(written);
+        Ok(answer)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        reports.layers.push(self.report("none"));
+        self.lower.describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.lower.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let counted: u32 = self.mapped.iter().map(|word| word.count_ones()).sum();
+        if counted != self.mapped_pages {
+            return Err(format!("{} pages are mapped, {counted} are marked", self.mapped_pages));
+        }
+        self.lower.check()
+    }
+}

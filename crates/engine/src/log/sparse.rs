@@ -1,0 +1,160 @@
+//! A sparse address space on the drive's own log: the layer above keeps no map, no log and no journal.
+//!
+//! The drive maps whatever address it is given, writes groups of pages all or none, and remembers trims. What uses it
+//! (DFS and NVMFS: Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a map
+//! of blocks nor a journal. A page of the user stands for the address that a file system would give it; which one that
+//! is changes nothing below, so pages keep their numbers here.
+
+use super::pass_through::PassThrough;
+use super::segments::BoxedLayer;
+use crate::config::ConfigError;
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, MetadataReport, Payload, Query,
+    Reports, check_range,
+};
+use crate::units::{Lpn, runs};
+
+/// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
+const KEY_BYTES: u64 = 8;
+
+/// What persistent TRIM writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrimLog {
+    /// Records of trimmed ranges in a page; at least 1.
+    pub records_per_page: u32,
+    /// Trims whose records are written together; 1: each is durable when it returns. At least 1.
+    pub trims_per_write: u32,
+    /// Pages that hold the records, written in turn; the drive's checkpoint of its map has made the oldest obsolete
+    /// when they are written again. At least 1.
+    pub pages: u32,
+}
+
+/// See the module.
+pub struct Sparse<P> {
+    below: PassThrough<P>,
+    log: TrimLog,
+    /// The page of the trim log in hand, and the records in it.
+    page: u32,
+    records: u32,
+    /// Trims since records were last written.
+    unwritten: u32,
+    record_pages: u64,
+    longest_group: u32,
+}
+
+impl<P: Payload> Sparse<P> {
+    /// A sparse address space on `lower`, which must write atomically; the trim log takes its last pages.
+    pub fn new(lower: BoxedLayer<P>, log: TrimLog) -> Result<Self, ConfigError> {
+        let longest_group = lower.atomic_pages();
+        if longest_group == 0 {
+            let problem = "needs atomic writes, which the layer below does not have; it must be an FTL with reclaim = \
+                           \"free_pool\"";
+            return Err(ConfigError::new("structure", problem));
+        }
+        for (key, value) in [("trims_per_write", log.trims_per_write), ("trim_log_pages", log.pages)] {
+            if value == 0 {
+                return Err(ConfigError::new(format!("structure.{key}"), "is 0; it must be at least 1"));
+            }
+        }
+        let pages = lower.logical_pages();
+        if log.records_per_page == 0 || log.pages >= pages {
+            let problem = format!("is {}; it must be below the {pages} pages of the layer below", log.pages);
+            return Err(ConfigError::new("structure.trim_log_pages", problem));
+        }
+        let below = PassThrough::new(lower, pages - log.pages);
+        Ok(Sparse { below, log, page: 0, records: 0, unwritten: 0, record_pages: 0, longest_group })
+    }
+
+    /// Notes a record; a page that is full is written.
+    fn record(&mut self) -> Result<(), LayerError> {
+        self.records += 1;
+        if self.records == self.log.records_per_page {
+            self.write_records()?;
+            self.page = (self.page + 1) % self.log.pages;
+            self.records = 0;
+        }
+        Ok(())
+    }
+
+    /// Makes the records of the page in hand durable.
+    fn write_records(&mut self) -> Result<(), LayerError> {
+        let page = Lpn(self.below.logical_pages() + self.page);
+        self.below.write_own(&[page], &[P::default()], 0)?;
+        self.record_pages += 1;
+        self.unwritten = 0;
+        Ok(())
+    }
+}
+
+impl<P: Payload> Layer<P> for Sparse<P> {
+    fn logical_pages(&self) -> u32 {
+        self.below.logical_pages()
+    }
+
+    /// Each call is a group that a power cut leaves whole or not at all, as long as it fits the layer below; a longer
+    /// one is several.
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        check_range(pages, self.below.logical_pages())?;
+        let group = self.longest_group as usize;
+        for (pages, data) in pages.chunks(group).zip(data.chunks(group)) {
+            self.below.write_atomic(pages, data, hint)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        self.below.read(pages, out)
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.below.trim(pages)?;
+        for _ in runs(pages) {
+            self.unwritten += 1;
+            self.record()?;
+        }
+        if self.unwritten >= self.log.trims_per_write {
+            self.write_records()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        if self.unwritten > 0 {
+            self.write_records()?;
+        }
+        self.below.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.below.abilities().with(Ability::Requests, true)
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.below.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.below.command(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
+        self.below.describe(reports);
+        let own = &mut reports.layers[at];
+        own.directory = "below";
+        own.map_bytes = Some(KEY_BYTES * u64::from(own.mapped_pages));
+        own.metadata = Some(MetadataReport {
+            trim_record_pages: self.record_pages,
+            area_pages: self.log.pages,
+            ..MetadataReport::default()
+        });
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.below.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.below.check()
+    }
+}
