@@ -6,7 +6,7 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
-.PHONY: demo test properties power test-rust test-python lint build python bench fuzz clean help
+.PHONY: demo test properties power test-rust test-python lint build python bench bench-pair fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -15,6 +15,7 @@ help:
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make lint    formatting and lints, as the continuous integration runs them'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
+	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make python  install the Python package into $(VENV)'
 
 demo: build
@@ -69,6 +70,13 @@ bench:
 	cargo bench --bench mapping
 	cargo bench --bench validity
 	cargo bench --bench ftl
+
+# A commit, and another or the working tree: states must be equal, times are compared.
+BENCH ?= engine
+FILTER ?= paper
+RUNS ?= 7
+bench-pair:
+	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)
