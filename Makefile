@@ -9,7 +9,7 @@ RESULTS := results
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test properties power test-rust test-python lint deny advisories msrv docs build python bench fuzz clean help
+.PHONY: demo test properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -22,6 +22,7 @@ help:
 	@echo 'make msrv    whether the minimum Rust version is kept to'
 	@echo 'make docs    the documentation of the crates, and the links of all documents'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
+	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make python  install the Python package into $(VENV)'
 
 demo: build
@@ -110,6 +111,13 @@ bench:
 	cargo bench --bench mapping
 	cargo bench --bench validity
 	cargo bench --bench ftl
+
+# A commit, and another or the working tree: states must be equal, times are compared.
+BENCH ?= engine
+FILTER ?= paper
+RUNS ?= 7
+bench-pair:
+	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)
