@@ -1,14 +1,14 @@
 //! The device beside queueing theory, and the host's side of it.
 
-use rand::Rng;
-use wearwell_core::counters::Cause;
-use wearwell_core::seed::{Random, Seed};
-use wearwell_core::timing::{
+use crate::counters::Cause;
+use crate::seed::{Random, Seed};
+use crate::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
     Priority, Step, Suspend, TimingReport,
 };
-use wearwell_core::trace::Op;
-use wearwell_core::units::BlockId;
+use crate::trace::Op;
+use crate::units::BlockId;
+use rand::Rng;
 
 const ONE_DIE: FlashTiming = FlashTiming {
     layout: Layout {
