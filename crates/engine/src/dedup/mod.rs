@@ -47,6 +47,8 @@ mod recover;
 mod sharers;
 mod slots;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use config::{
     Cagc, DEDUP_ALIASES, DEDUPS, DedupConfig, DedupKind, Detect, IndexSettings, Inline, NoDedup, Paged,

@@ -21,6 +21,5 @@ mod paths;
 mod recovery;
 mod stack;
 mod timed;
-mod timing;
 mod wear;
 mod zones;

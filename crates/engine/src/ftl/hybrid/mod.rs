@@ -180,8 +180,7 @@ impl<F: Flash> Hybrid<F> {
         remains: Remains<F>,
         levelling: Option<Box<dyn WearLevelling>>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        recover::recover(config, remains, levelling)
-            .map(|(blocks, report)| (Hybrid { blocks }, report))
+        recover::recover(config, remains, levelling).map(|(blocks, report)| (Hybrid { blocks }, report))
     }
 
     /// The flash below.

@@ -5,7 +5,7 @@
 //! a fifth from one commit to the next.
 
 use cpu_time::ThreadTime;
-use wearwell_core::table;
+use wearwell_base::table;
 
 /// Updates between the prefetch of an entry and its update.
 const DISTANCE: usize = 64;
