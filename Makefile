@@ -48,7 +48,7 @@ properties:
 		-p wearwell-engine -p wearwell-stack -p wearwell-study
 
 power:
-	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test power -- --nocapture
+	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests

@@ -18,6 +18,7 @@ mod metadata;
 mod naive;
 mod partitions;
 mod paths;
+mod placements;
 mod recovery;
 mod stack;
 mod timed;
