@@ -1,5 +1,6 @@
 //! The Wearwell engine.
 
+pub mod checked;
 pub mod config;
 pub mod counters;
 pub mod dedup;

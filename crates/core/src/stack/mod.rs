@@ -13,6 +13,7 @@ mod journal;
 mod key;
 mod log_layouts;
 mod metadata_config;
+mod needs;
 mod pace;
 mod parts;
 mod payload;
