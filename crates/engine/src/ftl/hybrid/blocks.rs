@@ -1,0 +1,277 @@
+//! The blocks of a hybrid FTL: which are data, logs or erased, and where each page is.
+
+use super::HybridConfig;
+use super::note::{Note, Role};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Pages, Payload, RecoveryReport};
+use crate::nand::Flash;
+use crate::pool::{Frontier, NoVictims, Pool, PoolConfig, Purpose};
+use crate::table::filled;
+use crate::units::{BlockId, Lpn, Slot};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Owner of a page that fills a hole of a data block.
+pub(super) const PADDING: Lpn = Lpn(u32::MAX);
+
+/// A logical block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Logical {
+    /// Its data block, with its pages in their places.
+    pub data: Option<Filled>,
+    /// Pages that hold data, wherever they are.
+    pub live: u32,
+}
+
+/// A data block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled {
+    pub block: BlockId,
+    /// Pages programmed, padding among them.
+    pub written: u32,
+    /// Takes no more pages.
+    pub closed: bool,
+    pub note: Note,
+}
+
+/// A log block.
+#[derive(Clone, Debug)]
+pub(super) struct LogBlock {
+    pub block: BlockId,
+    /// Whose each programmed page is.
+    pub owners: Vec<Lpn>,
+    /// Takes no more pages although there may be room.
+    pub closed: bool,
+    pub note: Note,
+    /// When a page was last written to it.
+    pub used: u64,
+}
+
+impl LogBlock {
+    pub fn written(&self) -> u32 {
+        self.owners.len() as u32
+    }
+}
+
+/// What was done besides writing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Events {
+    pub switch_merges: u64,
+    pub partial_merges: u64,
+    pub full_merges: u64,
+    /// Of all merges, those of blocks that were read too often.
+    pub refreshes: u64,
+    pub program_failures: u64,
+    pub padding_pages: u64,
+}
+
+/// The state of a hybrid FTL and its flash.
+pub(super) struct Blocks<F: Flash> {
+    pub config: HybridConfig,
+    pub pool: Pool<F, NoVictims>,
+    pub pages_per_block: u32,
+    pub logical: Vec<Logical>,
+    /// The place of each page whose newest copy is in a log.
+    pub log_map: Vec<Slot>,
+    /// A bit for each logical page: whether it holds data.
+    present: Vec<u64>,
+    pub mapped: u32,
+    /// Logs of one logical block, by its number.
+    pub own: BTreeMap<u32, LogBlock>,
+    /// Logs of any, the oldest first; only the last takes pages.
+    pub shared: VecDeque<LogBlock>,
+    pub events: Events,
+    pub recovery: Option<RecoveryReport>,
+}
+
+impl<F: Flash> Blocks<F> {
+    /// Nothing stored and, for now, no erased block.
+    pub fn new(config: HybridConfig, flash: F) -> Self {
+        let pages_per_block = flash.pages_per_block();
+        let logical_blocks = config.logical_pages.div_ceil(pages_per_block);
+        let pool_config = PoolConfig {
+            pages: config.logical_pages,
+            streams: 0,
+            first_sequence: 0,
+            marks: None,
+            survives_failed_programs: true,
+        };
+        let mut pool = Pool::new(flash, NoVictims, pool_config);
+        pool.erased.clear();
+        // A data block for each logical block, the logs, and one to merge into.
+        pool.needed_blocks = logical_blocks.saturating_add(config.log_blocks).saturating_add(1);
+        Blocks {
+            pool,
+            pages_per_block,
+            logical: vec![Logical::default(); logical_blocks as usize],
+            log_map: filled(config.logical_pages as usize, Slot::NONE),
+            present: filled(config.logical_pages.div_ceil(64) as usize, 0),
+            mapped: 0,
+            own: BTreeMap::new(),
+            shared: VecDeque::new(),
+            events: Events::default(),
+            recovery: None,
+            config,
+        }
+    }
+
+    pub fn split(&self, page: Lpn) -> (u32, u32) {
+        (page.0 / self.pages_per_block, page.0 % self.pages_per_block)
+    }
+
+    pub fn page_of(&self, logical: u32, offset: u32) -> Lpn {
+        Lpn(logical * self.pages_per_block + offset)
+    }
+
+    pub fn slot(&self, block: BlockId, page: u32) -> Slot {
+        Slot(block.0 * self.pages_per_block + page)
+    }
+
+    pub fn block_of(&self, slot: Slot) -> (BlockId, u32) {
+        (BlockId(slot.0 / self.pages_per_block), slot.0 % self.pages_per_block)
+    }
+
+    /// Offsets of the logical block; the last block may be short.
+    pub fn offsets(&self, logical: u32) -> std::ops::Range<u32> {
+        0..self.pages_per_block.min(self.config.logical_pages - logical * self.pages_per_block)
+    }
+
+    pub fn is_present(&self, page: Lpn) -> bool {
+        self.present[page.index() / 64] >> (page.0 % 64) & 1 == 1
+    }
+
+    pub fn set_present(&mut self, page: Lpn, present: bool) {
+        if self.is_present(page) == present {
+            return;
+        }
+        self.present[page.index() / 64] ^= 1 << (page.0 % 64);
+        let live = &mut self.logical[(page.0 / self.pages_per_block) as usize].live;
+        if present {
+            *live += 1;
+            self.mapped += 1;
+        } else {
+            *live -= 1;
+            self.mapped -= 1;
+        }
+    }
+
+    /// Where the newest copy of `page` is.
+    pub fn locate(&self, page: Lpn) -> Option<Slot> {
+        if !self.is_present(page) {
+            return None;
+        }
+        let slot = self.log_map[page.index()];
+        if slot != Slot::NONE {
+            return Some(slot);
+        }
+        let (logical, offset) = self.split(page);
+        let data = self.logical[logical as usize].data.expect("a page that holds data is somewhere");
+        Some(self.slot(data.block, offset))
+    }
+
+    /// Pages of the logical block up to the last that holds data.
+    pub fn live_end(&self, logical: u32) -> u32 {
+        let last = self.offsets(logical).rev().find(|&offset| self.is_present(self.page_of(logical, offset)));
+        last.map_or(0, |offset| offset + 1)
+    }
+
+    /// The next erased block for pages written because of `cause`, or the end of the drive's life.
+    pub fn take_erased(&mut self, cause: Cause) -> Result<BlockId, LayerError> {
+        self.pool.check_life()?;
+        self.pool.take_erased(cause).ok_or_else(|| self.pool.end_of_life())
+    }
+
+    /// Programs a run; false if a page could not be programmed, which leaves the block noted as failed.
+    pub fn program(
+        &mut self,
+        (block, page): (BlockId, u32),
+        owners: &[Lpn],
+        data: &[F::Payload],
+        cause: Cause,
+        note: Note,
+    ) -> Result<bool, LayerError> {
+        let (frontier, purpose) = (Frontier { block, page }, Purpose { cause, note: note.pack() });
+        let taken = self.pool.program(note.stream(), frontier, Some(owners), data, purpose)?;
+        let whole = taken == data.len();
+        if !whole {
+            self.events.program_failures += 1;
+            self.pool.note_failed(frontier, taken as u32);
+        }
+        Ok(whole)
+    }
+
+    /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
+    pub fn dispose(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+        self.pool.give_back(block, cause).map(drop)
+    }
+
+    /// Reads one page.
+    pub fn read_slot(
+        &mut self,
+        slot: Slot,
+        cause: Cause,
+        out: &mut Vec<F::Payload>,
+    ) -> Result<(), LayerError> {
+        let (block, page) = self.block_of(slot);
+        self.pool.medium.read(block, Pages::Listed(&[page]), cause, out)?;
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
+        Ok(())
+    }
+
+    /// Reads the newest copies of the pages of `logical` at `offsets`, padding where there are none.
+    pub fn gather(
+        &mut self,
+        logical: u32,
+        offsets: std::ops::Range<u32>,
+        cause: Cause,
+    ) -> Result<Gathered<F::Payload>, LayerError> {
+        let mut gathered = Gathered { owners: Vec::new(), data: Vec::new(), padding: 0 };
+        for offset in offsets {
+            let page = Lpn(logical.saturating_mul(self.pages_per_block).saturating_add(offset));
+            let slot = if page.0 < self.config.logical_pages { self.locate(page) } else { None };
+            match slot {
+                Some(slot) => {
+                    gathered.owners.push(page);
+                    self.read_slot(slot, cause, &mut gathered.data)?;
+                }
+                None => {
+                    gathered.owners.push(PADDING);
+                    gathered.data.push(F::Payload::default());
+                    gathered.padding += 1;
+                }
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// Opens a log block, of one logical block or shared.
+    pub fn open_log(&mut self, role: Role, logical: u32) -> Result<(), LayerError> {
+        let block = self.take_erased(Cause::Host)?;
+        let note = Note::new(role, logical);
+        let log = LogBlock { block, owners: Vec::new(), closed: false, note, used: self.pool.sequence };
+        if role == Role::SharedLog {
+            self.shared.push_back(log);
+        } else {
+            self.own.insert(logical, log);
+        }
+        Ok(())
+    }
+
+    /// Whether the log block takes a page.
+    pub fn has_room(&self, log: &LogBlock) -> bool {
+        !log.closed && log.written() < self.pages_per_block
+    }
+
+    /// Whether any shared log block has a copy, dead or alive, of a page of `logical`.
+    pub fn is_in_shared_logs(&self, logical: u32) -> bool {
+        let mut owners = self.shared.iter().flat_map(|log| &log.owners);
+        owners.any(|owner| owner.0 / self.pages_per_block == logical)
+    }
+}
+
+/// Pages read to be written elsewhere.
+pub(super) struct Gathered<P: Payload> {
+    pub owners: Vec<Lpn>,
+    pub data: Vec<P>,
+    /// How many of them are padding.
+    pub padding: u64,
+}

@@ -1,0 +1,82 @@
+//! Whether the tables agree with each other and with the flash.
+
+use super::blocks::{Blocks, PADDING};
+use crate::nand::{Flash, PageState};
+use crate::units::{BlockId, Lpn, Slot};
+
+impl<F: Flash> Blocks<F> {
+    /// Recounts everything.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_pages()?;
+        self.check_logs()?;
+        self.check_blocks()
+    }
+
+    /// Every page that holds data is where the tables say.
+    fn check_pages(&self) -> Result<(), String> {
+        let mut live = vec![0; self.logical.len()];
+        for page in (0..self.config.logical_pages).map(Lpn) {
+            let Some(slot) = self.locate(page) else {
+                if self.log_map[page.index()] != Slot::NONE {
+                    return Err(format!("{page:?} is in a log but holds nothing"));
+                }
+                continue;
+            };
+            live[self.split(page).0 as usize] += 1;
+            let (block, at) = self.block_of(slot);
+            match self.pool.medium.spare(block, at) {
+                PageState::Written(spare) if spare.owner == page => {}
+                found => {
+                    return Err(format!("{page:?} should be at {block:?}, page {at}; there is {found:?}"));
+                }
+            }
+        }
+        let counted = self.logical.iter().map(|logical| logical.live);
+        if !counted.eq(live.iter().copied()) || live.iter().sum::<u32>() != self.mapped {
+            return Err(format!("{live:?} live pages of the logical blocks are counted otherwise"));
+        }
+        Ok(())
+    }
+
+    fn check_logs(&self) -> Result<(), String> {
+        for log in self.own.values().chain(&self.shared) {
+            for (at, &owner) in (0..).zip(&log.owners) {
+                let stored = match self.pool.medium.spare(log.block, at) {
+                    PageState::Written(spare) => spare.owner,
+                    other => return Err(format!("page {at} of the log {:?} is {other:?}", log.block)),
+                };
+                let in_place = owner == PADDING || self.split(owner).1 == at;
+                if stored != owner || log.note.in_place && !in_place {
+                    return Err(format!(
+                        "page {at} of the log {:?} is of {stored:?}, not {owner:?}",
+                        log.block
+                    ));
+                }
+            }
+        }
+        let logs = self.own.len() + self.shared.len();
+        if logs > self.config.log_blocks as usize {
+            return Err(format!("{logs} log blocks, more than {}", self.config.log_blocks));
+        }
+        Ok(())
+    }
+
+    /// Every block that is not bad is one thing.
+    fn check_blocks(&self) -> Result<(), String> {
+        let data = self.logical.iter().filter_map(|logical| logical.data).map(|data| data.block);
+        let logs = self.own.values().chain(&self.shared).map(|log| log.block);
+        let mut known: Vec<BlockId> = data.chain(logs).chain(self.pool.erased.iter().copied()).collect();
+        known.sort_unstable();
+        let all: Vec<BlockId> = (0..self.pool.medium.blocks())
+            .map(BlockId)
+            .filter(|&block| !self.pool.medium.is_bad(block))
+            .collect();
+        if known != all || all.len() != self.pool.usable_blocks as usize {
+            return Err(format!("{known:?} are data, logs and erased blocks, {all:?} are usable"));
+        }
+        match self.pool.erased.iter().find(|&&block| self.pool.medium.next_page(block) != Some(0)) {
+            Some(block) => Err(format!("{block:?} is not erased")),
+            None => self.pool.medium.check(),
+        }
+    }
+}

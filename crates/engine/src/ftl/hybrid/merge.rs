@@ -1,0 +1,160 @@
+//! Merges: log and data blocks become one data block again.
+//!
+//! Nothing is erased before the block that replaces it is complete, so that a power cut finds either all of the old blocks
+//! or a complete new one.
+
+use super::blocks::{Blocks, Filled};
+use super::note::{Note, Role};
+use crate::counters::Cause;
+use crate::layer::LayerError;
+use crate::nand::Flash;
+use crate::units::{BlockId, Lpn, Slot};
+use std::collections::BTreeSet;
+
+impl<F: Flash> Blocks<F> {
+    /// Merges the log of `logical` with its data block in the cheapest way that there is.
+    pub fn merge_own(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
+        let log = &self.own[&logical];
+        if log.note.in_place && !log.closed {
+            self.complete(logical, cause)
+        } else {
+            self.full_merge(logical, cause)
+        }
+    }
+
+    /// The log of `logical`, whose pages are in their places, becomes its data block: as it is (a switch merge), or once the
+    /// other live pages were copied behind (a partial merge).
+    ///
+    /// A log that covers all live pages without being full gets one page of padding: its note says that the merge took
+    /// place.
+    fn complete(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
+        let log = &self.own[&logical];
+        let (block, from, mut note) = (log.block, log.written(), log.note);
+        let mut end = from;
+        if from < self.pages_per_block {
+            end = self.live_end(logical).max(from + 1);
+            let gathered = self.gather(logical, from..end, cause)?;
+            note.merged_pages = end;
+            note.holes |= gathered.padding > 0;
+            if !self.program((block, from), &gathered.owners, &gathered.data, cause, note)? {
+                return self.full_merge(logical, cause);
+            }
+            self.events.padding_pages += gathered.padding;
+            self.events.partial_merges += 1;
+        } else {
+            self.events.switch_merges += 1;
+        }
+        for offset in 0..end.min(self.offsets(logical).end) {
+            let page = self.page_of(logical, offset);
+            let slot = &mut self.log_map[page.index()];
+            // A page may have a newer copy in a shared log; those behind `from` have just been taken from there.
+            if offset >= from || slot.0 / self.pages_per_block == block.0 {
+                *slot = Slot::NONE;
+            }
+        }
+        self.own.remove(&logical);
+        self.replace_data(logical, Filled { block, written: end, closed: false, note }, cause)
+    }
+
+    /// Writes the live pages of `logical` to a fresh block, in order and with padding between them, and gives up its data block
+    /// and its own log.
+    pub fn full_merge(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
+        let end = self.live_end(logical).max(1);
+        let gathered = self.gather(logical, 0..end, cause)?;
+        let note = Note { merged_pages: end, holes: gathered.padding > 0, ..Note::new(Role::Data, logical) };
+        let block = loop {
+            let block = self.take_erased(cause)?;
+            if self.program((block, 0), &gathered.owners, &gathered.data, cause, note)? {
+                break block;
+            }
+            self.dispose(block, cause)?;
+        };
+        self.events.padding_pages += gathered.padding;
+        self.events.full_merges += 1;
+        for offset in self.offsets(logical) {
+            let page = self.page_of(logical, offset);
+            self.log_map[page.index()] = Slot::NONE;
+        }
+        let own = self.own.remove(&logical);
+        self.replace_data(logical, Filled { block, written: end, closed: false, note }, cause)?;
+        own.map_or(Ok(()), |log| self.dispose(log.block, cause))
+    }
+
+    fn replace_data(&mut self, logical: u32, data: Filled, cause: Cause) -> Result<(), LayerError> {
+        let old = self.logical[logical as usize].data.replace(data);
+        old.map_or(Ok(()), |old| self.dispose(old.block, cause))
+    }
+
+    /// Empties the shared log block at `index`: a full merge of every logical block that has a live page there.
+    pub fn reclaim_shared(&mut self, index: usize, cause: Cause) -> Result<(), LayerError> {
+        let block = self.shared[index].block;
+        let owners = self.shared[index].owners.clone();
+        let holders: BTreeSet<u32> = owners.iter().map(|&owner| self.split(owner).0).collect();
+        for &owner in &owners {
+            let slot = self.log_map[owner.index()];
+            if slot != Slot::NONE && self.block_of(slot).0 == block {
+                self.full_merge(self.split(owner).0, cause)?;
+            }
+        }
+        self.shared.remove(index);
+        self.dispose(block, cause)?;
+        holders.into_iter().try_for_each(|logical| self.release(logical, cause))
+    }
+
+    /// Gives up the blocks of a logical block that holds nothing any more.
+    ///
+    /// While a shared log still has a dead copy of one of its pages, the data block stays: it tells after a power cut that
+    /// the copy is dead. For the same reason it goes before its own log, whose pages are newer.
+    pub fn release(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
+        let state = &mut self.logical[logical as usize];
+        if state.live > 0 || self.is_in_shared_logs(logical) {
+            return Ok(());
+        }
+        if let Some(data) = self.logical[logical as usize].data.take() {
+            self.dispose(data.block, cause)?;
+        }
+        self.own.remove(&logical).map_or(Ok(()), |log| self.dispose(log.block, cause))
+    }
+
+    /// Moves everything that is needed out of `block`, and gives it up.
+    pub fn vacate(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+        let is_data = |data: &Option<Filled>| data.is_some_and(|data| data.block == block);
+        if let Some(logical) = self.logical.iter().position(|logical| is_data(&logical.data)) {
+            return self.full_merge(logical as u32, cause);
+        }
+        let own = self.own.iter().find(|(_, log)| log.block == block).map(|(&logical, _)| logical);
+        if let Some(logical) = own {
+            return self.full_merge(logical, cause);
+        }
+        match self.shared.iter().position(|log| log.block == block) {
+            Some(index) => self.reclaim_shared(index, cause),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes anew what is in blocks that were read too often.
+    pub fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
+        while let Some(block) = self.pool.medium.take_disturbed() {
+            let merges = self.merges();
+            self.vacate(block, Cause::WearLevelling)?;
+            self.events.refreshes += self.merges() - merges;
+        }
+        Ok(())
+    }
+
+    /// Merges of all kinds.
+    pub fn merges(&self) -> u64 {
+        self.events.switch_merges + self.events.partial_merges + self.events.full_merges
+    }
+
+    /// Forgets `page`.
+    pub fn forget(&mut self, page: Lpn) -> Result<(), LayerError> {
+        if !self.is_present(page) {
+            return Ok(());
+        }
+        self.set_present(page, false);
+        self.log_map[page.index()] = Slot::NONE;
+        let logical = self.split(page).0;
+        self.release(logical, Cause::Cleaning)
+    }
+}

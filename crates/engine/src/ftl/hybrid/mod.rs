@@ -1,0 +1,282 @@
+//! Hybrid FTLs: a map of blocks, and a few log blocks with a map of pages.
+//!
+//! A data block holds the pages of one logical block in their places, so that 4 bytes a block find them. Flash programs the
+//! pages of a block in order, hence a page goes to its data block only if it is the next there; every other write goes to
+//! a log block, and merges turn logs into data blocks again. What a merge finds no data for it fills with padding.
+//!
+//! A write is on flash when [`Layer::write`] returns. A trim is not: after a power cut a page that was trimmed, and not
+//! written since, reads as nothing or as something that it held before, and goes on to do so. What a page without
+//! data reads as after one recovery does not change in later ones, unless it is written or trimmed again.
+//!
+//! A block that fails while it is programmed is emptied at once and retired. If power is lost before that, recovery takes it
+//! for one that was torn: it takes no more pages and is erased when it is merged next.
+
+mod abilities;
+mod bast;
+mod blocks;
+mod check;
+mod fast;
+mod merge;
+mod note;
+mod recover;
+mod write;
+
+use super::Restart;
+use crate::config::ConfigError;
+use crate::counters::{Cause, Operation};
+use crate::layer::{
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
+};
+use crate::nand::Flash;
+use crate::units::{BlockId, Lpn};
+use blocks::Blocks;
+
+/// RAM of an entry of a map.
+const ENTRY_BYTES: u64 = 4;
+
+/// Share of the blocks that are logs where nothing is said: 3 percent.
+const DEFAULT_LOG_SHARE: (u64, u64) = (3, 100);
+
+/// Fewest log blocks: a sequential one and a shared one.
+const FEWEST_LOG_BLOCKS: u32 = 2;
+
+/// Longest block, for the sake of the spare area.
+const LONGEST_BLOCK_PAGES: u32 = (1 << 28) - 1;
+
+/// Which hybrid FTL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HybridKind {
+    /// Block-associative sector translation: a log block for each logical block (Kim et al. 2002).
+    Bast,
+    /// Fully-associative sector translation: shared log blocks and a sequential one (Lee et al. 2007).
+    Fast,
+}
+
+impl HybridKind {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            HybridKind::Bast => "bast",
+            HybridKind::Fast => "fast",
+        }
+    }
+}
+
+/// What a hybrid FTL is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HybridConfig {
+    /// Which one.
+    pub kind: HybridKind,
+    /// Log blocks, at least 2; see [`HybridConfig::default_log_blocks`].
+    pub log_blocks: u32,
+    /// Logical pages shown above.
+    pub logical_pages: u32,
+}
+
+impl HybridConfig {
+    /// Log blocks of a drive with so many blocks, where nothing is said: 3 percent of them, at least 2.
+    pub fn default_log_blocks(blocks: u32) -> u32 {
+        let (share, of) = DEFAULT_LOG_SHARE;
+        ((u64::from(blocks) * share / of) as u32).max(FEWEST_LOG_BLOCKS)
+    }
+
+    fn validate<F: Flash>(&self, blocks: &Blocks<F>) -> Result<(), ConfigError> {
+        if self.log_blocks < FEWEST_LOG_BLOCKS {
+            let problem = format!("is {}; at least {FEWEST_LOG_BLOCKS} are needed", self.log_blocks);
+            return Err(ConfigError::new("log_blocks", problem));
+        }
+        if self.logical_pages == 0 {
+            return Err(ConfigError::new("logical_pages", "is 0; at least one page is needed"));
+        }
+        if blocks.pages_per_block > LONGEST_BLOCK_PAGES {
+            let problem =
+                format!("is {}; at most {LONGEST_BLOCK_PAGES} are possible", blocks.pages_per_block);
+            return Err(ConfigError::new("pages_per_block", problem));
+        }
+        if blocks.pool.usable_blocks < blocks.pool.needed_blocks {
+            let problem = format!(
+                "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; lower the \
+                 logical capacity or log_blocks",
+                self.logical_pages,
+                self.log_blocks,
+                blocks.pool.needed_blocks,
+                blocks.pages_per_block,
+                blocks.pool.usable_blocks
+            );
+            return Err(ConfigError::new("logical_pages", problem));
+        }
+        Ok(())
+    }
+}
+
+/// A hybrid FTL on flash with spare areas.
+///
+/// RAM of the modelled drive: 4 bytes a logical block for its data block and 4 for its write pointer, 4 bytes a page of log
+/// blocks, a bit a logical page for those that were trimmed.
+pub struct Hybrid<F: Flash> {
+    blocks: Blocks<F>,
+}
+
+impl<F: Flash> Hybrid<F> {
+    /// An FTL on erased flash, or the setting that cannot work.
+    pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
+        let mut blocks = Blocks::new(config, flash);
+        config.validate(&blocks)?;
+        let good =
+            (0..blocks.pool.medium.blocks()).map(BlockId).filter(|&block| !blocks.pool.medium.is_bad(block));
+        blocks.pool.erased = good.collect();
+        Ok(Hybrid { blocks })
+    }
+
+    /// The FTL from what is on its flash, and what that took; or the flash, should power be lost again.
+    pub fn recover(config: HybridConfig, flash: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
+        recover::recover(config, flash).map(|(blocks, report)| (Hybrid { blocks }, report))
+    }
+
+    /// The flash below.
+    pub fn flash(&self) -> &F {
+        &self.blocks.pool.medium
+    }
+
+    fn report(&self) -> FtlReport {
+        let Blocks { config, events, pages_per_block, .. } = &self.blocks;
+        let entries = |entries: u64| entries * ENTRY_BYTES;
+        let blocks = self.blocks.logical.len() as u64;
+        let log_pages = u64::from(config.log_blocks) * u64::from(*pages_per_block);
+        FtlReport {
+            kind: config.kind.name(),
+            ram: vec![
+                RamPart { name: "block map", bytes: entries(blocks) },
+                RamPart { name: "write pointers", bytes: entries(blocks) },
+                RamPart { name: "log map", bytes: entries(log_pages) },
+                RamPart { name: "trimmed pages", bytes: u64::from(config.logical_pages).div_ceil(8) },
+            ],
+            counts: vec![
+                ("switch merges", events.switch_merges),
+                ("partial merges", events.partial_merges),
+                ("full merges", events.full_merges),
+                ("refreshes", events.refreshes),
+                ("program failures", events.program_failures),
+                ("padding pages", events.padding_pages),
+            ],
+            spare_reads: [0; Cause::ALL.len()],
+            recovery: self.blocks.recovery.clone(),
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let Blocks { logical, log_map, shared, own, pool, .. } = &self.blocks;
+        let owners: usize = own.values().chain(shared).map(|log| 4 * log.owners.capacity()).sum();
+        (size_of_val(&logical[..])
+            + 4 * log_map.len()
+            + log_map.len() / 8
+            + owners
+            + 4 * pool.erased.capacity()) as u64
+    }
+}
+
+impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
+    fn logical_pages(&self) -> u32 {
+        self.blocks.config.logical_pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[F::Payload], _hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.logical_pages())?;
+        self.blocks.pool.moves.begin(pages);
+        for (&page, data) in pages.iter().zip(data) {
+            self.blocks.write(page, data)?;
+            self.blocks.refresh_disturbed()?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages())?;
+        self.blocks.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
+        for &page in pages {
+            match self.blocks.locate(page) {
+                Some(slot) => self.blocks.read_slot(slot, Cause::Host, out)?,
+                None => out.push(F::Payload::default()),
+            }
+        }
+        match self.blocks.refresh_disturbed() {
+            // What was read was read; the next write will say that the drive has come to its end.
+            Err(error) if error.is_end_of_life() => Ok(()),
+            refreshed => refreshed,
+        }
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages())?;
+        self.blocks.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.blocks.pool.moves.begin(pages);
+        pages.iter().try_for_each(|&page| self.blocks.forget(page))
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.blocks.pool.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.blocks.pool.medium.flush()?)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Self::OWN_ABILITIES
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let ftl = self.report();
+        let Blocks { config, pool, mapped, .. } = &self.blocks;
+        reports.layers.push(LayerReport {
+            counters: pool.counters,
+            logical_pages: config.logical_pages,
+            physical_pages: u64::from(pool.medium.blocks()) * u64::from(pool.pages_per_block()),
+            mapped_pages: *mapped,
+            memory_bytes: self.memory_bytes(),
+            directory: config.kind.name(),
+            moved_pages: self.blocks.pool.moves.matrix(),
+            moved_again_pages: self.blocks.pool.moves.again_pages(),
+            map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
+            cleanings: Some(self.blocks.merges()),
+            ftl: Some(ftl),
+            ..LayerReport::default()
+        });
+        pool.medium.describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.blocks.check()
+    }
+}
+
+impl<F: Flash> Restart for Hybrid<F> {
+    type Flash = F;
+    type Remains = F;
+    type Settings = HybridConfig;
+
+    const DURABLE_TRIMS: bool = false;
+
+    fn into_flash(self) -> F {
+        self.blocks.pool.medium
+    }
+
+    fn restart(settings: &HybridConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
+        Hybrid::recover(*settings, remains)
+    }
+
+    fn save(&mut self) -> Result<(), LayerError> {
+        Ok(())
+    }
+}

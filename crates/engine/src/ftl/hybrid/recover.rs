@@ -1,0 +1,276 @@
+//! Coming back after a power cut, from the spare areas alone.
+//!
+//! Of the blocks that belong to a logical block, in the order of their first pages, the last complete one is its data block;
+//! what is older is left over from a merge and goes, what is newer is its log, or a merge that was not completed and goes.
+//! Then the newest copy of each page that is in a log is compared with what the data block has in its place.
+
+use super::HybridConfig;
+use super::blocks::{Blocks, Filled, LogBlock, PADDING};
+use super::note::{Note, Role};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
+use crate::nand::{Flash, PageState, Spare};
+use crate::units::{BlockId, Lpn};
+use std::collections::BTreeMap;
+
+/// A block that holds something.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    block: BlockId,
+    /// Sequence number of its first page.
+    first: u64,
+    note: Note,
+    /// Pages that can be read, all from the first on.
+    written: u32,
+    /// Whether another follows that cannot.
+    torn: bool,
+}
+
+impl Found {
+    fn filled(&self) -> Filled {
+        Filled { block: self.block, written: self.written, closed: self.torn, note: self.note }
+    }
+}
+
+/// The newest copy of a page among the logs.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    sequence: u64,
+    block: BlockId,
+    at: u32,
+    /// Padding: the page held nothing.
+    is_padding: bool,
+}
+
+/// A recovery under way.
+struct Recovery<'a, F: Flash> {
+    blocks: &'a mut Blocks<F>,
+    report: RecoveryReport,
+    step: RecoveryStep,
+    /// Blocks that hold nothing that is needed.
+    junk: Vec<BlockId>,
+    /// Sequence number of the first page of each logical block's data block.
+    data_since: BTreeMap<u32, u64>,
+}
+
+/// The FTL from its flash, or the flash and why there is none.
+pub(super) fn recover<F: Flash>(
+    config: HybridConfig,
+    flash: F,
+) -> Result<(Blocks<F>, RecoveryReport), (LayerError, F)> {
+    let mut blocks = Blocks::new(config, flash);
+    let (report, step) = (RecoveryReport::default(), RecoveryStep::default());
+    let mut recovery =
+        Recovery { blocks: &mut blocks, report, step, junk: Vec::new(), data_since: BTreeMap::new() };
+    match recovery.run() {
+        Ok(()) => {
+            let report = recovery.report;
+            blocks.recovery = Some(report.clone());
+            Ok((blocks, report))
+        }
+        Err(error) => Err((error, blocks.pool.medium)),
+    }
+}
+
+impl<F: Flash> Recovery<'_, F> {
+    fn run(&mut self) -> Result<(), LayerError> {
+        self.begin("first pages");
+        let used = self.scan_first_pages();
+        self.begin("ends of blocks");
+        let found: Vec<Found> = used.into_iter().map(|(block, first)| self.find_end(block, first)).collect();
+        self.begin("padding");
+        self.sort_out(found);
+        self.begin("log pages");
+        let newest = self.scan_logs();
+        self.begin("places of log pages");
+        self.settle(newest);
+        self.begin("left over blocks");
+        self.erase_junk()?;
+        self.end();
+        Ok(())
+    }
+
+    fn begin(&mut self, name: &'static str) {
+        self.end();
+        self.step.name = name;
+    }
+
+    fn end(&mut self) {
+        let done = std::mem::take(&mut self.step);
+        if !done.name.is_empty() {
+            self.report.steps.push(done);
+        }
+    }
+
+    fn spare(&mut self, block: BlockId, page: u32) -> PageState {
+        self.step.spare_reads += 1;
+        let state = self.blocks.pool.medium.read_spare(block, page, Cause::Cleaning);
+        if let PageState::Written(spare) = state {
+            self.blocks.pool.sequence = self.blocks.pool.sequence.max(spare.sequence + 1);
+        }
+        state
+    }
+
+    /// The spare area of a page that is known to be readable.
+    fn written(&mut self, block: BlockId, page: u32) -> Spare {
+        match self.spare(block, page) {
+            PageState::Written(spare) => spare,
+            other => panic!("{block:?}: page {page} is {other:?} between pages that can be read"),
+        }
+    }
+
+    /// The blocks whose first page can be read, each with that page's number. A block whose first page cannot be read was
+    /// never used further, or was being erased.
+    fn scan_first_pages(&mut self) -> Vec<(BlockId, u64)> {
+        let mut used = Vec::new();
+        for block in (0..self.blocks.pool.medium.blocks()).map(BlockId) {
+            if self.blocks.pool.medium.is_bad(block) {
+                continue;
+            }
+            match self.spare(block, 0) {
+                PageState::Erased => self.blocks.pool.erased.push_back(block),
+                PageState::Unreadable => self.junk.push(block),
+                PageState::Written(spare) => used.push((block, spare.sequence)),
+            }
+        }
+        used
+    }
+
+    /// Finds the last readable page of `block` by halving, and the note there.
+    fn find_end(&mut self, block: BlockId, first: u64) -> Found {
+        let (mut some, mut none) = (1, self.blocks.pages_per_block);
+        while some < none {
+            let middle = some + (none - some) / 2;
+            if self.spare(block, middle) == PageState::Erased {
+                none = middle;
+            } else {
+                some = middle + 1;
+            }
+        }
+        let mut found = Found { block, first, note: Note::unpack(0), written: some, torn: false };
+        if self.spare(block, some - 1) == PageState::Unreadable {
+            (found.written, found.torn) = (some - 1, true);
+            self.written(block, some - 2);
+        }
+        found.note = Note::unpack(self.blocks.pool.medium.note(block));
+        found
+    }
+
+    /// Says of each block what it is.
+    fn sort_out(&mut self, found: Vec<Found>) {
+        let mut own: BTreeMap<u32, Vec<Found>> = BTreeMap::new();
+        let mut shared = Vec::new();
+        for block in found {
+            match block.note.role {
+                Role::SharedLog => shared.push(block),
+                _ => own.entry(block.note.logical).or_default().push(block),
+            }
+        }
+        for (logical, mut candidates) in own {
+            candidates.sort_unstable_by_key(|found| found.first);
+            self.sort_out_logical(logical, &candidates);
+        }
+        shared.sort_unstable_by_key(|found| found.first);
+        let last = shared.len().saturating_sub(1);
+        for (at, found) in shared.into_iter().enumerate() {
+            let mut log = self.log(found);
+            log.closed |= at != last;
+            self.blocks.shared.push_back(log);
+        }
+    }
+
+    fn sort_out_logical(&mut self, logical: u32, candidates: &[Found]) {
+        let size = self.blocks.pages_per_block;
+        let data = candidates.iter().rposition(|found| found.note.is_complete(found.written, size));
+        for (at, found) in candidates.iter().enumerate() {
+            if Some(at) == data {
+                self.blocks.logical[logical as usize].data = Some(found.filled());
+                self.data_since.insert(logical, found.first);
+                self.note_present(logical, found);
+            } else if data.is_none_or(|data| at > data) && found.note.role == Role::OwnLog {
+                let log = self.log(*found);
+                self.blocks.own.insert(logical, log);
+            } else {
+                self.junk.push(found.block);
+            }
+        }
+    }
+
+    /// The pages of a data block hold data, but for padding.
+    fn note_present(&mut self, logical: u32, found: &Found) {
+        for offset in 0..found.written {
+            if !found.note.holes || self.written(found.block, offset).owner != PADDING {
+                let page = self.blocks.page_of(logical, offset);
+                self.blocks.set_present(page, true);
+            }
+        }
+    }
+
+    /// A log block whose owners are yet to be read.
+    fn log(&self, found: Found) -> LogBlock {
+        // A partial merge that was not completed is forgotten; the pages that it copied are as good as written by the host.
+        let note = Note { merged_pages: 0, ..found.note };
+        let owners = vec![PADDING; found.written as usize];
+        LogBlock { block: found.block, owners, closed: found.torn, note, used: found.first }
+    }
+
+    /// Reads whose the pages of all logs are; the newest copy of each page.
+    fn scan_logs(&mut self) -> BTreeMap<Lpn, Copy> {
+        let mut newest: BTreeMap<Lpn, Copy> = BTreeMap::new();
+        let mut own = std::mem::take(&mut self.blocks.own);
+        let mut shared = std::mem::take(&mut self.blocks.shared);
+        for log in own.values_mut().chain(&mut shared) {
+            for at in 0..log.written() {
+                let spare = self.written(log.block, at);
+                let is_padding = spare.owner == PADDING;
+                log.owners[at as usize] = spare.owner;
+                log.used = spare.sequence;
+                // Padding is in its place, in the log of one logical block.
+                let page = if is_padding {
+                    Lpn(log.note.logical * self.blocks.pages_per_block + at)
+                } else {
+                    spare.owner
+                };
+                let copy = Copy { sequence: spare.sequence, block: log.block, at, is_padding };
+                let known = newest.entry(page).or_insert(copy);
+                if known.sequence < copy.sequence {
+                    *known = copy;
+                }
+            }
+        }
+        (self.blocks.own, self.blocks.shared) = (own, shared);
+        newest
+    }
+
+    /// Compares the newest copies in the logs with the data blocks.
+    fn settle(&mut self, newest: BTreeMap<Lpn, Copy>) {
+        for (page, copy) in newest {
+            if page.0 < self.blocks.config.logical_pages && !self.is_outdated(page, copy) {
+                self.blocks.set_present(page, !copy.is_padding);
+                if !copy.is_padding {
+                    self.blocks.log_map[page.index()] = self.blocks.slot(copy.block, copy.at);
+                }
+            }
+        }
+    }
+
+    /// Whether the data block has a newer copy of the page, or was merged when the page was dead.
+    fn is_outdated(&mut self, page: Lpn, copy: Copy) -> bool {
+        let (logical, offset) = self.blocks.split(page);
+        match self.blocks.logical[logical as usize].data {
+            None => false,
+            Some(data) if offset < data.written => self.written(data.block, offset).sequence > copy.sequence,
+            Some(data) => data.note.merged_pages > 0 && copy.sequence < self.data_since[&logical],
+        }
+    }
+
+    fn erase_junk(&mut self) -> Result<(), LayerError> {
+        for block in std::mem::take(&mut self.junk) {
+            let erases = self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase);
+            self.blocks.dispose(block, Cause::Cleaning)?;
+            self.step.erases +=
+                self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase) - erases;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Recounting everything that is counted, against what flash holds.
+
+use super::space::BlockGroup;
+use super::store::PagedFtl;
+use crate::nand::{Flash, PageState};
+use crate::units::{BlockId, Lpn, Slot};
+use crate::validity::PageSet;
+
+impl<F: Flash> PagedFtl<F> {
+    /// Where the page is, at no cost.
+    pub(super) fn place(&self, page: Lpn) -> Slot {
+        if let Some(handle) = self.cache.find(page) {
+            return self.cache.get(handle).slot;
+        }
+        let number = self.translation_page(page);
+        let at = self.directory.peek(number, &self.space.contents);
+        if at == Slot::NONE {
+            return Slot::NONE;
+        }
+        self.space.contents.entry(number, at, page.0 % self.space.contents.entries_per_page())
+    }
+
+    /// Counts afresh which logical pages hold data.
+    pub(super) fn count_mapped(&mut self) {
+        self.held.clear();
+        for page in 0..self.config.logical_pages {
+            if self.place(Lpn(page)) != Slot::NONE {
+                self.held.set(page);
+            }
+        }
+        self.mapped_pages = self.held.count();
+    }
+
+    /// Holds mapping, validity and counters against the flash; an error is a defect.
+    pub(super) fn recount(&self) -> Result<(), String> {
+        self.cache.check()?;
+        self.validity.check(&self.space)?;
+        self.check_places()?;
+        for block in (0..self.space.pool.blocks.len()).map(BlockId) {
+            let used = !self.space.pool.medium.is_bad(block) && !self.space.pool.erased.contains(&block);
+            if used && !self.space.dead.contains(&block) {
+                match self.space.group(block) {
+                    BlockGroup::User => self.check_user(block)?,
+                    _ => self.check_metadata(block)?,
+                }
+            }
+        }
+        self.space.pool.medium.check()
+    }
+
+    /// Every page is where its entry says.
+    fn check_places(&self) -> Result<(), String> {
+        for page in (0..self.config.logical_pages).map(Lpn) {
+            let at = self.place(page);
+            if self.held.contains(page.0) != (at != Slot::NONE) {
+                return Err(format!("page {} is mapped, or not, and the count says otherwise", page.0));
+            }
+            if at == Slot::NONE {
+                continue;
+            }
+            let (block, index) = self.space.split(at);
+            let holds = matches!(self.space.pool.medium.spare(block, index),
+                PageState::Written(spare) if spare.owner == page);
+            if !holds || self.space.group(block) != BlockGroup::User {
+                return Err(format!("page {} is not at {at:?}, where its entry says", page.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// No valid page was reported, and every other was, or is known by the cache; the block's counter agrees.
+    fn check_user(&self, block: BlockId) -> Result<(), String> {
+        let pages = self.space.pages_per_block();
+        let mut invalid = PageSet::new(pages);
+        self.validity.peek(block, &self.space, &mut invalid);
+        let mut written = 0;
+        let mut reported = 0;
+        for page in 0..pages {
+            let state = self.space.pool.medium.spare(block, page);
+            written += u32::from(state != PageState::Erased);
+            reported += u32::from(invalid.contains(page));
+            let PageState::Written(spare) = state else { continue };
+            let at = self.space.slot(block, page);
+            let valid = self.place(spare.owner) == at;
+            if valid && invalid.contains(page) {
+                return Err(format!("page {} at {at:?} is valid, but reported invalid", spare.owner.0));
+            }
+            if !valid && !invalid.contains(page) && self.cache.find(spare.owner).is_none() {
+                return Err(format!(
+                    "page {} at {at:?} is invalid, and nobody knows: {spare:?}, now {:?}, open {}, recovered {:?}",
+                    spare.owner.0,
+                    self.place(spare.owner),
+                    self.space.pool.is_open(block),
+                    self.recovery.is_some()
+                ));
+            }
+        }
+        let counted = self.space.pool.blocks.valid_pages(block);
+        let exact = pages - reported;
+        let open = self.space.pool.is_open(block);
+        let loose = self.approximate.contains(&block) || self.space.pool.has_failed(block);
+        if counted != exact && !loose && (open || written == pages) {
+            return Err(format!("block {} counts {counted} valid pages, not {exact}", block.0));
+        }
+        Ok(())
+    }
+
+    /// The block's counter agrees with who needs its pages.
+    fn check_metadata(&self, block: BlockId) -> Result<(), String> {
+        let group = self.space.group(block);
+        let pages = self.space.pages_per_block();
+        if group == BlockGroup::Validity || self.space.pool.has_failed(block) {
+            return Ok(());
+        }
+        let mut needed = 0;
+        let mut erased = 0;
+        for page in 0..pages {
+            let at = self.space.slot(block, page);
+            match self.space.pool.medium.spare(block, page) {
+                PageState::Erased => erased += 1,
+                PageState::Unreadable => {}
+                PageState::Written(spare) => {
+                    let label = spare.owner.0;
+                    let current = if label < self.space.contents.translation_pages() {
+                        self.directory.peek(label, &self.space.contents) == at
+                    } else {
+                        self.directory.has_node(label, at, &self.space.contents)
+                    };
+                    needed += u32::from(current);
+                }
+            }
+        }
+        let open = self.space.pool.is_open(block);
+        let counted = self.space.pool.blocks.valid_pages(block) - if open { erased } else { 0 };
+        if counted != needed {
+            return Err(format!(
+                "metadata block {} counts {counted} valid pages, {needed} are needed",
+                block.0
+            ));
+        }
+        Ok(())
+    }
+}

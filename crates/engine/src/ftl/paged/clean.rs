@@ -1,0 +1,325 @@
+//! Winning back blocks: of the user by moving what is valid, of metadata by waiting, or by moving, too.
+
+use super::space::BlockGroup;
+use super::store::PagedFtl;
+use crate::counters::Cause;
+use crate::layer::LayerError;
+use crate::mapping::Mapping;
+use crate::nand::{Flash, PageState};
+use crate::pool::SetAside;
+use crate::units::{BlockId, Lpn, Slot};
+
+impl<F: Flash> PagedFtl<F> {
+    /// Makes sure that erased blocks are left for the next page of the user and all that it may bring about.
+    pub(super) fn make_space(&mut self) -> Result<(), LayerError> {
+        self.space.pool.check_life()?;
+        self.win_space()?;
+        let Some(worn) = self.space.next_wear_move() else { return Ok(()) };
+        self.empty(worn, Cause::WearLevelling)?;
+        self.win_space()
+    }
+
+    /// The same to the end of the drive's life and beyond, as far as there is anything to win.
+    pub(super) fn win_space(&mut self) -> Result<(), LayerError> {
+        loop {
+            if !self.space.dead.is_empty() {
+                self.erase_dead()?;
+            }
+            self.fill_pool()?;
+            // Each of these takes blocks before it gives one back, so that the pool must be full each time.
+            if let Some(&SetAside { block, .. }) = self.space.pool.set_aside.first() {
+                self.empty(block, Cause::Cleaning)?;
+            } else if let Some(block) = self.space.pool.medium.take_disturbed() {
+                self.refresh(block)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Cleans until the pool is as full as it should be.
+    fn fill_pool(&mut self) -> Result<(), LayerError> {
+        let mut fruitless = 0;
+        while self.space.pool.must_clean() {
+            if self.space.dead.is_empty() {
+                self.clean_one(&mut fruitless)?;
+                self.erase_dead()?;
+            } else {
+                self.release_all()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases blocks of which nothing is needed, but for those that protect what the validity store has not written yet.
+    fn erase_dead(&mut self) -> Result<(), LayerError> {
+        if self.space.protects && !self.space.protected.is_empty() {
+            self.space.release();
+        }
+        let dead = std::mem::take(&mut self.space.dead);
+        for (at, &block) in dead.iter().enumerate() {
+            if self.space.is_protected(block) {
+                self.space.dead.push(block);
+                continue;
+            }
+            let group = self.space.group(block);
+            self.events.metadata_blocks_erased += u64::from(group != BlockGroup::User);
+            if let Err(error) = self.erase(block, group.cause()) {
+                self.space.dead.extend(&dead[at..]);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks are short, and some that are dead wait only for the validity store to write its buffer: it does.
+    fn release_all(&mut self) -> Result<(), LayerError> {
+        self.space.settled = self.space.pool.sequence;
+        self.validity.save(&mut self.space)?;
+        self.space.protected.clear();
+        self.erase_dead()
+    }
+
+    /// Erases a block and tells the validity store.
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+        // The validity store knows nothing of blocks of metadata.
+        let is_user = self.space.group(block) == BlockGroup::User;
+        self.space.give_back(block, cause)?;
+        self.approximate.remove(&block);
+        self.space.protected.retain(|&(protected, _)| protected != block);
+        self.space.settled = self.space.pool.sequence;
+        if is_user { self.validity.erased(block, &mut self.space) } else { Ok(()) }
+    }
+
+    /// Cleans a victim in idle time, if enough blocks are not erased yet; whether it gained anything.
+    pub(super) fn clean_in_idle_time(&mut self) -> Result<bool, LayerError> {
+        if !self.space.pool.wants_idle_cleaning() {
+            return Ok(false);
+        }
+        let mut fruitless = 0;
+        self.clean_one(&mut fruitless)?;
+        self.erase_dead()?;
+        Ok(fruitless == 0)
+    }
+
+    /// Cleans the next victim.
+    fn clean_one(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
+        if let Some(block) = self.metadata_in_the_way() {
+            self.events.metadata_blocks_cleaned += 1;
+            return self.empty_metadata(block);
+        }
+        let Some(victim) = self.space.pool.take_victim(fruitless) else {
+            *fruitless = 0;
+            return self.bring_to_light();
+        };
+        if *fruitless > 0 {
+            // Moving all of its pages would win nothing, and write translation pages besides.
+            self.space.close(victim);
+            return Ok(());
+        }
+        self.space.pool.note_victim(victim);
+        if self.space.group(victim) == BlockGroup::User {
+            self.empty_user(victim, Cause::Cleaning)
+        } else {
+            self.events.metadata_blocks_cleaned += 1;
+            self.empty_metadata(victim)
+        }
+    }
+
+    /// No block seems to hold an invalid page: those that nobody has identified yet are, by synchronising what is dirty.
+    fn bring_to_light(&mut self) -> Result<(), LayerError> {
+        let Some(oldest) = self.cache.oldest_dirty() else {
+            return Err(self.space.pool.no_space());
+        };
+        self.synchronise(self.translation_page(self.cache.page(oldest)))
+    }
+
+    /// Where metadata is left to die by itself: a block of it to be cleaned after all, because metadata takes up more than
+    /// half of what is spare, most of it dead, or because erased blocks run out.
+    ///
+    /// The paper has no such rule. Translation pages that are written once and never again keep a block of dead ones each.
+    fn metadata_in_the_way(&self) -> Option<BlockId> {
+        if self.space.cleans_metadata {
+            return None;
+        }
+        let pages_per_block = u64::from(self.space.pages_per_block());
+        let user = u64::from(self.config.logical_pages).div_ceil(pages_per_block);
+        let spare = u64::from(self.space.pool.usable_blocks).saturating_sub(user);
+        let used = self.space.pool.blocks.candidates() as usize
+            + self.space.pool.erased.len()
+            + self.space.pool.frontiers.len();
+        let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
+        // With a very small cache, moving pages of the user writes as many translation pages, and wins nothing at once.
+        let drains = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
+        if (metadata as u64) * 2 <= spare && !drains {
+            return None;
+        }
+        let (valid, emptiest) = self.space.closed_metadata().min()?;
+        let most = if drains { pages_per_block / 2 } else { pages_per_block };
+        (u64::from(valid) < most).then_some(emptiest)
+    }
+
+    /// Moves the valid pages of a block of the user elsewhere and gives it back (paper, sec. 4: garbage-collection operations;
+    /// 4.1).
+    ///
+    /// Places that pages were moved from are not reported, since all of them are about to be erased. If power is lost before,
+    /// they must be found as if they had yet to be reported: until then the validity store notes how things stood at first.
+    fn empty_user(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
+        self.invalid.clear();
+        self.validity.query(victim, &mut self.invalid, &mut self.space)?;
+        self.cleaning = Some(victim);
+        self.space.settled = self.space.pool.sequence;
+        self.space.frozen = Some(self.space.standing());
+        let done = self.move_valid(victim, cause).and_then(|()| self.give_back(victim, cause));
+        self.space.frozen = None;
+        self.cleaning = None;
+        done
+    }
+
+    fn move_valid(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
+        let from = self.space.streams[victim.index()];
+        for page in 0..self.space.pages_per_block() {
+            if self.invalid.contains(page) {
+                continue;
+            }
+            if self.space.pool.erased.len() <= 2 && !self.space.dead.is_empty() {
+                self.erase_dead()?;
+            }
+            let at = self.space.slot(victim, page);
+            // With eager reports the bitmap is exact, and the owner comes with the page when it is read.
+            let state = if self.config.eager {
+                self.space.pool.medium.spare(victim, page)
+            } else {
+                self.space.read_spare(at, cause)
+            };
+            if let PageState::Written(spare) = state
+                && self.is_live(spare.owner, at)?
+            {
+                self.move_page(spare.owner, at, cause, from)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the page at `at`, which was not reported invalid, is `page`; a cached entry knows better.
+    fn is_live(&mut self, page: Lpn, at: Slot) -> Result<bool, LayerError> {
+        let Some(handle) = self.cache.find(page) else { return Ok(true) };
+        let mapping = self.cache.get(handle);
+        if mapping.slot == at {
+            return Ok(true);
+        }
+        self.events.unidentified_found += 1;
+        if mapping.slot == Slot::NONE && mapping.dirty {
+            // The translation page still leads here. It must not, once something else is.
+            self.synchronise(self.translation_page(page))?;
+        } else if mapping.unidentified && !mapping.uncertain {
+            // It is about to be erased, and must not be reported when something else is here.
+            self.cache.amend(handle, Mapping { unidentified: false, ..mapping });
+        }
+        Ok(false)
+    }
+
+    fn move_page(
+        &mut self,
+        page: Lpn,
+        at: Slot,
+        cause: Cause,
+        from: crate::units::StreamId,
+    ) -> Result<(), LayerError> {
+        self.content.clear();
+        let mut content = std::mem::take(&mut self.content);
+        let read = self.space.read_user(at, cause, &mut content);
+        self.content = content;
+        read?;
+        if self.cache.find(page).is_none() {
+            self.make_room()?;
+        }
+        let stream = self.stream_for(page, cause, Some(from), 0);
+        let data = self.content[0];
+        let to = self.space.append(stream, page, &data, cause)?;
+        match self.cache.find(page) {
+            Some(handle) => {
+                let old = self.cache.get(handle);
+                self.cache.set(handle, Mapping { slot: to, dirty: true, ..old });
+                self.cache.touch(handle);
+            }
+            None => {
+                // Its place before is about to be erased.
+                let before = Slot::NONE;
+                let mapping =
+                    Mapping { slot: to, before, dirty: true, unidentified: false, uncertain: false };
+                self.cache.insert(page, mapping);
+            }
+        }
+        self.space.invalidate(at);
+        self.limit_dirty(false)
+    }
+
+    /// Moves what is needed of a metadata block, and erases it.
+    fn empty_metadata(&mut self, victim: BlockId) -> Result<(), LayerError> {
+        let group = self.space.group(victim);
+        for page in 0..self.space.pages_per_block() {
+            if self.space.pool.blocks.valid_pages(victim) == 0 {
+                break;
+            }
+            let at = self.space.slot(victim, page);
+            let PageState::Written(spare) = self.space.read_spare(at, group.cause()) else { continue };
+            match group {
+                BlockGroup::Validity => {
+                    self.validity.relocate(at, &mut self.space)?;
+                }
+                _ => self.move_translation(spare.owner.0, at)?,
+            }
+        }
+        if self.space.is_protected(victim) {
+            self.validity.save(&mut self.space)?;
+            self.space.release();
+        }
+        self.space.dead.retain(|&dead| dead != victim);
+        self.give_back(victim, group.cause())
+    }
+
+    fn move_translation(&mut self, label: u32, at: Slot) -> Result<(), LayerError> {
+        if label >= self.space.contents.translation_pages() {
+            return self.directory.relocate_node(label, at, &mut self.space);
+        }
+        if self.directory.locate(label, &mut self.space)? != at {
+            return Ok(());
+        }
+        self.rewrite(label)
+    }
+
+    /// Erases an emptied block, or gives it up if it had failed.
+    fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+        if !self.space.pool.has_failed(block) {
+            return self.erase(block, cause);
+        }
+        self.events.failed_programs += 1;
+        self.space.give_back(block, cause)?;
+        self.approximate.remove(&block);
+        self.space.protected.retain(|&(protected, _)| protected != block);
+        self.validity.erased(block, &mut self.space)
+    }
+
+    /// Writes the pages of a block anew that was read too often.
+    fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
+        if self.space.pool.is_open(block)
+            || self.space.pool.blocks.valid_pages(block) == 0
+            || self.space.pool.has_failed(block)
+        {
+            return Ok(());
+        }
+        self.events.refreshed_blocks += 1;
+        self.empty(block, Cause::WearLevelling)
+    }
+
+    /// Moves all that is needed of a closed block, and gives it back.
+    pub(super) fn empty(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
+        self.space.pool.take_candidate(block);
+        if self.space.group(block) == BlockGroup::User {
+            self.empty_user(block, cause)
+        } else {
+            self.empty_metadata(block)
+        }
+    }
+}

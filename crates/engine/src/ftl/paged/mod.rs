@@ -1,0 +1,28 @@
+//! FTLs that map pages and keep their tables in flash: DFTL, LazyFTL, mu-FTL, IB-FTL and GeckoFTL, and whatever else can be
+//! put together from their parts.
+//!
+//! After the paper: N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large Flash
+//! Devices", SIGMOD 2016; sections are its.
+
+mod abilities;
+mod check;
+mod clean;
+mod config;
+mod contents;
+mod directory;
+mod part;
+mod recover;
+mod restart;
+mod restore;
+mod space;
+mod store;
+mod synchronise;
+mod tree;
+mod validity_flash;
+mod write;
+
+pub use config::{DirectoryConfig, Durability, FreeBlocks, PagedConfig};
+pub use contents::Contents;
+pub use recover::Remains;
+pub use restart::PagedSettings;
+pub use store::{PagedFtl, Policies};

@@ -1,0 +1,121 @@
+//! Parts of an FTL from its settings, and the room that they take.
+
+use super::config::{DirectoryConfig, Durability, PagedConfig};
+use super::directory::Directory;
+use super::tree::Tree;
+use crate::config::{ConfigError, StoreSize};
+use crate::layer::LayerError;
+use crate::units::{BlockId, Slot};
+use crate::validity::{
+    FlashBitmap, Found, Gecko, InRam, PageValidity, ValidityConfig, ValidityFlash, ValidityLog, ValiditySize,
+};
+use crate::wear::WearLevelling;
+
+/// The store again from its pages that were found in flash. A bitmap in RAM without a saved image is empty.
+pub(super) fn recover_validity(
+    config: &PagedConfig,
+    size: &ValiditySize,
+    found: &[Found],
+    first_written: &dyn Fn(BlockId) -> Option<u64>,
+    flash: &mut dyn ValidityFlash,
+) -> Result<Box<dyn PageValidity>, LayerError> {
+    let ValiditySize { blocks, pages_per_block, page_bytes, .. } = *size;
+    Ok(match &config.validity {
+        ValidityConfig::RamBitmap(_) => {
+            let image = InRam::recover_image(blocks, pages_per_block, page_bytes, found, flash)?;
+            Box::new(image.unwrap_or_else(|| InRam::new(blocks, pages_per_block, page_bytes)))
+        }
+        ValidityConfig::FlashBitmap(_) => {
+            Box::new(FlashBitmap::recover(blocks, pages_per_block, page_bytes, found, flash)?)
+        }
+        ValidityConfig::Log(log) => {
+            Box::new(ValidityLog::recover(log.config(size), found, first_written, flash)?)
+        }
+        ValidityConfig::Gecko(gecko) => Box::new(Gecko::recover(gecko.config(size), found, flash)?),
+    })
+}
+
+/// The directory of translation pages that are at `places`.
+pub(super) fn directory(config: &PagedConfig, places: &[Slot]) -> Result<Directory, ConfigError> {
+    Ok(match config.directory {
+        DirectoryConfig::Global => Directory::Global(places.to_vec()),
+        DirectoryConfig::Tree { cached_nodes } => {
+            Directory::Tree(Tree::new(places, config.page_bytes, cached_nodes)?)
+        }
+    })
+}
+
+/// Pages that the store writes when a battery saves it.
+pub(super) fn saved_pages(config: &PagedConfig, size: &ValiditySize) -> u64 {
+    match (config.durability, &config.validity) {
+        (Durability::Battery, ValidityConfig::RamBitmap(_)) => bitmap_pages(size),
+        _ => 0,
+    }
+}
+
+/// Erased blocks below which a victim is cleaned.
+///
+/// Cleaning one may append its pages, twice as many translation pages with what they bring about, and what the validity store
+/// writes at once; each in blocks of its own, of which the first may have to be opened.
+pub(super) fn reserve_blocks(
+    config: &PagedConfig,
+    size: &ValiditySize,
+    user_streams: u8,
+    directory: &Directory,
+    validity: &dyn PageValidity,
+) -> u64 {
+    let full = |pages: u64| pages.div_ceil(u64::from(size.pages_per_block));
+    4 + 2 * u64::from(user_streams)
+        + 2 * u64::from(directory.most_appended())
+        + full(2 * validity.most_appended())
+        + full(saved_pages(config, size))
+        + full(synchronised_pages(config))
+}
+
+/// Translation pages that recovery may write before anything can be cleaned.
+fn synchronised_pages(config: &PagedConfig) -> u64 {
+    if config.durability != Durability::Synchronised {
+        return 0;
+    }
+    let translation_pages = config.logical_pages.div_ceil(config.entries_per_translation_page());
+    config.dirty_entries.unwrap_or(config.cache_entries).min(translation_pages).into()
+}
+
+/// The wear levelling, if there is any.
+pub(super) fn levelling(
+    config: &PagedConfig,
+    size: &ValiditySize,
+) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
+    let ValiditySize { blocks, pages_per_block, logical_pages, .. } = *size;
+    let size = StoreSize { blocks, pages_per_block, logical_pages, seed: config.seed };
+    config.wear.build(&size).map_err(|error| error.within("wear"))
+}
+
+fn bitmap_pages(size: &ValiditySize) -> u64 {
+    let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
+    pages.div_ceil(8 * u64::from(size.page_bytes))
+}
+
+/// Most pages of metadata that are needed at a time.
+pub(super) fn metadata_pages(
+    config: &PagedConfig,
+    size: &ValiditySize,
+    translation_pages: u32,
+    validity: &dyn PageValidity,
+) -> u64 {
+    let table = match config.directory {
+        DirectoryConfig::Global => u64::from(translation_pages),
+        DirectoryConfig::Tree { .. } => 2 * u64::from(translation_pages) + 1,
+    };
+    let validity = match &config.validity {
+        ValidityConfig::RamBitmap(_) => 2 * saved_pages(config, size),
+        ValidityConfig::FlashBitmap(_) => bitmap_pages(size),
+        ValidityConfig::Log(log) => {
+            let log = log.config(size);
+            log.entries.div_ceil(u64::from(log.page_entries())) + 2 * validity.most_appended()
+        }
+        // The other runs together are as large as the largest, and a merge keeps the old ones until the new one is whole.
+        ValidityConfig::Gecko(_) => 3 * validity.most_appended(),
+    };
+    table + validity
+}

@@ -1,0 +1,398 @@
+//! Recovery from power loss: all that was in RAM is found again in flash (paper, App. C: GeckoRec).
+
+use super::config::{Durability, PagedConfig};
+use super::contents::{Contents, Note};
+use super::part;
+use super::space::{BlockGroup, Space};
+use super::store::{PagedFtl, Policies};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
+use crate::nand::{Flash, PageState};
+use crate::pool::Frontier;
+use crate::units::{BlockId, Lpn, Slot};
+use crate::validity::{Found, ValidityConfig};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What power loss leaves of an FTL.
+pub struct Remains<F> {
+    /// The flash.
+    pub flash: F,
+    /// What its metadata pages hold.
+    pub contents: Contents,
+}
+
+/// What became of an attempt to recover.
+pub type Recovered<F> = Result<PagedFtl<F>, (LayerError, Remains<F>)>;
+
+/// The type and the first page of every block that is not erased (paper, App. C, step 1: the blocks information directory).
+#[derive(Default)]
+pub(super) struct BlockScan {
+    /// By stream: sequence number of the first page, and block, the newest last.
+    pub streams: BTreeMap<u8, Vec<(u64, BlockId)>>,
+    /// Blocks that nothing can be read of.
+    pub unreadable: Vec<BlockId>,
+}
+
+/// A version of a translation page that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version {
+    pub number: u32,
+    pub sequence: u64,
+    pub at: Slot,
+}
+
+/// Counts what each step of a recovery costs.
+#[derive(Default)]
+pub(super) struct Steps {
+    done: Vec<RecoveryStep>,
+    before: [u64; 4],
+}
+
+impl Steps {
+    /// The step `name` has ended.
+    pub fn end<F: Flash>(&mut self, name: &'static str, ftl: &PagedFtl<F>) {
+        let total = |operation| ftl.space.pool.counters.outgoing_total(operation);
+        let now = [
+            ftl.space.spare_reads().iter().sum(),
+            total(Operation::Read),
+            total(Operation::Write),
+            total(Operation::Erase),
+        ];
+        let since = |at: usize| now[at] - self.before[at];
+        let (spare_reads, page_reads, page_writes, erases) = (since(0), since(1), since(2), since(3));
+        self.before = now;
+        self.done.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
+    }
+}
+
+impl<F: Flash> PagedFtl<F> {
+    /// What is left when power is lost: everything in RAM is gone.
+    pub fn into_remains(self) -> Remains<F> {
+        let Space { pool, mut contents, .. } = self.space;
+        if let Some(levelling) = pool.levelling {
+            contents.erased_at = levelling.into_erased_at();
+        }
+        Remains { flash: pool.medium, contents }
+    }
+
+    /// The FTL again, from what power loss left of one with the same settings. If power is lost again meanwhile, the error
+    /// comes with what is left then.
+    ///
+    /// # Panics
+    ///
+    /// If the settings are not those that the FTL was built from.
+    #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
+    pub fn recover(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
+        let Remains { flash, contents } = remains;
+        let mut ftl =
+            Self::assemble(config, flash, contents, policies).expect("settings that were good before");
+        match ftl.recover_all() {
+            Ok(report) => {
+                ftl.recovery = Some(report);
+                ftl.start_afresh();
+                Ok(ftl)
+            }
+            Err(error) => Err((error, ftl.into_remains())),
+        }
+    }
+
+    fn recover_all(&mut self) -> Result<RecoveryReport, LayerError> {
+        let mut steps = Steps::default();
+        let scan = self.scan_blocks();
+        self.find_open_blocks(&scan);
+        steps.end("block scan", self);
+        let versions = self.find_translation_pages(&scan)?;
+        steps.end("mapping directory", self);
+        let note = self.recover_validity(&scan)?;
+        steps.end(self.validity_step(), self);
+        // Reports that are put back do not make the store's notes any newer, so that all of this can be done once more.
+        self.space.frozen = Some(note);
+        self.report_torn()?;
+        if self.space.protects {
+            self.report_erased(&scan, note.settled)?;
+            self.report_replaced(&versions, note.settled)?;
+        }
+        steps.end("validity buffer", self);
+        let found = self.scan_recent(&scan, note.horizon)?;
+        self.report_overwritten(&found, &versions, note.settled)?;
+        self.space.settled = self.space.pool.sequence;
+        self.restore_entries(&found, &versions);
+        steps.end("dirty entries", self);
+        if self.config.durability == Durability::Synchronised {
+            self.count_valid()?;
+            self.synchronise_all()?;
+            steps.end("synchronisation", self);
+        }
+        if self.config.bitmap_in_ram() && self.config.durability != Durability::Battery {
+            self.rebuild_bitmap(&scan)?;
+            steps.end("validity bitmap", self);
+        }
+        self.count_valid()?;
+        self.close_blocks(&scan);
+        steps.end("block validity counters", self);
+        self.space.frozen = None;
+        Ok(RecoveryReport { steps: steps.done })
+    }
+
+    fn validity_step(&self) -> &'static str {
+        match self.config.validity {
+            ValidityConfig::RamBitmap(_) => "validity bitmap image",
+            ValidityConfig::FlashBitmap(_) => "validity directory",
+            ValidityConfig::Log(_) => "validity log",
+            ValidityConfig::Gecko(_) => "run directories",
+        }
+    }
+
+    /// Step 1: reads the spare area of the first page of every block.
+    fn scan_blocks(&mut self) -> BlockScan {
+        let mut scan = BlockScan::default();
+        for block in (0..self.space.pool.blocks.len()).map(BlockId) {
+            if self.space.pool.medium.is_bad(block) {
+                continue;
+            }
+            match self.space.read_spare(self.space.slot(block, 0), Cause::Host) {
+                PageState::Erased => self.space.pool.erased.push_back(block),
+                PageState::Unreadable => scan.unreadable.push(block),
+                PageState::Written(spare) => {
+                    self.space.streams[block.index()] = spare.stream;
+                    self.space.opened[block.index()] = spare.sequence;
+                    self.space.pool.blocks.open(block);
+                    scan.streams.entry(spare.stream.0).or_default().push((spare.sequence, block));
+                }
+            }
+        }
+        scan.streams.values_mut().for_each(|blocks| blocks.sort_unstable());
+        self.space.dead.clone_from(&scan.unreadable);
+        self.space.pool.recover_wear();
+        scan
+    }
+
+    /// The newest block of each stream may have room. The clock goes on behind the newest page of all.
+    fn find_open_blocks(&mut self, scan: &BlockScan) {
+        let mut torn = Vec::new();
+        for (&stream, blocks) in &scan.streams {
+            let &(_, block) = blocks.last().expect("a stream that was found has a block");
+            let pages = self.space.pages_per_block();
+            let mut page = 0;
+            while page < pages {
+                match self.space.read_spare(self.space.slot(block, page), Cause::Host) {
+                    PageState::Erased => break,
+                    PageState::Unreadable => torn.push(self.space.slot(block, page)),
+                    PageState::Written(spare) => {
+                        self.space.pool.sequence = self.space.pool.sequence.max(spare.sequence + 1);
+                    }
+                }
+                page += 1;
+            }
+            self.space.horizon = self.space.horizon.max(self.space.pool.medium.note(block));
+            if page < pages {
+                self.space.pool.frontiers[usize::from(stream)] = Some(Frontier { block, page });
+            }
+        }
+        self.torn = torn;
+    }
+
+    /// Step 2: reads the spare areas of all translation pages; the newest version of each is the one that counts.
+    fn find_translation_pages(&mut self, scan: &BlockScan) -> Result<Vec<Version>, LayerError> {
+        let stream = self.space.stream_of(BlockGroup::Translation);
+        let mut versions = Vec::new();
+        for (at, owner, sequence) in self.scan_group(scan, stream.0) {
+            if owner.0 < self.space.contents.translation_pages() {
+                versions.push(Version { number: owner.0, sequence, at });
+            } else {
+                // A node of a tree: the tree is built anew from its leaves.
+                self.space.discard_metadata(at);
+            }
+        }
+        versions.sort_unstable_by_key(|version| (version.number, std::cmp::Reverse(version.sequence)));
+        let mut places = vec![Slot::NONE; self.space.contents.translation_pages() as usize];
+        for version in &versions {
+            let place = &mut places[version.number as usize];
+            if *place == Slot::NONE {
+                *place = version.at;
+            } else {
+                self.space.discard_metadata(version.at);
+            }
+        }
+        self.directory = part::directory(&self.config, &places).expect("settings that were good before");
+        self.directory.shrink(&mut self.space)?;
+        Ok(versions)
+    }
+
+    /// The readable pages of all blocks of a stream, from their spare areas. What cannot be read is counted out.
+    fn scan_group(&mut self, scan: &BlockScan, stream: u8) -> Vec<(Slot, Lpn, u64)> {
+        let mut found = Vec::new();
+        let cause = self.space.group_of_stream(crate::units::StreamId(stream)).cause();
+        for &(_, block) in scan.streams.get(&stream).into_iter().flatten() {
+            let end = self.space.end_of(block);
+            for page in 0..end {
+                let at = self.space.slot(block, page);
+                match self.space.read_spare(at, cause) {
+                    PageState::Written(spare) => found.push((at, spare.owner, spare.sequence)),
+                    PageState::Erased | PageState::Unreadable => self.space.discard_metadata(at),
+                }
+            }
+            if !self.space.pool.is_open(block) && !self.space.dead.contains(&block) {
+                self.space.close(block);
+            }
+        }
+        found
+    }
+
+    /// Step 3: the validity store finds its pages. How things stood when it last wrote its buffer.
+    fn recover_validity(&mut self, scan: &BlockScan) -> Result<Note, LayerError> {
+        let stream = self.space.stream_of(BlockGroup::Validity);
+        let pages = self.scan_group(scan, stream.0);
+        let found: Vec<Found> =
+            pages.into_iter().map(|(at, owner, sequence)| Found { at, label: owner.0, sequence }).collect();
+        let mut first = vec![None; self.space.pool.blocks.len() as usize];
+        for &(sequence, block) in scan.streams.values().flatten() {
+            first[block.index()] = Some(sequence);
+        }
+        let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
+        let first_written = |block: BlockId| first[block.index()];
+        self.space.unneeded = Some(BTreeSet::new());
+        self.validity = part::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
+        let unneeded = self.space.unneeded.take().expect("set above");
+        let needed = found.iter().map(|found| found.at).filter(|at| !unneeded.contains(at));
+        let note = needed.filter_map(|at| self.space.note_at(at)).max_by_key(|note| note.settled);
+        self.space.written_out = note.unwrap_or_default();
+        Ok(self.space.written_out)
+    }
+
+    /// Step 4, App. C.2.1: blocks erased since the store's buffer was written.
+    fn report_erased(&mut self, scan: &BlockScan, settled: u64) -> Result<(), LayerError> {
+        let free: Vec<BlockId> = self.space.pool.erased.iter().copied().collect();
+        let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= settled);
+        let blocks = later.map(|&(_, block)| block).chain(free).chain(scan.unreadable.iter().copied());
+        // The log goes by the age of blocks.
+        if !matches!(self.config.validity, ValidityConfig::Log(_)) {
+            for block in blocks.collect::<Vec<_>>() {
+                self.validity.erased(block, &mut self.space)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages that power loss left unreadable count as invalid.
+    fn report_torn(&mut self) -> Result<(), LayerError> {
+        for at in std::mem::take(&mut self.torn) {
+            let (block, _) = self.space.split(at);
+            if self.space.group(block) == BlockGroup::User {
+                self.tell_again(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 4, App. C.2.2: pages that versions of translation pages since then say are elsewhere.
+    fn report_replaced(&mut self, versions: &[Version], settled: u64) -> Result<(), LayerError> {
+        let per_page = self.space.contents.entries_per_page();
+        for (index, version) in versions.iter().enumerate() {
+            let Some(previous) = versions.get(index + 1).filter(|next| next.number == version.number) else {
+                continue;
+            };
+            if version.sequence < settled {
+                continue;
+            }
+            self.space.read_metadata(version.at, Cause::Translation)?;
+            self.space.read_metadata(previous.at, Cause::Translation)?;
+            self.space.protect_until(previous.at, version.sequence + 1);
+            for change in self.space.contents.changes(version.at).to_vec() {
+                let page = Lpn(version.number * per_page + change.entry);
+                if change.old != Slot::NONE && self.is_older(change.old, page, version.sequence) {
+                    self.tell_again(change.old)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a version of `page` from before `sequence` is still at `at`.
+    fn is_older(&mut self, at: Slot, page: Lpn, sequence: u64) -> bool {
+        let (block, _) = self.space.split(at);
+        match self.space.read_spare(at, Cause::Translation) {
+            PageState::Written(spare) => {
+                spare.owner == page
+                    && spare.sequence < sequence
+                    && self.space.group(block) == BlockGroup::User
+            }
+            PageState::Erased | PageState::Unreadable => false,
+        }
+    }
+
+    /// Step 5: counts the valid pages of every block of the user from what was reported.
+    fn count_valid(&mut self) -> Result<(), LayerError> {
+        let blocks: Vec<BlockId> = (0..self.space.pool.blocks.len()).map(BlockId).collect();
+        let free: std::collections::BTreeSet<BlockId> =
+            self.space.pool.erased.iter().chain(&self.space.dead).copied().collect();
+        for &block in &blocks {
+            let used = !self.space.pool.medium.is_bad(block) && !free.contains(&block);
+            if used && self.space.group(block) == BlockGroup::User {
+                self.space.recount_from_full(block);
+            }
+        }
+        let mut invalid = Vec::new();
+        self.validity.count_invalid(&mut self.space, &mut |block, pages| invalid.push((block, pages)))?;
+        for (block, pages) in invalid {
+            let used = !self.space.pool.medium.is_bad(block) && !free.contains(&block);
+            if used && self.space.group(block) == BlockGroup::User {
+                self.space.pool.blocks.invalidate_many(block, pages);
+            }
+        }
+        Ok(())
+    }
+
+    /// Full blocks of the user become candidates, in the order in which they were opened.
+    fn close_blocks(&mut self, scan: &BlockScan) {
+        let streams = self.space.user_streams() as u8;
+        let mut full: Vec<(u64, BlockId)> =
+            scan.streams.range(..streams).flat_map(|(_, blocks)| blocks).copied().collect();
+        full.sort_unstable();
+        for (_, block) in full {
+            if !self.space.pool.is_open(block) {
+                self.space.close(block);
+            }
+        }
+    }
+
+    /// A bitmap in RAM that nobody saved: what the translation table names is valid, and nothing else.
+    fn rebuild_bitmap(&mut self, scan: &BlockScan) -> Result<(), LayerError> {
+        let mut valid =
+            vec![false; self.space.pool.blocks.len() as usize * self.space.pages_per_block() as usize];
+        for number in 0..self.space.contents.translation_pages() {
+            let at = self.directory.locate(number, &mut self.space)?;
+            if at == Slot::NONE {
+                continue;
+            }
+            self.space.read_metadata(at, Cause::Translation)?;
+            for entry in self.space.contents.version(number, at) {
+                if entry != Slot::NONE {
+                    valid[entry.0 as usize] = true;
+                }
+            }
+        }
+        let streams = self.space.user_streams() as u8;
+        for &(_, block) in scan.streams.range(..streams).flat_map(|(_, blocks)| blocks) {
+            let end = self.space.end_of(block);
+            for page in 0..end {
+                let at = self.space.slot(block, page);
+                if !valid[at.0 as usize] {
+                    self.validity.invalidate(at, &mut self.space)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Normal operation begins: what was done to come back is reported, and not counted as work for the user.
+    fn start_afresh(&mut self) {
+        self.space.forget_counts();
+        self.count_mapped();
+        self.checkpoints.last = self.space.pool.sequence;
+        self.space.pool.skip_untold();
+        let restored = u64::from(self.cache.len());
+        let until = u64::from(self.config.cache_entries).saturating_sub(restored).max(1);
+        self.checkpoints.operations_left = until;
+    }
+}

@@ -1,0 +1,417 @@
+//! The flash of an FTL by groups of blocks: pages are appended to a group's open block, die, and are erased in blocks.
+
+use super::contents::{Contents, MetaPage, Note};
+use crate::config::ConfigError;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{LayerError, Pages};
+use crate::nand::{Flash, PageState};
+use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
+use crate::units::{BlockId, Divider, Lpn, Slot, StreamId};
+use crate::validity::ValidityPage;
+use crate::victim::VictimPolicy;
+use std::collections::BTreeSet;
+
+/// What a block holds (paper, sec. 4: the three block groups).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockGroup {
+    /// Pages of the user.
+    User,
+    /// Translation pages, and nodes of a tree over them.
+    Translation,
+    /// Pages of the validity store.
+    Validity,
+}
+
+impl BlockGroup {
+    /// Under which cause its pages are written, read and erased, but for those of the user.
+    pub fn cause(self) -> Cause {
+        match self {
+            BlockGroup::User => Cause::Cleaning,
+            BlockGroup::Translation => Cause::Translation,
+            BlockGroup::Validity => Cause::Validity,
+        }
+    }
+}
+
+/// Sequence number of the first page ever written; 0 is before all pages.
+const FIRST_SEQUENCE: u64 = 1;
+
+/// The owner that the spare area of a translation page or of a page of the validity store names beyond its number is told by
+/// its group, and the group by the block's stream.
+pub struct Space<F: Flash> {
+    /// The blocks, with an open one for each stream: those of the user first, then translation, then validity. Valid pages of
+    /// every block are the paper's block validity counters.
+    pub pool: Pool<F, Box<dyn VictimPolicy>>,
+    pub contents: Contents,
+    /// The stream of every block that is not erased.
+    pub streams: Vec<StreamId>,
+    /// Sequence number of the first page of every block that is not erased.
+    pub opened: Vec<u64>,
+    /// Blocks of which nothing is valid, or can be read, to be erased when there is an occasion.
+    pub dead: Vec<BlockId>,
+    /// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation
+    /// pages from which what is in the buffer could be found again (paper, App. C.2.2). Each with the number of the version
+    /// that followed.
+    pub protected: Vec<(BlockId, u64)>,
+    /// Whether versions are to be protected at all.
+    pub protects: bool,
+    /// Whether metadata blocks are candidates for cleaning.
+    pub cleans_metadata: bool,
+    /// Recovery horizon: no mapping entry was dirty that is older than this page.
+    pub horizon: u64,
+    /// All that was to be reported to the validity store because of pages older than this one has been reported.
+    pub settled: u64,
+    /// How things stood when the validity store last wrote its buffer.
+    pub written_out: Note,
+    /// Pages of the validity store that it turned out not to need, while it is recovered.
+    pub unneeded: Option<BTreeSet<Slot>>,
+    /// What pages of the validity store note while recovery puts back what the store lost, or a block is emptied: how things
+    /// stood before.
+    pub frozen: Option<Note>,
+    /// Spare areas read, by cause, but for those that wear levelling reads.
+    spare_reads: [u64; Cause::ALL.len()],
+    divider: Divider,
+}
+
+impl<F: Flash> Space<F> {
+    /// On flash whose blocks have yet to be sorted into erased and others.
+    pub fn new(
+        flash: F,
+        contents: Contents,
+        logical_pages: u32,
+        user_streams: u8,
+        victim: Box<dyn VictimPolicy>,
+    ) -> Self {
+        let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
+        let config = PoolConfig {
+            pages: logical_pages,
+            streams: usize::from(user_streams) + 2,
+            first_sequence: FIRST_SEQUENCE,
+            marks: None,
+            survives_failed_programs: true,
+        };
+        let mut pool = Pool::new(flash, victim, config);
+        pool.erased.clear();
+        Space {
+            pool,
+            contents,
+            streams: vec![StreamId(0); blocks as usize],
+            opened: vec![0; blocks as usize],
+            dead: Vec::new(),
+            protected: Vec::new(),
+            protects: false,
+            cleans_metadata: true,
+            horizon: 0,
+            settled: 0,
+            written_out: Note::default(),
+            unneeded: None,
+            frozen: None,
+            spare_reads: [0; Cause::ALL.len()],
+            divider: Divider::new(pages_per_block),
+        }
+    }
+
+    /// Refuses flash that the FTL could not work on: there are fewer blocks than its pages, metadata and reserve need.
+    pub fn check_room(&self) -> Result<(), ConfigError> {
+        let needed_blocks = self.pool.needed_blocks;
+        if self.pool.usable_blocks >= needed_blocks {
+            return Ok(());
+        }
+        let problem = format!(
+            "has {} usable blocks; this FTL needs {needed_blocks} for the logical pages, its metadata and a reserve of \
+             erased blocks to clean with",
+            self.pool.usable_blocks
+        );
+        Err(ConfigError::new("device", problem))
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        self.divider.divisor()
+    }
+
+    /// The block and the index in it of a page.
+    #[inline]
+    pub fn split(&self, at: Slot) -> (BlockId, u32) {
+        let block = self.divider.quotient(at.0);
+        (BlockId(block), at.0 - block * self.pages_per_block())
+    }
+
+    #[inline]
+    pub fn slot(&self, block: BlockId, page: u32) -> Slot {
+        Slot(block.0 * self.pages_per_block() + page)
+    }
+
+    /// Sequence number of the first page of the block that holds the page.
+    pub fn opened_at(&self, at: Slot) -> u64 {
+        self.opened[self.split(at).0.index()]
+    }
+
+    pub fn user_streams(&self) -> usize {
+        self.pool.frontiers.len() - 2
+    }
+
+    pub fn stream_of(&self, group: BlockGroup) -> StreamId {
+        let streams = self.user_streams() as u8;
+        match group {
+            BlockGroup::User => StreamId(0),
+            BlockGroup::Translation => StreamId(streams),
+            BlockGroup::Validity => StreamId(streams + 1),
+        }
+    }
+
+    pub fn group_of_stream(&self, stream: StreamId) -> BlockGroup {
+        match stream.index().checked_sub(self.user_streams()) {
+            None => BlockGroup::User,
+            Some(0) => BlockGroup::Translation,
+            Some(_) => BlockGroup::Validity,
+        }
+    }
+
+    /// The group of a block that is not erased.
+    pub fn group(&self, block: BlockId) -> BlockGroup {
+        self.group_of_stream(self.streams[block.index()])
+    }
+
+    /// Pages that a block may hold: all, or those before its frontier.
+    pub fn end_of(&self, block: BlockId) -> u32 {
+        self.pool.frontier_in(block).map_or(self.pages_per_block(), |frontier| frontier.page)
+    }
+
+    /// Appends a page to the open block of `stream`.
+    pub fn append(
+        &mut self,
+        stream: StreamId,
+        owner: Lpn,
+        data: &F::Payload,
+        cause: Cause,
+    ) -> Result<Slot, LayerError> {
+        loop {
+            let frontier = match self.pool.frontiers[stream.index()] {
+                Some(frontier) => frontier,
+                None => self.open(stream, cause)?,
+            };
+            let purpose = Purpose { cause, note: self.horizon };
+            let taken =
+                self.pool.program(stream, frontier, Some(&[owner]), std::slice::from_ref(data), purpose)?;
+            if taken == 0 {
+                self.fail(stream, frontier);
+                continue;
+            }
+            if self.pool.move_frontier(stream, frontier, 1) {
+                self.close(frontier.block);
+            }
+            return Ok(self.slot(frontier.block, frontier.page));
+        }
+    }
+
+    /// Erases a block of metadata that holds nothing any more, if there is one: what an operation in hand can do to win
+    /// room, such as one that reports all pages of a large trim.
+    #[cold]
+    fn reclaim_metadata(&mut self) -> Result<(), LayerError> {
+        let is_dead = |&block: &BlockId| {
+            self.pool.blocks.valid_pages(block) == 0
+                && (self.pool.blocks.is_candidate(block) || self.dead.contains(&block))
+                && self.group(block) != BlockGroup::User
+                && !self.is_protected(block)
+                && !self.pool.has_failed(block)
+        };
+        let Some(block) = (0..self.pool.blocks.len()).map(BlockId).find(is_dead) else { return Ok(()) };
+        self.pool.take_candidate(block);
+        self.dead.retain(|&dead| dead != block);
+        self.give_back(block, self.group(block).cause()).map(drop)
+    }
+
+    fn open(&mut self, stream: StreamId, cause: Cause) -> Result<Frontier, LayerError> {
+        if self.pool.erased.len() < 2 {
+            self.reclaim_metadata()?;
+        }
+        if cause == Cause::Host {
+            self.pool.count_deferral();
+        }
+        let block = self.pool.take_erased(cause).ok_or(LayerError::NoSpace)?;
+        self.streams[block.index()] = stream;
+        self.opened[block.index()] = self.pool.sequence;
+        Ok(self.pool.open(stream, block))
+    }
+
+    /// The block takes no more pages.
+    pub fn close(&mut self, block: BlockId) {
+        if self.cleans_metadata || self.group(block) == BlockGroup::User {
+            self.pool.close(block);
+        } else if self.pool.blocks.valid_pages(block) == 0 {
+            self.dead.push(block);
+        }
+    }
+
+    /// A program failed at the frontier: the block is closed with what it holds.
+    fn fail(&mut self, stream: StreamId, frontier: Frontier) {
+        let left = self.pool.room(frontier);
+        self.pool.set_aside_failed(stream, frontier, 0);
+        let valid = self.pool.blocks.valid_pages(frontier.block).saturating_sub(left);
+        self.pool
+            .blocks
+            .invalidate_many(frontier.block, self.pool.blocks.valid_pages(frontier.block) - valid);
+        self.close(frontier.block);
+        // It is dealt with as failed, not as dead.
+        self.dead.retain(|&block| block != frontier.block);
+    }
+
+    /// One valid page less in its block.
+    #[inline]
+    pub fn invalidate(&mut self, at: Slot) {
+        let (block, _) = self.split(at);
+        // Reports that are made anew after a power cut may find the page counted out already.
+        if self.pool.blocks.valid_pages(block) == 0 {
+            return;
+        }
+        let score = self.pool.blocks.invalidate(block);
+        self.pool.victim.invalidated(block, score, &self.pool.blocks);
+    }
+
+    /// A page of metadata has been replaced.
+    pub fn discard_metadata(&mut self, at: Slot) {
+        self.invalidate(at);
+        let (block, _) = self.split(at);
+        let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;
+        if !candidate && !self.pool.is_open(block) && !self.pool.has_failed(block) {
+            self.dead.push(block);
+        }
+    }
+
+    /// An old version of a translation page must stay until the validity store has written its buffer.
+    pub fn protect(&mut self, at: Slot) {
+        let (block, _) = self.split(at);
+        if !self.protects {
+            return;
+        }
+        match self.protected.iter_mut().find(|(protected, _)| *protected == block) {
+            Some((_, until)) => *until = self.pool.sequence,
+            None => self.protected.push((block, self.pool.sequence)),
+        }
+    }
+
+    /// As [`Space::protect`], for a version that was followed by one of number `until`.
+    pub fn protect_until(&mut self, at: Slot, until: u64) {
+        let (block, _) = self.split(at);
+        if self.protects {
+            self.protected.push((block, until));
+        }
+    }
+
+    /// All pages of the block, which is no candidate, count as valid again.
+    pub fn recount_from_full(&mut self, block: BlockId) {
+        self.pool.blocks.open(block);
+    }
+
+    /// What the validity store has written out needs protection no more.
+    pub fn release(&mut self) {
+        let settled = self.written_out.settled;
+        self.protected.retain(|&(_, until)| until > settled);
+    }
+
+    /// How things stand.
+    pub fn standing(&self) -> Note {
+        Note { settled: self.settled, horizon: self.horizon }
+    }
+
+    /// How things stood when the page of the validity store at `at` was written.
+    pub fn note_at(&self, at: Slot) -> Option<Note> {
+        match self.contents.page(at) {
+            Some(MetaPage::Validity(page)) => Some(page.1),
+            _ => None,
+        }
+    }
+
+    pub fn is_protected(&self, block: BlockId) -> bool {
+        self.protected.iter().any(|&(protected, _)| protected == block)
+    }
+
+    /// Erases a block into the pool, or retires it if a program failed in it; whether it is erased.
+    pub fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        let erased = self.pool.give_back(block, cause)?;
+        self.contents.erase(block);
+        Ok(erased)
+    }
+
+    /// Spare areas read, by cause.
+    pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
+        let mut reads = self.spare_reads;
+        let levelling = self.pool.levelling.as_ref();
+        reads[Cause::WearLevelling as usize] += levelling.map_or(0, |levelling| levelling.spare_reads());
+        reads
+    }
+
+    /// Nothing has been counted yet.
+    pub fn forget_counts(&mut self) {
+        self.pool.counters = Counters::default();
+        self.spare_reads = [0; Cause::ALL.len()];
+        if let Some(levelling) = &mut self.pool.levelling {
+            levelling.forget_spare_reads();
+        }
+    }
+
+    /// The block that wear levelling wants emptied, if it names a full one of the user.
+    pub fn next_wear_move(&mut self) -> Option<BlockId> {
+        let (users, streams) = (self.user_streams(), &self.streams);
+        self.pool.next_wear_move(|blocks, block| {
+            blocks.is_candidate(block) && streams[block.index()].index() < users
+        })
+    }
+
+    /// Reads the spare area of a page.
+    #[inline]
+    pub fn read_spare(&mut self, at: Slot, cause: Cause) -> PageState {
+        let (block, page) = self.split(at);
+        self.spare_reads[cause as usize] += 1;
+        self.pool.medium.read_spare(block, page, cause)
+    }
+
+    /// Reads a page of the user and appends its content to `out`.
+    pub fn read_user(&mut self, at: Slot, cause: Cause, out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
+        let (block, page) = self.split(at);
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
+        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, out)?)
+    }
+
+    /// Reads a page whose content is kept in `contents`.
+    pub fn read_metadata(&mut self, at: Slot, cause: Cause) -> Result<(), LayerError> {
+        let (block, page) = self.split(at);
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
+        let mut nothing = Vec::new();
+        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, &mut nothing)?)
+    }
+
+    /// Appends the next version of a translation page.
+    pub fn append_translation(&mut self, number: u32, entries: &[(u32, Slot)]) -> Result<Slot, LayerError> {
+        let stream = self.stream_of(BlockGroup::Translation);
+        let at = self.append(stream, Lpn(number), &F::Payload::default(), Cause::Translation)?;
+        self.contents.program_translation(number, at, entries);
+        Ok(at)
+    }
+
+    pub fn append_validity(&mut self, page: ValidityPage, note: Note) -> Result<Slot, LayerError> {
+        let stream = self.stream_of(BlockGroup::Validity);
+        let label = Lpn(page.label());
+        let at = self.append(stream, label, &F::Payload::default(), Cause::Validity)?;
+        self.contents.program(at, MetaPage::Validity(Box::new((page, note))));
+        Ok(at)
+    }
+
+    /// Appends a node of the tree over the translation pages, named by a number beyond theirs.
+    pub fn append_node(&mut self, label: u32, children: &[Slot]) -> Result<Slot, LayerError> {
+        let stream = self.stream_of(BlockGroup::Translation);
+        let at = self.append(stream, Lpn(label), &F::Payload::default(), Cause::Translation)?;
+        self.contents.program(at, MetaPage::Node(children.into()));
+        Ok(at)
+    }
+
+    /// Metadata blocks that are neither open nor erased, with their valid pages.
+    pub fn closed_metadata(&self) -> impl Iterator<Item = (u32, BlockId)> + '_ {
+        let all = (0..self.pool.blocks.len()).map(BlockId);
+        let used = all.filter(|&block| self.pool.blocks.valid_pages(block) > 0);
+        let metadata = used.filter(|&block| self.group(block) != BlockGroup::User);
+        metadata
+            .filter(|&block| !self.pool.is_open(block))
+            .map(|block| (self.pool.blocks.valid_pages(block), block))
+    }
+}

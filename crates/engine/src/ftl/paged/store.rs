@@ -1,0 +1,354 @@
+//! The FTL: its parts, and what its user can ask of it.
+
+use super::config::{Durability, PagedConfig};
+use super::contents::Contents;
+use super::directory::Directory;
+use super::part;
+use super::space::Space;
+use crate::config::ConfigError;
+use crate::counters::{Cause, Operation};
+use crate::layer::{
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
+};
+use crate::mapping::{CacheConfig, Handle, MapCache};
+use crate::nand::Flash;
+use crate::placement::Placement;
+use crate::pool::Levelling;
+use crate::units::{BlockId, Lpn, Slot};
+use crate::validity::{PageSet, PageValidity};
+use crate::victim::VictimPolicy;
+use std::collections::BTreeSet;
+
+/// Bytes of a block's counter of valid pages (paper, App. B).
+const COUNTER_BYTES: u64 = 2;
+
+/// Who decides which block is cleaned and where pages go.
+pub struct Policies {
+    /// Which block is cleaned next.
+    pub victim: Box<dyn VictimPolicy>,
+    /// Which stream a page of the user goes to.
+    pub placement: Box<dyn Placement>,
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Events {
+    pub cache_hits: u64,
+    pub cache_misses: u64,
+    pub synchronisations: u64,
+    pub aborted_synchronisations: u64,
+    pub synchronised_entries: u64,
+    pub checkpoints: u64,
+    pub unidentified_found: u64,
+    pub metadata_blocks_cleaned: u64,
+    pub metadata_blocks_erased: u64,
+    pub failed_programs: u64,
+    pub refreshed_blocks: u64,
+}
+
+/// When the next checkpoint is due, and what it will settle (paper, sec. 4.3).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checkpoints {
+    /// Insertions and updates of the cache until then.
+    pub operations_left: u64,
+    /// Sequence number at the one before.
+    pub last: u64,
+}
+
+/// An FTL with a flash-resident translation table.
+pub struct PagedFtl<F: Flash> {
+    pub(super) config: PagedConfig,
+    pub(super) space: Space<F>,
+    pub(super) cache: MapCache,
+    pub(super) directory: Directory,
+    pub(super) validity: Box<dyn PageValidity>,
+    pub(super) placement: Box<dyn Placement>,
+    pub(super) checkpoints: Checkpoints,
+    pub(super) events: Events,
+    /// Erased blocks without which cleaning could not go on.
+    pub(super) reserve_blocks: usize,
+    /// The block that is being cleaned, and its invalid pages.
+    pub(super) cleaning: Option<BlockId>,
+    pub(super) invalid: PageSet,
+    /// Translation pages with trims that are only in the cache.
+    pub(super) trimmed: BTreeSet<u32>,
+    /// Blocks whose counter may be too low, because reports were repeated after a power cut.
+    pub(super) approximate: BTreeSet<BlockId>,
+    /// Which logical pages hold data, of which the device itself knows less.
+    pub(super) held: PageSet,
+    pub(super) mapped_pages: u32,
+    /// Pages that power loss left unreadable, while recovery goes on.
+    pub(super) torn: Vec<Slot>,
+    pub(super) recovery: Option<RecoveryReport>,
+    /// Entries, changes and reports of the synchronisation in hand.
+    pub(super) handles: Vec<Handle>,
+    pub(super) entries: Vec<(u32, Slot)>,
+    pub(super) reports: Vec<(Slot, bool)>,
+    pub(super) content: Vec<F::Payload>,
+}
+
+impl<F: Flash> PagedFtl<F> {
+    /// An FTL on erased flash with spare areas, or the setting that cannot work.
+    pub fn new(config: PagedConfig, flash: F, policies: Policies) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
+        let entries = config.entries_per_translation_page();
+        let contents = Contents::new(blocks, pages_per_block, config.logical_pages, entries);
+        let mut ftl = Self::assemble(config, flash, contents, policies)?;
+        let erased = (0..blocks).map(BlockId).filter(|&block| !ftl.space.pool.medium.is_bad(block));
+        ftl.space.pool.erased = erased.collect();
+        ftl.space.check_room()?;
+        Ok(ftl)
+    }
+
+    /// All parts in their first state; which blocks are erased is not known yet.
+    pub(super) fn assemble(
+        config: PagedConfig,
+        flash: F,
+        contents: Contents,
+        policies: Policies,
+    ) -> Result<Self, ConfigError> {
+        let pages_per_block = flash.pages_per_block();
+        let Policies { victim, placement } = policies;
+        let cache = MapCache::new(CacheConfig {
+            entries: config.cache_entries,
+            logical_pages: config.logical_pages,
+            entries_per_translation_page: config.entries_per_translation_page(),
+            dirty_entries: config.dirty_entries,
+        })?;
+        let size = config.validity_size(flash.blocks(), pages_per_block);
+        let validity = config.validity.build(&size).map_err(|error| error.within("validity"))?;
+        let places = vec![Slot::NONE; contents.translation_pages() as usize];
+        let directory = part::directory(&config, &places)?;
+        let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
+        space.pool.levelling = part::levelling(&config, &size)?.map(|policy| {
+            let erased_at = std::mem::take(&mut space.contents.erased_at);
+            let first_sequence = space.pool.sequence;
+            Box::new(Levelling::new(policy, erased_at, size.blocks, first_sequence))
+        });
+        space.cleans_metadata = config.cleans_metadata;
+        space.protects = config.protects_versions();
+        let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
+        let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
+        let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
+        // Open blocks, one block that need not be full in each group, and at least two that cleaning can win something from.
+        let needed_blocks = full(config.logical_pages.into())
+            + full(metadata)
+            + reserve
+            + space.pool.frontiers.len() as u64
+            + 6;
+        space.pool.needed_blocks = u32::try_from(needed_blocks).unwrap_or(u32::MAX);
+        space.pool.marks = Some(config.marks(reserve as u32)?);
+        Ok(PagedFtl {
+            checkpoints: Checkpoints { operations_left: u64::from(config.cache_entries), last: 0 },
+            space,
+            cache,
+            directory,
+            validity,
+            placement,
+            events: Events::default(),
+            reserve_blocks: reserve as usize,
+            cleaning: None,
+            invalid: PageSet::new(pages_per_block),
+            trimmed: BTreeSet::new(),
+            approximate: BTreeSet::new(),
+            held: PageSet::new(config.logical_pages),
+            mapped_pages: 0,
+            torn: Vec::new(),
+            recovery: None,
+            handles: Vec::new(),
+            entries: Vec::new(),
+            reports: Vec::new(),
+            content: Vec::new(),
+            config,
+        })
+    }
+
+    /// The flash.
+    pub fn flash(&self) -> &F {
+        &self.space.pool.medium
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &PagedConfig {
+        &self.config
+    }
+
+    /// What it did to come back, if it did.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.recovery.as_ref()
+    }
+
+    /// RAM in the device, by structure (paper, sec. 2 and App. B).
+    pub fn ram(&self) -> Vec<RamPart> {
+        let mut parts = vec![RamPart { name: "mapping cache", bytes: self.cache.ram() }];
+        parts.extend(self.directory.ram(self.config.page_bytes));
+        // What is valid is counted from the bitmap where that is in RAM.
+        if !self.config.bitmap_in_ram() {
+            let bytes = COUNTER_BYTES * u64::from(self.space.pool.blocks.len());
+            parts.push(RamPart { name: "block validity counters", bytes });
+        }
+        parts.extend(self.validity.ram());
+        parts.extend(self.space.pool.levelling.iter().flat_map(|levelling| levelling.ram()));
+        parts
+    }
+
+    pub(super) fn translation_page(&self, page: Lpn) -> u32 {
+        page.0 / self.config.entries_per_translation_page()
+    }
+
+    /// Where the page is, reading its translation page if it is not cached; [`Slot::NONE`] if it is nowhere.
+    fn look_up(&mut self, page: Lpn) -> Result<Slot, LayerError> {
+        self.space.pool.counters.add_incoming(Operation::Read, 1);
+        if let Some(handle) = self.cache.find(page) {
+            self.events.cache_hits += 1;
+            self.cache.touch(handle);
+            return Ok(self.cache.get(handle).slot);
+        }
+        let ready = self.make_space().and_then(|()| self.tick());
+        // Cleaning may have moved the page, and then it is cached.
+        if let Some(handle) = self.cache.find(page) {
+            return Ok(self.cache.get(handle).slot);
+        }
+        match ready {
+            Ok(()) => {
+                let handle = self.fetch(page)?;
+                Ok(self.cache.get(handle).slot)
+            }
+            // A drive at the end of its life can be read.
+            Err(error) if error.is_end_of_life() || error == LayerError::NoSpace => {
+                let number = self.translation_page(page);
+                let at = self.directory.locate(number, &mut self.space)?;
+                self.read_entry(page, at)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let Events {
+            cache_hits,
+            cache_misses,
+            synchronisations,
+            aborted_synchronisations,
+            synchronised_entries,
+            checkpoints,
+            unidentified_found,
+            metadata_blocks_cleaned,
+            metadata_blocks_erased,
+            failed_programs,
+            refreshed_blocks,
+        } = self.events;
+        let mut counts = vec![
+            ("cache hits", cache_hits),
+            ("cache misses", cache_misses),
+            ("synchronisations", synchronisations),
+            ("synchronisations aborted", aborted_synchronisations),
+            ("entries synchronised", synchronised_entries),
+            ("checkpoints", checkpoints),
+            ("invalid pages found while cleaning", unidentified_found),
+            ("metadata blocks cleaned", metadata_blocks_cleaned),
+            ("metadata blocks erased whole", metadata_blocks_erased),
+            ("failed programs", failed_programs),
+            ("blocks refreshed", refreshed_blocks),
+        ];
+        counts.extend(self.space.pool.levelling.iter().flat_map(|levelling| levelling.counts()));
+        counts
+    }
+}
+
+impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
+    fn logical_pages(&self) -> u32 {
+        self.config.logical_pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[F::Payload], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
+        for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
+            if let Some(&ahead) = pages.get(at + 16) {
+                self.cache.prefetch(ahead);
+                self.held.prefetch(ahead.0);
+            }
+            self.write_page(page, data, hint)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
+        check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
+        for &page in pages {
+            match self.look_up(page)? {
+                Slot::NONE => out.push(F::Payload::default()),
+                at => self.space.read_user(at, Cause::Host, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
+        pages.iter().try_for_each(|&page| self.trim_page(page))
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.space.pool.counters.add_incoming(Operation::Flush, 1);
+        if self.config.durability != Durability::Battery {
+            self.synchronise_trims()?;
+        }
+        Ok(self.space.pool.medium.flush()?)
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let marks = self.space.pool.marks;
+        let memory = self.space.contents.memory_bytes()
+            + (self.cache.memory_bytes() + 12 * self.space.opened.len()) as u64;
+        reports.layers.push(LayerReport {
+            counters: self.space.pool.counters,
+            logical_pages: self.config.logical_pages,
+            physical_pages: u64::from(self.space.pool.blocks.len()) * u64::from(self.space.pages_per_block()),
+            mapped_pages: self.mapped_pages,
+            victim_valid_pages: self.space.pool.victim_valid_pages.clone(),
+            memory_bytes: memory,
+            directory: self.config.kind,
+            moved_pages: self.space.pool.moves.matrix(),
+            moved_again_pages: self.space.pool.moves.again_pages(),
+            map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
+            deferrals: marks.and_then(|marks| marks.deferred_low).map(|_| self.space.pool.deferrals),
+            cleanings: Some(self.space.pool.victim_valid_pages.iter().sum()),
+            ftl: Some(FtlReport {
+                kind: self.config.kind,
+                ram: self.ram(),
+                counts: self.counts(),
+                spare_reads: self.space.spare_reads(),
+                recovery: self.recovery.clone(),
+            }),
+            ..LayerReport::default()
+        });
+        self.space.pool.medium.describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.space.pool.victim.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.recount()
+    }
+}

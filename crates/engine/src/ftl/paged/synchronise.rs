@@ -1,0 +1,154 @@
+//! Synchronisation: the dirty entries of one translation page go to flash together, and before-images come to light.
+
+use super::space::BlockGroup;
+use super::store::PagedFtl;
+use crate::counters::Cause;
+use crate::layer::LayerError;
+use crate::mapping::Mapping;
+use crate::nand::{Flash, PageState};
+use crate::units::{Lpn, Slot};
+use crate::validity::{PageSet, ValidityConfig};
+
+impl<F: Flash> PagedFtl<F> {
+    /// Writes the next version of translation page `number` with all its dirty entries (paper, sec. 4 and 4.1), unless none
+    /// of them turns out to differ (App. C.3.1).
+    pub(super) fn synchronise(&mut self, number: u32) -> Result<(), LayerError> {
+        let mut handles = std::mem::take(&mut self.handles);
+        self.cache.of_translation_page(number, &mut handles);
+        self.handles = handles;
+        if self.handles.is_empty() { Ok(()) } else { self.write_version(number, false) }
+    }
+
+    /// The same for a page that must be written elsewhere, whether or not any of its entries is dirty: then its date is that
+    /// of its content, which recovery relies on.
+    pub(super) fn rewrite(&mut self, number: u32) -> Result<(), LayerError> {
+        let mut handles = std::mem::take(&mut self.handles);
+        self.cache.of_translation_page(number, &mut handles);
+        self.handles = handles;
+        self.write_version(number, true)
+    }
+
+    fn write_version(&mut self, number: u32, always: bool) -> Result<(), LayerError> {
+        self.space.settled = self.space.pool.sequence;
+        let old = self.directory.locate(number, &mut self.space)?;
+        if old != Slot::NONE {
+            self.space.read_metadata(old, Cause::Translation)?;
+        }
+        self.compare(number, old)?;
+        // A page that the table never knew is trimmed by the date of its translation page alone.
+        let trims = self.handles.iter().any(|&handle| self.cache.get(handle).before != Slot::NONE);
+        if self.entries.is_empty() && !always && !trims {
+            self.events.aborted_synchronisations += 1;
+        } else {
+            self.events.synchronisations += 1;
+            self.events.synchronised_entries += self.entries.len() as u64;
+            let new = self.space.append_translation(number, &self.entries)?;
+            if old != Slot::NONE {
+                self.space.protect(old);
+            }
+            self.directory.set(number, new, &mut self.space)?;
+            if old != Slot::NONE {
+                self.space.discard_metadata(old);
+            }
+        }
+        for &handle in &self.handles {
+            let Mapping { slot, .. } = self.cache.get(handle);
+            let before = Slot::NONE;
+            let clean = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+            self.cache.set(handle, clean);
+        }
+        self.trimmed.remove(&number);
+        let reports = std::mem::take(&mut self.reports);
+        for &(at, repeated) in &reports {
+            self.report_invalid(at, repeated)?;
+        }
+        self.reports = reports;
+        Ok(())
+    }
+
+    /// Finds the entries in hand that differ from the version at `old`, and which pages are invalid because of them.
+    fn compare(&mut self, number: u32, old: Slot) -> Result<(), LayerError> {
+        self.entries.clear();
+        self.reports.clear();
+        let entries_per_page = self.space.contents.entries_per_page();
+        for at in 0..self.handles.len() {
+            let handle = self.handles[at];
+            let (page, mapping) = (self.cache.page(handle), self.cache.get(handle));
+            let entry = page.0 % entries_per_page;
+            let known =
+                if old == Slot::NONE { Slot::NONE } else { self.space.contents.entry(number, old, entry) };
+            if mapping.before != Slot::NONE && mapping.before != known {
+                self.reports.push((mapping.before, false));
+            }
+            if known == mapping.slot {
+                continue;
+            }
+            self.entries.push((entry, mapping.slot));
+            if known == Slot::NONE {
+                continue;
+            }
+            // A page restored after a power cut may have been reported already, and its place taken since.
+            let identified = !mapping.unidentified && mapping.before != known;
+            if !identified && (!mapping.uncertain || self.still_holds(known, page)?) {
+                self.reports.push((known, mapping.uncertain));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the page at `at` is one of the user's, and a version of `page`.
+    pub(super) fn still_holds(&mut self, at: Slot, page: Lpn) -> Result<bool, LayerError> {
+        let state = self.space.read_spare(at, Cause::Translation);
+        let (block, _) = self.space.split(at);
+        Ok(match state {
+            PageState::Written(spare) => spare.owner == page && self.space.group(block) == BlockGroup::User,
+            PageState::Erased | PageState::Unreadable => false,
+        })
+    }
+
+    /// Tells the counters and the validity store that the page at `at` is invalid; `repeated`: they may know already.
+    pub(super) fn report_invalid(&mut self, at: Slot, repeated: bool) -> Result<(), LayerError> {
+        if at == Slot::NONE {
+            return Ok(());
+        }
+        let (block, page) = self.space.split(at);
+        if self.cleaning == Some(block) {
+            self.invalid.set(page);
+        }
+        if repeated {
+            if self.is_told(at) {
+                return Ok(());
+            }
+            self.approximate.insert(block);
+        }
+        self.space.invalidate(at);
+        self.validity.invalidate(at, &mut self.space)
+    }
+
+    /// Tells the validity store what it may have been told before power was lost.
+    pub(super) fn tell_again(&mut self, at: Slot) -> Result<(), LayerError> {
+        if self.is_told(at) { Ok(()) } else { self.validity.invalidate(at, &mut self.space) }
+    }
+
+    /// Whether the validity store is known to know. Only of the log, which recovery has read as a whole, and which would keep
+    /// what it is told twice.
+    fn is_told(&self, at: Slot) -> bool {
+        if !matches!(self.config.validity, ValidityConfig::Log(_)) {
+            return false;
+        }
+        let (block, page) = self.space.split(at);
+        let mut invalid = PageSet::new(self.space.pages_per_block());
+        self.validity.peek(block, &self.space, &mut invalid);
+        invalid.contains(page)
+    }
+
+    /// Makes all trims durable.
+    pub(super) fn synchronise_trims(&mut self) -> Result<(), LayerError> {
+        while let Some(&number) = self.trimmed.first() {
+            self.make_space()?;
+            self.synchronise(number)?;
+            self.trimmed.remove(&number);
+        }
+        Ok(())
+    }
+}

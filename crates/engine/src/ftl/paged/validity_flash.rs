@@ -1,0 +1,58 @@
+//! The flash of an FTL as its validity store sees it.
+
+use super::contents::MetaPage;
+use super::space::Space;
+use crate::counters::Cause;
+use crate::layer::LayerError;
+use crate::nand::Flash;
+use crate::units::Slot;
+use crate::validity::{ValidityFlash, ValidityPage};
+
+impl<F: Flash> ValidityFlash for Space<F> {
+    fn append(&mut self, page: ValidityPage) -> Result<Slot, LayerError> {
+        let note = self.frozen.unwrap_or(self.standing());
+        let at = self.append_validity(page, note)?;
+        self.written_out = note;
+        Ok(at)
+    }
+
+    fn copy(&mut self, at: Slot) -> Result<Slot, LayerError> {
+        self.read_metadata(at, Cause::Validity)?;
+        let Some(MetaPage::Validity(page)) = self.contents.page(at) else {
+            panic!("the validity store copies its own pages");
+        };
+        // It says no more of what was reported than it did before.
+        let (page, note) = (**page).clone();
+        let to = self.append_validity(page, note)?;
+        self.discard_metadata(at);
+        Ok(to)
+    }
+
+    fn read(&mut self, at: Slot) -> Result<&ValidityPage, LayerError> {
+        self.read_metadata(at, Cause::Validity)?;
+        Ok(self.peek(at).expect("the validity store reads its own pages"))
+    }
+
+    fn peek(&self, at: Slot) -> Option<&ValidityPage> {
+        match self.contents.page(at) {
+            Some(MetaPage::Validity(page)) => Some(&page.0),
+            _ => None,
+        }
+    }
+
+    fn discard(&mut self, at: Slot) {
+        if let Some(unneeded) = &mut self.unneeded {
+            unneeded.insert(at);
+        }
+        self.contents.forget_bitmap(at);
+        self.discard_metadata(at);
+    }
+
+    fn now(&self) -> u64 {
+        self.pool.sequence
+    }
+
+    fn note_of(&self, at: Slot) -> u64 {
+        self.note_at(at).map_or(0, |note| note.horizon)
+    }
+}

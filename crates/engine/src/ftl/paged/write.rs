@@ -1,0 +1,230 @@
+//! Writing and trimming pages of the user, and how the cache makes room for their mapping entries.
+
+use super::config::Durability;
+use super::store::PagedFtl;
+use crate::counters::{Cause, Operation};
+use crate::layer::LayerError;
+use crate::mapping::{Handle, Mapping};
+use crate::nand::Flash;
+use crate::placement::PageContext;
+use crate::units::{Lpn, Slot, StreamId};
+
+impl<F: Flash> PagedFtl<F> {
+    /// Writes one page (paper, sec. 4: serving application writes; 4.1).
+    pub(super) fn write_page(&mut self, page: Lpn, data: &F::Payload, hint: u16) -> Result<(), LayerError> {
+        self.make_space()?;
+        let cached = self.for_writing(page)?;
+        self.space.settled = self.space.pool.sequence;
+        let stream = self.stream_for(page, Cause::Host, None, hint);
+        let at = self.space.append(stream, page, data, Cause::Host)?;
+        self.space.pool.counters.add_incoming(Operation::Write, 1);
+        self.space.pool.blocks.advance(1);
+        self.hold(page);
+        match cached {
+            Some(handle) => {
+                let old = self.cache.get(handle);
+                self.cache.set(handle, Mapping { slot: at, before: Slot::NONE, dirty: true, ..old });
+                self.cache.touch(handle);
+                self.report_invalid(old.slot, false)?;
+                self.report_invalid(old.before, false)?;
+            }
+            None => {
+                let (before, uncertain) = (Slot::NONE, false);
+                let mapping = Mapping { slot: at, before, dirty: true, unidentified: true, uncertain };
+                self.cache.insert(page, mapping);
+            }
+        }
+        self.tick()
+    }
+
+    /// Forgets one page.
+    ///
+    /// Its last place is reported invalid only once the translation page says that the page is nowhere: if power is lost
+    /// before, the page is back, and its place must not have been taken.
+    pub(super) fn trim_page(&mut self, page: Lpn) -> Result<(), LayerError> {
+        self.make_space()?;
+        let cached = self.for_writing(page)?;
+        self.space.pool.counters.add_incoming(Operation::Trim, 1);
+        self.placement.trimmed(page);
+        self.forget(page);
+        let nowhere = Mapping {
+            slot: Slot::NONE,
+            before: Slot::NONE,
+            dirty: true,
+            unidentified: true,
+            uncertain: false,
+        };
+        match cached {
+            Some(handle) => {
+                let old = self.cache.get(handle);
+                if old.slot == Slot::NONE {
+                    return Ok(());
+                }
+                let trimmed = Mapping { slot: Slot::NONE, before: old.slot, dirty: true, ..old };
+                if old.dirty {
+                    // It stays as old as the page that is yet to be reported, so that recovery looks back as far.
+                    self.cache.amend(handle, trimmed);
+                } else {
+                    self.cache.set(handle, trimmed);
+                }
+                self.cache.touch(handle);
+            }
+            None => {
+                self.cache.insert(page, nowhere);
+            }
+        }
+        self.trimmed.insert(self.translation_page(page));
+        self.tick()
+    }
+
+    fn hold(&mut self, page: Lpn) {
+        self.mapped_pages += u32::from(!self.held.contains(page.0));
+        self.held.set(page.0);
+    }
+
+    fn forget(&mut self, page: Lpn) {
+        self.mapped_pages -= u32::from(self.held.contains(page.0));
+        self.held.remove(page.0);
+    }
+
+    /// The cached entry of a page about to change; or room in the cache for a new one.
+    fn for_writing(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
+        match self.cache.find(page) {
+            Some(handle) => {
+                self.events.cache_hits += 1;
+                Ok(Some(handle))
+            }
+            None if self.config.eager => self.fetch(page).map(Some),
+            None => {
+                self.events.cache_misses += 1;
+                self.make_room()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The stream of a page of the user.
+    pub(super) fn stream_for(
+        &mut self,
+        page: Lpn,
+        cause: Cause,
+        from: Option<StreamId>,
+        hint: u16,
+    ) -> StreamId {
+        let fixed = match cause {
+            Cause::Host => self.placement.host_stream(),
+            _ => self.placement.cleaning_stream(),
+        };
+        if let Some(stream) = fixed {
+            return stream;
+        }
+        let now = self.space.pool.blocks.now();
+        // What wear levelling moves is placed as what cleaning moves.
+        let cause = if cause == Cause::Host { cause } else { Cause::Cleaning };
+        self.placement.place(&PageContext { page, cause, now, from, hint, references: 1 })
+    }
+
+    /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application reads).
+    pub(super) fn fetch(&mut self, page: Lpn) -> Result<Handle, LayerError> {
+        self.events.cache_misses += 1;
+        self.make_room()?;
+        let number = self.translation_page(page);
+        let at = self.directory.locate(number, &mut self.space)?;
+        let slot = self.read_entry(page, at)?;
+        let before = Slot::NONE;
+        let mapping = Mapping { slot, before, dirty: false, unidentified: false, uncertain: false };
+        Ok(self.cache.insert(page, mapping))
+    }
+
+    /// Reads the page's entry in the translation page at `at`.
+    pub(super) fn read_entry(&mut self, page: Lpn, at: Slot) -> Result<Slot, LayerError> {
+        if at == Slot::NONE {
+            return Ok(Slot::NONE);
+        }
+        self.space.read_metadata(at, Cause::Translation)?;
+        let contents = &self.space.contents;
+        Ok(contents.entry(self.translation_page(page), at, page.0 % contents.entries_per_page()))
+    }
+
+    /// Evicts the least recently used entry if the cache is full, after synchronising it if it is dirty.
+    pub(super) fn make_room(&mut self) -> Result<(), LayerError> {
+        if self.cache.is_full() {
+            self.space.contents.prefetch(self.cache.oldest_soon().0);
+        }
+        while self.cache.is_full() {
+            let oldest = self.cache.oldest().expect("a full cache has an entry");
+            if self.cache.get(oldest).dirty {
+                self.synchronise(self.translation_page(self.cache.page(oldest)))?;
+            } else {
+                self.cache.remove(oldest);
+            }
+        }
+        Ok(())
+    }
+
+    /// After an insertion or an update of the cache: takes the checkpoint if it is due, and keeps to the limit of dirty
+    /// entries.
+    pub(super) fn tick(&mut self) -> Result<(), LayerError> {
+        self.limit_dirty(true)?;
+        if !self.config.checkpoints {
+            return Ok(());
+        }
+        self.checkpoints.operations_left = self.checkpoints.operations_left.saturating_sub(1);
+        if self.checkpoints.operations_left > 0 {
+            return Ok(());
+        }
+        self.take_checkpoint()
+    }
+
+    /// Synchronises what was written longest ago until no more entries are dirty than may be.
+    pub(super) fn limit_dirty(&mut self, may_clean: bool) -> Result<(), LayerError> {
+        while self.cache.over_dirty_limit() {
+            if may_clean {
+                self.make_space()?;
+            }
+            let Some(oldest) = self.cache.oldest_dirty() else { break };
+            self.synchronise(self.translation_page(self.cache.page(oldest)))?;
+        }
+        self.note_oldest_dirty();
+        Ok(())
+    }
+
+    /// Where dirty entries are limited, the oldest of them says how far back recovery must look.
+    fn note_oldest_dirty(&mut self) {
+        if self.config.dirty_entries.is_none() || self.config.durability == Durability::Battery {
+            return;
+        }
+        let oldest = self.cache.oldest_dirty().map(|handle| self.cache.get(handle).slot);
+        match oldest {
+            None => self.space.horizon = self.space.pool.sequence,
+            // A trimmed page has no place; the horizon stays where it was.
+            Some(Slot::NONE) => {}
+            Some(at) => {
+                self.space.horizon = self.space.horizon.max(self.space.opened_at(at));
+            }
+        }
+    }
+
+    /// Synchronises every entry that is dirty since before the last checkpoint (paper, sec. 4.3).
+    ///
+    /// The paper marks the place of the last checkpoint in the queue of the least recently used entries. But reading a page
+    /// moves its entry ahead of the mark, and an entry that is read again and again would stay dirty for ever, and be lost.
+    /// So the order of writes is followed here, and blocks say when they were opened.
+    fn take_checkpoint(&mut self) -> Result<(), LayerError> {
+        let begun = self.space.pool.sequence;
+        loop {
+            self.make_space()?;
+            let Some(oldest) = self.cache.oldest_dirty() else { break };
+            let at = self.cache.get(oldest).slot;
+            if at != Slot::NONE && self.space.opened_at(at) > self.checkpoints.last {
+                break;
+            }
+            self.synchronise(self.translation_page(self.cache.page(oldest)))?;
+        }
+        self.space.horizon = self.space.horizon.max(self.checkpoints.last);
+        self.checkpoints.last = begun;
+        self.checkpoints.operations_left = u64::from(self.config.cache_entries);
+        self.events.checkpoints += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The two seams of a stack: [`Layer`], what a user of pages sees, and [`Medium`], what a log writes on.
+//!
+//! A log-structured store is a `Layer` above and needs a `Medium` below. Flash is a `Medium`
+//! ([`crate::nand::Nand`]); any `Layer` becomes one through [`crate::log::Segments`]. That is all it takes
+//! to put a log on a log.
+
+mod ability;
+mod dedup_report;
+mod error;
+mod ftl_report;
+mod medium;
+mod report;
+
+pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
+pub use dedup_report::DedupReport;
+pub use error::{LayerError, MediumError, Violation};
+pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
+pub use medium::{Group, LayerBelow, Medium, MediumExt, Pages, Run};
+pub use report::{
+    Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
+    Scatter, TrimCounts,
+};
+
+pub use wearwell_base::content::Content;
+
+use crate::units::Lpn;
+
+/// The content of one page: `()` in counting runs, where it compiles away, or [`Bytes`].
+pub trait Payload: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
+
+impl Payload for () {}
+
+/// A page of `N` bytes, for devices that hold data.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Bytes<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Default for Bytes<N> {
+    fn default() -> Self {
+        Bytes([0; N])
+    }
+}
+
+impl<const N: usize> std::fmt::Debug for Bytes<N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bytes<{N}>({:02x?}…)", &self.0[..N.min(8)])
+    }
+}
+
+impl<const N: usize> Payload for Bytes<N> {}
+
+impl Payload for Content {}
+
+/// `pages` pages of no content, for counting runs.
+pub fn no_data(pages: usize) -> &'static [()] {
+    // A slice of units takes no memory whatever its length.
+    &[(); usize::MAX][..pages]
+}
+
+/// Refuses pages that a layer of `logical_pages` pages does not have.
+pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), LayerError> {
+    // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
+    let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
+    if highest >= logical_pages && !pages.is_empty() {
+        return Err(LayerError::OutOfRange { page: highest, pages: logical_pages });
+    }
+    Ok(())
+}
+
+/// A store of logical pages. Every layer answers all of this; what only some can are abilities.
+///
+/// After [`Layer::flush`] returns, everything written before survives a power cut.
+pub trait Layer<P: Payload>: Send {
+    /// Number of logical pages.
+    fn logical_pages(&self) -> u32;
+
+    /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
+    ///
+    /// The result does not depend on how a sequence of writes is cut into calls, but for a layer that wants requests
+    /// ([`Ability::Requests`]).
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
+
+    /// Reads `pages` and appends their content to `out`; a page never written reads as the default.
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError>;
+
+    /// Forgets `pages`; they read as the default until written again.
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError>;
+
+    /// Makes everything written so far survive a power cut.
+    fn flush(&mut self) -> Result<(), LayerError>;
+
+    /// What it can beyond this.
+    fn abilities(&self) -> Abilities;
+
+    /// Answers a question that belongs to an ability; [`Answer::Nothing`] without it.
+    fn query(&self, query: Query<'_>) -> Answer;
+
+    /// Does what belongs to an ability; [`Command::unable`] without it.
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError>;
+
+    /// Appends the reports of this layer and of all below it, from top to bottom.
+    fn describe(&self, reports: &mut Reports);
+
+    /// A number drawn from the layer's generators; ends their use. Equal runs end with equal draws.
+    fn final_draw(&mut self) -> u64;
+
+    /// Recounts everything that is counted, down to the medium; an error is a defect.
+    fn check(&self) -> Result<(), String>;
+}

@@ -1,0 +1,158 @@
+//! Appending: host writes go to the open block of their stream, in runs as long as the block has room.
+
+use super::directory::{Directory, Writes};
+use super::store::LogStore;
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Medium, MediumExt};
+use crate::placement::{PageContext, Placement};
+use crate::pool::{Frontier, Pool};
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Appends host writes, each to the stream that the placement names.
+    #[inline]
+    pub(super) fn append_host(
+        &mut self,
+        pages: &[Lpn],
+        data: &[M::Payload],
+        hint: u16,
+    ) -> Result<(), LayerError> {
+        if let Some(stream) = self.placement.host_stream() {
+            return self.append_run(stream, pages, data, Cause::Host);
+        }
+        for at in 0..pages.len() {
+            let (now, page) = (self.pool.blocks.now(), pages[at]);
+            let stream = self.placement.place(&PageContext {
+                page,
+                cause: Cause::Host,
+                now,
+                from: None,
+                hint,
+                references: 1,
+            });
+            self.append_run(stream, &pages[at..=at], &data[at..=at], Cause::Host)?;
+        }
+        Ok(())
+    }
+
+    /// Appends pages of the host, or of the log itself.
+    pub(super) fn append_run(
+        &mut self,
+        stream: StreamId,
+        mut pages: &[Lpn],
+        mut data: &[M::Payload],
+        cause: Cause,
+    ) -> Result<(), LayerError> {
+        while !pages.is_empty() {
+            let frontier = self.frontier_for_host(stream)?;
+            let room = self.pool.room(frontier) as usize;
+            let length = self.until_checkpoint(cause, room.min(pages.len()));
+            let owners = D::PAGE_EXACT.then_some(&pages[..length]);
+            self.tell_deaths(&pages[..length]);
+            let wanted = length;
+            let length = self.pool.program(stream, frontier, owners, &data[..wanted], cause)?;
+            // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
+            if cause == Cause::Host {
+                self.pool.counters.add_incoming(Operation::Write, length as u64);
+            }
+            let writes = Writes { pages, length, prefetch: self.prefetch };
+            let Pool { blocks, victim, .. } = &mut self.pool;
+            self.directory.place(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
+                victim.invalidated(block, score, blocks);
+            });
+            if cause == Cause::Host {
+                self.pool.blocks.advance(length as u64);
+            }
+            self.advance(stream, frontier, length, wanted);
+            (pages, data) = (&pages[length..], &data[length..]);
+            if cause == Cause::Host {
+                self.checkpoint_if_due()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
+    #[inline(always)]
+    pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
+        if !self.pool.medium.hears_of_deaths() {
+            return;
+        }
+        for &page in pages {
+            if let (Some(block), Some(index)) =
+                (self.directory.block_of(page), self.directory.page_in_block(page))
+            {
+                self.pool.medium.died(page, block, index);
+            }
+        }
+    }
+
+    /// Moves the stream's write pointer on by `taken` of the `wanted` pages, and closes the block when it is full; a block that
+    /// did not take all of them has failed and is set aside.
+    #[inline]
+    pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, taken: usize, wanted: usize) {
+        if taken != wanted {
+            self.pool.set_aside_failed(stream, frontier, taken as u32);
+        } else if self.pool.move_frontier(stream, frontier, taken as u32) {
+            self.pool.close(frontier.block);
+        }
+    }
+
+    /// The open block of a stream that the host writes to, cleaning first if that is what it takes.
+    #[inline]
+    fn frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
+        match self.pool.frontiers[stream.index()] {
+            Some(frontier) => Ok(frontier),
+            None => self.new_frontier_for_host(stream),
+        }
+    }
+
+    fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
+        self.clean_if_due(stream)?;
+        self.tend(stream)?;
+        // Cleaning may have opened a block for this very stream.
+        if let Some(frontier) = self.pool.frontiers[stream.index()] {
+            return Ok(frontier);
+        }
+        let block = self.pool.take_erased(Cause::Host).ok_or_else(|| self.pool.no_space())?;
+        Ok(self.open(stream, block))
+    }
+
+    /// Cleans if erased blocks run low.
+    pub(super) fn clean_if_due(&mut self, stream: StreamId) -> Result<(), LayerError> {
+        if !self.pool.must_clean() {
+            self.pool.count_deferral();
+            return Ok(());
+        }
+        self.while_cleaning(|store| store.clean_for(stream))
+    }
+
+    /// Cleans as `clean` does, and lets the layers below know for how long.
+    pub(super) fn while_cleaning(
+        &mut self,
+        clean: impl FnOnce(&mut Self) -> Result<(), LayerError>,
+    ) -> Result<(), LayerError> {
+        self.pool.medium.cleaning(true);
+        let done = clean(self);
+        self.pool.medium.cleaning(false);
+        done
+    }
+
+    fn clean_for(&mut self, stream: StreamId) -> Result<(), LayerError> {
+        match self.pool.marks_now() {
+            Some((low, high)) => self.refill_pool(stream, low, high),
+            None => self.reclaim_in_place(),
+        }
+    }
+
+    /// Makes the erased `block` the frontier of `stream`.
+    pub(super) fn open(&mut self, stream: StreamId, block: BlockId) -> Frontier {
+        let frontier = self.pool.open(stream, block);
+        self.directory.open(block);
+        if let Some(history) = self.history.get_mut(block.index()) {
+            *history = (stream, self.pool.blocks.now());
+        }
+        frontier
+    }
+}

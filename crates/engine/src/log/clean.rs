@@ -1,0 +1,354 @@
+//! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
+
+use super::config::CopyOrder;
+use super::directory::Directory;
+use super::store::LogStore;
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Medium, MediumError, Pages};
+use crate::placement::{PageContext, Placement};
+use crate::pool::{Frontier, SetAside};
+use crate::seed::below;
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+/// Live pages on their way from a victim to a frontier. Kept between cleanings to keep its memory.
+#[derive(Debug)]
+pub(super) struct Staged<P> {
+    /// Their owners, if the directory knows; beyond them, room for a victim's.
+    pub(super) owners: Vec<Lpn>,
+    /// Their content.
+    pub(super) data: Vec<P>,
+    /// How many of the first ones are back on flash.
+    pub(super) written: usize,
+    /// The stream of the block they come from, where the placement wants to know.
+    pub(super) from: Option<StreamId>,
+    /// Indices of the pages just read, where the medium wants to know.
+    pages: Vec<u32>,
+}
+
+impl<P> Default for Staged<P> {
+    fn default() -> Self {
+        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, pages: Vec::new() }
+    }
+}
+
+impl<P: Copy> Staged<P> {
+    /// Pages not yet back on flash.
+    pub(super) fn len(&self) -> usize {
+        self.data.len() - self.written
+    }
+
+    /// Room for the owners of `pages` pages more.
+    fn owners_room(&mut self, pages: u32) -> &mut [Lpn] {
+        let (end, wanted) = (self.data.len(), self.data.len() + pages as usize);
+        if self.owners.len() < wanted {
+            self.owners.resize(wanted, Lpn(0));
+        }
+        &mut self.owners[end..wanted]
+    }
+
+    /// The first `pages` pages are back on flash.
+    pub(super) fn drop_front(&mut self, pages: usize) {
+        self.written += pages;
+        if self.len() == 0 {
+            self.data.clear();
+            self.written = 0;
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.written + a, self.written + b);
+        self.data.swap(a, b);
+        self.owners.swap(a, b);
+    }
+}
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
+    ///
+    /// Single frontier: the victim is erased, its live pages go back into it and the rest is room for the host; a
+    /// victim full of live pages is closed at once and another is taken. Double frontier: live pages go to the
+    /// cleaning frontier as far as it has room. If all do, the erased victim is the host's; else the others go
+    /// back into the erased victim, which becomes the cleaning frontier, and another is taken.
+    pub(super) fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
+        let host = StreamId(0);
+        let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
+        let mut fruitless = 0;
+        while self.pool.frontiers[host.index()].is_none() {
+            let victim = self.take_victim(&mut fruitless)?;
+            self.stage(victim, self.pool.pages_per_block())?;
+            if cleaning != host
+                && let Some(frontier) = self.pool.frontiers[cleaning.index()]
+            {
+                self.choose_copied(self.pool.room(frontier) as usize);
+                self.append_staged(cleaning, frontier)?;
+            }
+            if !self.erase(victim)? {
+                // Worn out. What is left of its pages stays in RAM until the next victim is erased.
+                continue;
+            }
+            let stream = if self.staged.len() == 0 { host } else { cleaning };
+            let frontier = self.open(stream, victim);
+            self.append_staged(stream, frontier)?;
+        }
+        Ok(())
+    }
+
+    /// Cleans until `high` erased blocks are in the pool or, if that is no more than `low`, until the host has room
+    /// in `stream`: in its frontier, should cleaning have opened one, or in a block that the pool can spare.
+    pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
+        let mut fruitless = 0;
+        let enough = high.max(low + 1) as usize;
+        while self.pool.erased.len() < enough
+            && !(high == low && self.pool.frontiers[stream.index()].is_some())
+        {
+            self.clean_victim(&mut fruitless)?;
+        }
+        Ok(())
+    }
+
+    /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
+    pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        if !self.pool.wants_idle_cleaning() {
+            return Ok(false);
+        }
+        let mut fruitless = 0;
+        self.while_cleaning(|store| store.clean_victim(&mut fruitless))?;
+        Ok(fruitless == 0)
+    }
+
+    /// Moves the live pages of the next victim elsewhere, and erases it into the pool.
+    fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
+        let victim = self.take_victim(fruitless)?;
+        if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
+            // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
+            // is, so that its pages can still be read.
+            self.pool.close(victim);
+            return Err(self.pool.end_of_life());
+        }
+        if self.config.evict {
+            self.evict(victim);
+            return self.give_back(victim);
+        }
+        self.empty_full(victim)
+    }
+
+    /// Moves the live pages of a full block elsewhere, and erases it into the pool.
+    pub(super) fn empty_full(&mut self, block: BlockId) -> Result<(), LayerError> {
+        let written = self.pool.pages_per_block();
+        self.stage(block, written)?;
+        let moved = match self.judge.take() {
+            None => self.redistribute(),
+            Some(judge) => self.redistribute_judged(block, judge),
+        };
+        if let Err(error) = moved {
+            let error = self.give_up_moving(block, written, error);
+            self.pool.set_aside.push(SetAside { block, written, failed: false });
+            return Err(error);
+        }
+        self.give_back(block)
+    }
+
+    /// Forgets the live pages of `victim`.
+    fn evict(&mut self, victim: BlockId) {
+        let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
+        let mut owners = std::mem::take(&mut self.staged.owners);
+        owners.resize(owners.len().max(written as usize), Lpn(0));
+        self.directory.gather(victim, written, &mut owners);
+        let evicted = &owners[..valid as usize];
+        self.tell_deaths(evicted);
+        for &page in evicted {
+            self.directory.remove(page);
+            self.pool.blocks.invalidate(victim);
+            self.placement.trimmed(page);
+        }
+        self.tally.evicted_pages += u64::from(valid);
+        self.staged.owners = owners;
+    }
+
+    /// The next victim, no candidate any more.
+    fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
+        let victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
+        self.pool.note_victim(victim);
+        if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
+            // A block of the log's own stream is none that the placement knows.
+            let placed = stream.0 < self.placement.streams();
+            if placed {
+                let valid = self.pool.blocks.valid_pages(victim);
+                self.placement.reclaimed(stream, opened_at, self.pool.blocks.now(), valid);
+            }
+            self.staged.from = placed.then_some(stream);
+        }
+        Ok(victim)
+    }
+
+    /// Brings the tables of the next victim into the cache, if the policy can foresee it.
+    #[inline(always)]
+    fn foresee_victim(&self) {
+        if let Some(victim) = self.pool.victim.upcoming(&self.pool.blocks) {
+            self.directory.prefetch_block(victim);
+            self.pool.medium.prefetch_block(victim);
+        }
+    }
+
+    /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
+        let unwritten = self.pool.pages_per_block() - written;
+        let valid = self.pool.blocks.valid_pages(victim) - unwritten;
+        let staged = &mut self.staged;
+        if D::PAGE_EXACT {
+            self.directory.gather(victim, written, staged.owners_room(written));
+        }
+        let pages = if D::PAGE_EXACT && M::READS_BY_PAGE {
+            self.directory.list_valid(victim, written, &mut staged.pages);
+            Pages::Listed(&staged.pages)
+        } else {
+            Pages::Counted(valid)
+        };
+        self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
+        self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
+        // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
+        self.foresee_victim();
+        Ok(())
+    }
+
+    /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    fn choose_copied(&mut self, room: usize) {
+        if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
+            for at in 0..room {
+                let rest = (self.staged.len() - at) as u64;
+                let other = at + below(&mut self.random, rest) as usize;
+                self.staged.swap(at, other);
+            }
+        }
+    }
+
+    /// Appends staged pages at `frontier`, as many as it has room for.
+    fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
+        let room = self.pool.room(frontier) as usize;
+        let length = room.min(self.staged.len());
+        if length == 0 {
+            return Ok(());
+        }
+        let range = self.staged.written..self.staged.written + length;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
+        let (wanted, data) = (length, &self.staged.data[range]);
+        let length = self.pool.program(stream, frontier, owners, data, self.moving_for)?;
+        let range = self.staged.written..self.staged.written + length;
+        if D::PAGE_EXACT {
+            self.directory.relocate(frontier.block, frontier.page, &self.staged.owners[range]);
+        }
+        self.staged.drop_front(length);
+        self.advance(stream, frontier, length, wanted);
+        Ok(())
+    }
+
+    /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
+    pub(super) fn redistribute(&mut self) -> Result<(), LayerError> {
+        let fixed = self.placement.cleaning_stream().filter(|_| !self.has_own_stream());
+        if let Some(stream) = fixed {
+            while self.staged.len() > 0 {
+                let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
+                self.choose_copied(self.pool.room(frontier) as usize);
+                self.append_staged(stream, frontier)?;
+            }
+            return Ok(());
+        }
+        let mut staged = std::mem::take(&mut self.staged);
+        let mut pages = staged.owners.iter().zip(&staged.data).skip(staged.written);
+        let moved = pages.try_for_each(|(&page, data)| self.append_cleaned(page, data, staged.from, 1));
+        staged.drop_front(staged.len());
+        self.staged = staged;
+        moved
+    }
+
+    /// Appends a page that cleaning took out of a victim, and that `references` logical pages share.
+    pub(super) fn append_cleaned(
+        &mut self,
+        page: Lpn,
+        data: &M::Payload,
+        from: Option<StreamId>,
+        references: u32,
+    ) -> Result<(), LayerError> {
+        let (stream, frontier) = self.program_cleaned(page, data, from, references)?;
+        self.directory.relocate(frontier.block, frontier.page, &[page]);
+        self.advance(stream, frontier, 1, 1);
+        Ok(())
+    }
+
+    /// Writes a page where the placement wants moved pages with so many references; the directory is yet to be told.
+    pub(super) fn program_cleaned(
+        &mut self,
+        page: Lpn,
+        data: &M::Payload,
+        from: Option<StreamId>,
+        references: u32,
+    ) -> Result<(StreamId, Frontier), LayerError> {
+        let (now, cause) = (self.pool.blocks.now(), Cause::Cleaning);
+        let stream = match self.placement.cleaning_stream() {
+            _ if page.0 >= self.config.logical_pages => self.metadata_stream(),
+            Some(fixed) => fixed,
+            None => self.placement.place(&PageContext { page, cause, now, from, hint: 0, references }),
+        };
+        loop {
+            let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
+            let content = std::slice::from_ref(data);
+            let taken = self.pool.program(stream, frontier, Some(&[page]), content, self.moving_for)?;
+            if taken == 1 {
+                return Ok((stream, frontier));
+            }
+            self.advance(stream, frontier, 0, 1);
+        }
+    }
+
+    /// The open block of `stream` for cleaning, which must not itself clean.
+    ///
+    /// With the pool empty, pages spill to another stream that has room: cleaning started with an erased block
+    /// and a victim's live pages fill at most one, so there is room somewhere.
+    fn frontier_for_cleaning(
+        &mut self,
+        stream: StreamId,
+        pages: usize,
+    ) -> Result<(StreamId, Frontier), LayerError> {
+        if let Some(frontier) = self.pool.frontiers[stream.index()] {
+            return Ok((stream, frontier));
+        }
+        if let Some(block) = self.pool.take_erased(self.moving_for) {
+            return Ok((stream, self.open(stream, block)));
+        }
+        let open = self.pool.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
+        let frontier = self.pool.frontiers[open].expect("found open");
+        let room = self.pool.room(frontier) as usize;
+        self.tally.spilled_pages += room.min(pages) as u64;
+        Ok((StreamId(open as u8), frontier))
+    }
+
+    /// Erases the block; false if that wore it out.
+    pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
+        let erased = self.pool.erase(block, self.moving_for)?;
+        self.survive_erase(block, erased)
+    }
+
+    /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
+    pub(super) fn give_back(&mut self, block: BlockId) -> Result<(), LayerError> {
+        if self.pool.has_failed(block) {
+            self.pool.give_back(block, self.moving_for)?;
+            return self.pool.check_life();
+        }
+        let erased = self.pool.give_back(block, self.moving_for)?;
+        self.survive_erase(block, erased).map(drop)
+    }
+
+    /// A block that was worn out ends the store's life where it was one too many, and where the pages that were taken out of it
+    /// cannot be told to live elsewhere, for want of page identities.
+    fn survive_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
+        if erased {
+            return Ok(true);
+        }
+        if !D::PAGE_EXACT {
+            let erases = self.pool.medium.erases(block);
+            return Err(MediumError::WornOut { block: block.0, erases }.into());
+        }
+        self.pool.check_life().map(|()| false)
+    }
+}

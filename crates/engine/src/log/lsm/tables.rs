@@ -1,0 +1,186 @@
+//! Tables on extents of the layer below; every operation sent there goes through here and is counted here.
+
+use super::LsmConfig;
+use super::draft::Draft;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{LayerError, Payload, TrimCounts};
+use crate::log::BoxedLayer;
+use crate::pool::Moves;
+use crate::units::{Lpn, Slot};
+use std::collections::VecDeque;
+
+/// Owner of a page of tombstones.
+const NOBODY: Lpn = Lpn(u32::MAX);
+
+/// A table, by the extent that it lies on.
+pub(super) type TableId = u32;
+
+/// What is known of a table without reading it. Record `k` lies on page `k` of the extent, tombstones follow, then the
+/// index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    /// Keys of the records, in order. Empty in a SILT log store, which is not sorted.
+    pub keys: Vec<u32>,
+    pub tombstones: Vec<u32>,
+    /// Pages of records and tombstones.
+    pub pages: u32,
+    /// These, and those of the index.
+    pub written: u32,
+}
+
+impl Table {
+    /// First and last key.
+    pub fn range(&self) -> (u32, u32) {
+        let ends = [&self.keys, &self.tombstones].map(|keys| keys.first().copied().zip(keys.last().copied()));
+        let ends = ends.into_iter().flatten();
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).expect("a table has entries")
+    }
+}
+
+pub(super) struct Tables<P> {
+    pub lower: BoxedLayer<P>,
+    pub counters: Counters,
+    /// None: TRIM is off.
+    pub trims: Option<TrimCounts>,
+    pub extent_pages: u32,
+    /// Extents without a table, in the order in which they became free.
+    pub free: VecDeque<TableId>,
+    pub tables: Vec<Option<Table>>,
+    /// The page below with each logical page's newest record, unless the memtable has it or it was trimmed.
+    pub places: Vec<Slot>,
+    /// How many of these are on each extent.
+    pub live: Vec<u32>,
+    pub moves: Moves,
+    config: LsmConfig,
+    /// Page numbers of the operation in hand.
+    pages: Vec<Lpn>,
+}
+
+impl<P: Payload> Tables<P> {
+    /// All but the write-ahead log's pages at the end, cut into extents.
+    pub fn new(lower: BoxedLayer<P>, config: LsmConfig, extents: u32, extent_pages: u32) -> Self {
+        Tables {
+            lower,
+            counters: Counters::default(),
+            trims: config.trim.then(TrimCounts::default),
+            extent_pages,
+            free: (0..extents).collect(),
+            tables: vec![None; extents as usize],
+            places: vec![Slot::NONE; config.logical_pages as usize],
+            live: vec![0; extents as usize],
+            moves: Moves::default(),
+            config,
+            pages: Vec::new(),
+        }
+    }
+
+    pub fn table(&self, id: TableId) -> &Table {
+        self.tables[id as usize].as_ref().expect("a table that is in use")
+    }
+
+    /// The page below with page `index` of a table.
+    pub fn slot(&self, id: TableId, index: usize) -> Slot {
+        Slot(id * self.extent_pages + index as u32)
+    }
+
+    /// Writes consecutive pages below.
+    pub fn write(&mut self, first: u32, data: &[P], cause: Cause, hint: u16) -> Result<(), LayerError> {
+        self.pages.clear();
+        self.pages.extend((first..).take(data.len()).map(Lpn));
+        self.lower.write(&self.pages, data, hint)?;
+        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        Ok(())
+    }
+
+    /// Reads pages below and appends their content to `out`.
+    pub fn read(
+        &mut self,
+        slots: impl Iterator<Item = Slot>,
+        cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), LayerError> {
+        self.pages.clear();
+        self.pages.extend(slots.map(|slot| Lpn(slot.0)));
+        self.lower.read(&self.pages, out)?;
+        self.counters.add_outgoing(cause, Operation::Read, self.pages.len() as u64);
+        Ok(())
+    }
+
+    /// Reads all records and tombstones of a table, as a merge does.
+    pub fn read_table(&mut self, id: TableId, out: &mut Vec<P>) -> Result<(), LayerError> {
+        let (first, pages) = (self.slot(id, 0).0, self.table(id).pages);
+        self.read((first..first + pages).map(Slot), Cause::Cleaning, out)
+    }
+
+    /// Trims consecutive pages below, where TRIM is on.
+    pub fn trim(&mut self, first: u32, count: u32) -> Result<(), LayerError> {
+        let Some(trims) = self.trims.as_mut().filter(|_| count > 0) else { return Ok(()) };
+        self.pages.clear();
+        self.pages.extend((first..first + count).map(Lpn));
+        self.lower.trim(&self.pages)?;
+        trims.sent_pages += u64::from(count);
+        trims.sent_ranges += 1;
+        Ok(())
+    }
+
+    /// An empty table on a free extent.
+    pub fn open(&mut self) -> Result<TableId, LayerError> {
+        let id = self.free.pop_front().ok_or(LayerError::NoSpace)?;
+        self.tables[id as usize] = Some(Table::default());
+        Ok(id)
+    }
+
+    /// The newest record of `key` is at `place` from now on.
+    pub fn place(&mut self, key: u32, place: Slot) {
+        let former = std::mem::replace(&mut self.places[key as usize], place);
+        for (slot, more) in [(former, false), (place, true)] {
+            if slot != Slot::NONE {
+                let live = &mut self.live[(slot.0 / self.extent_pages) as usize];
+                *live = if more { *live + 1 } else { *live - 1 };
+            }
+        }
+    }
+
+    /// Writes a table and empties the draft. Records that are still the newest of their pages are found there from now on.
+    pub fn write_table(
+        &mut self,
+        draft: &mut Draft<P>,
+        cause: Cause,
+        hint: u16,
+    ) -> Result<TableId, LayerError> {
+        let id = self.open()?;
+        let first = self.slot(id, 0).0;
+        let records = draft.keys.len();
+        let pages = (records + draft.tombstone_pages()) as u32;
+        draft.data.resize(pages as usize, P::default());
+        self.write(first, &draft.data, cause, hint)?;
+        let index = self.config.index_pages(pages);
+        let blank = vec![P::default(); index as usize];
+        self.write(first + pages, &blank, Cause::LogMetadata, hint)?;
+        for (at, (&key, &from)) in draft.keys.iter().zip(&draft.from).enumerate() {
+            if self.places[key as usize] == from {
+                self.place(key, Slot(first + at as u32));
+                if cause == Cause::Cleaning {
+                    self.moves.moved(&[Lpn(key)]);
+                }
+            }
+        }
+        if cause == Cause::Cleaning {
+            draft.keys.iter().for_each(|&key| self.moves.charge(&[Lpn(key)]));
+            // A page of tombstones is of many.
+            (records as u32..pages).for_each(|_| self.moves.charge(&[NOBODY]));
+        }
+        let (keys, tombstones) = (draft.keys.clone(), draft.tombstones.clone());
+        self.tables[id as usize] = Some(Table { keys, tombstones, pages, written: pages + index });
+        draft.clear();
+        Ok(id)
+    }
+
+    /// Gives a table's extent back.
+    pub fn drop_table(&mut self, id: TableId) -> Result<(), LayerError> {
+        let table = self.tables[id as usize].take().expect("a table that is in use");
+        self.free.push_back(id);
+        self.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
+        self.trim(id * self.extent_pages, table.written)
+    }
+}

@@ -1,0 +1,373 @@
+//! Any layer shown as erase blocks, so that a log can stand on it.
+
+use super::metadata::{Metadata, MetadataPlan};
+use super::trim::{TrimRule, TrimUnit, Trims};
+use crate::config::ConfigError;
+use crate::counters::{Cause, Operation};
+use crate::layer::{
+    Abilities, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Reports, Run,
+};
+use crate::units::{BlockId, Lpn, StreamId};
+
+/// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
+pub type BoxedLayer<P> = Box<dyn Layer<P>>;
+
+/// The logical pages of a lower layer, cut into segments of equal size.
+///
+/// Erasing a segment trims its pages below as its rule says, or does nothing where TRIM is off: then the lower layer goes
+/// on keeping pages that nobody wants, until they are overwritten.
+pub struct Segments<P> {
+    lower: BoxedLayer<P>,
+    segment_pages: u32,
+    segments: u32,
+    /// None: TRIM is off.
+    trims: Option<Trims>,
+    erases: Vec<u32>,
+    next_page: Vec<u32>,
+    /// Page numbers of the operation in hand.
+    pages: Vec<Lpn>,
+    /// Pages taken out by cleaning that the layer below had moved before.
+    moved_below_first_pages: u64,
+    /// The hint of the log's first stream.
+    first_hint: u16,
+    metadata: Option<Box<Metadata>>,
+    /// Pages of metadata, which have no content.
+    blank: Vec<P>,
+}
+
+impl<P: Payload> Segments<P> {
+    /// Cuts `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused. Without
+    /// a rule nothing is trimmed.
+    pub fn new(mut lower: BoxedLayer<P>, segment_pages: u32, trim: Option<TrimRule>) -> Self {
+        lower.count_moves();
+        let segments = lower.logical_pages() / segment_pages;
+        Segments {
+            lower,
+            segment_pages,
+            segments,
+            trims: trim.map(|rule| Trims::new(rule, segments)),
+            erases: vec![0; segments as usize],
+            next_page: vec![0; segments as usize],
+            pages: Vec::new(),
+            moved_below_first_pages: 0,
+            first_hint: 0,
+            metadata: None,
+            blank: Vec::new(),
+        }
+    }
+
+    /// The same with metadata of a log that shows `logical_pages` pages: an area below the segments, summaries in them, and
+    /// pages that the log has to append.
+    pub fn with_metadata(
+        lower: BoxedLayer<P>,
+        plan: MetadataPlan,
+        logical_pages: u32,
+        trim: Option<TrimRule>,
+    ) -> Self {
+        let mut segments = Segments::new(lower, plan.segment_pages, trim);
+        segments.segments = plan.segments;
+        segments.metadata = Some(Box::new(Metadata::new(plan, logical_pages)));
+        segments
+    }
+
+    /// The same, the writes of stream `s` carrying the hint `first + s` to the layer below.
+    pub fn with_first_hint(mut self, first: u16) -> Self {
+        self.first_hint = first;
+        self
+    }
+
+    fn hint(&self, stream: StreamId) -> u16 {
+        self.first_hint.saturating_add(u16::from(stream.0))
+    }
+
+    /// The layer below.
+    pub fn lower(&self) -> &dyn Layer<P> {
+        &*self.lower
+    }
+
+    /// The first page of a segment on the layer below.
+    fn first_page(&self, block: BlockId) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
+    }
+
+    fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
+        let first = self.first_page(block);
+        self.pages.clear();
+        match &self.metadata {
+            None => self.pages.extend(pages.map(|page| Lpn(first + page))),
+            Some(metadata) => self.pages.extend(pages.map(|page| Lpn(first + metadata.place(page)))),
+        }
+    }
+
+    /// Writes a run of data, each part of the segment beginning with its summary.
+    fn write_parts(&mut self, block: BlockId, page: u32, data: &[P], hint: u16) -> Result<(), MediumError> {
+        let (part, summary) = match &self.metadata {
+            Some(metadata) => (metadata.plan.part_data, metadata.plan.part_summary),
+            None => (self.segment_pages, 0),
+        };
+        let end = page + data.len() as u32;
+        let mut at = page;
+        while at < end {
+            if summary > 0 && at.is_multiple_of(part) {
+                let first = self.first_page(block) + at / part * (part + summary);
+                self.write_summary(first..first + summary, hint)?;
+            }
+            let upto = end.min((at / part + 1) * part);
+            self.name_pages(block, at..upto);
+            let data = &data[(at - page) as usize..(upto - page) as usize];
+            from_lower(self.lower.write(&self.pages, data, hint))?;
+            at = upto;
+        }
+        Ok(())
+    }
+
+    fn write_summary(&mut self, pages: std::ops::Range<u32>, hint: u16) -> Result<(), MediumError> {
+        self.pages.clear();
+        self.pages.extend(pages.map(Lpn));
+        self.write_own(hint)?;
+        let written = self.pages.len() as u64;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.count_summary(written);
+        }
+        Ok(())
+    }
+
+    /// Writes the pages in hand, which are metadata.
+    fn write_own(&mut self, hint: u16) -> Result<(), MediumError> {
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        self.blank.resize(self.pages.len(), P::default());
+        from_lower(self.lower.write(&self.pages, &self.blank, hint))?;
+        if let Some(trims) = &mut self.trims {
+            trims.wrote(self.pages.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Notes a run that was written; a segment that is full now has its summary written, if that is in the area.
+    fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        let hint = self.hint(run.stream);
+        let Some(metadata) = &mut self.metadata else { return Ok(()) };
+        metadata.wrote(block, run.owners, run.data.len() as u32, run.cause);
+        let summary = metadata.area_summary(block);
+        if end == metadata.plan.data_pages() && !summary.is_empty() {
+            self.write_summary(summary, hint)?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: Payload> Segments<P> {
+    /// Sends the trims that are due. Pages that die are only noted until what replaces them is written below, so that a
+    /// power cut in between loses neither.
+    fn send_trims(&mut self) -> Result<(), MediumError> {
+        let Some(trims) = &mut self.trims else { return Ok(()) };
+        trims.take_due(&mut self.pages);
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        from_lower(self.lower.trim(&self.pages))
+    }
+}
+
+fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, MediumError> {
+    result.map_err(|error| MediumError::Lower(Box::new(error)))
+}
+
+impl<P: Payload> Medium for Segments<P> {
+    type Payload = P;
+
+    /// A layer may hold content, and it matters to it what is read.
+    const READS_BY_PAGE: bool = true;
+
+    const KEEPS_GROUPS: bool = false;
+
+    fn blocks(&self) -> u32 {
+        self.segments
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.metadata.as_ref().map_or(self.segment_pages, |metadata| metadata.plan.data_pages())
+    }
+
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
+        let end = page.saturating_add(run.data.len() as u32);
+        if block.0 >= self.segments || end > self.pages_per_block() {
+            return Err(MediumError::OutsideGeometry { block: block.0, page, end });
+        }
+        let expected = self.next_page[block.index()];
+        if page != expected {
+            return Err(MediumError::OutOfOrder { block: block.0, page, expected });
+        }
+        self.next_page[block.index()] = end;
+        if let Some(trims) = self.trims.as_mut().filter(|_| page == 0) {
+            trims.reopened(block);
+        }
+        self.write_parts(block, page, run.data, self.hint(run.stream))?;
+        if let Some(trims) = &mut self.trims {
+            trims.wrote(u64::from(end - page));
+        }
+        self.note_run(block, end, &run)?;
+        self.send_trims()
+    }
+
+    fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+        if block.0 >= self.segments {
+            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        }
+        self.erases[block.index()] += 1;
+        self.next_page[block.index()] = 0;
+        let first = self.first_page(block);
+        if let Some(metadata) = &mut self.metadata {
+            metadata.freed(block);
+        }
+        if let Some(trims) = &mut self.trims {
+            trims.discard(block, first, self.segment_pages);
+        }
+        self.send_trims()
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
+        match pages {
+            Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
+            // Which pages is of no interest to the one who asks, so any will do below.
+            Pages::Counted(count) => self.name_pages(block, 0..count),
+        }
+        if cause == Cause::Cleaning {
+            self.moved_below_first_pages += self.lower.moved_pages(&self.pages);
+        }
+        from_lower(self.lower.read(&self.pages, out))
+    }
+
+    fn count_reads(&mut self, _pages: u64) {
+        unreachable!("segments are told which pages are read");
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, _block: BlockId) {}
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.send_trims()?;
+        from_lower(self.lower.flush())
+    }
+
+    /// Nothing: a layer does not fail while it is written to.
+    fn retire(&mut self, _block: BlockId) {}
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        None
+    }
+
+    /// The log above counts for itself how often it emptied a segment.
+    fn read_wear(&mut self, _block: BlockId) {}
+
+    fn is_bad(&self, _block: BlockId) -> bool {
+        false
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.erases[block.index()]
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        Some(self)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        // The layer above has just reported itself.
+        if let Some(above) = reports.layers.last_mut() {
+            above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
+            above.moved_below_first_pages = self.moved_below_first_pages;
+            if let Some(metadata) = &self.metadata {
+                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.beside_log);
+                above.metadata = Some(metadata.counts);
+            }
+        }
+        self.lower.describe(reports);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.lower.check()
+    }
+}
+
+impl<P: Payload> LayerBelow for Segments<P> {
+    fn hears_of_deaths(&self) -> bool {
+        self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
+    }
+
+    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
+        let first = self.first_page(block);
+        let place = self.metadata.as_ref().map_or(page, |metadata| metadata.place(page));
+        if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
+            trims.discard(block, first + place, 1);
+        }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.died(owner, block);
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.lower.abilities()
+    }
+
+    fn cleaning(&mut self, begins: bool) {
+        self.lower.cleaning_above(begins);
+    }
+
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        self.lower.clean_ahead()
+    }
+
+    fn left_valid(&self, block: BlockId) -> f64 {
+        let first = self.first_page(block);
+        let pages: Vec<Lpn> = (first..first + self.segment_pages).map(Lpn).collect();
+        self.lower.left_valid(&pages)
+    }
+
+    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
+        self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
+    }
+
+    fn has_own_stream(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.plan.has_own_stream())
+    }
+
+    fn metadata_pages(&self) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.plan.log_pages())
+    }
+
+    fn until_checkpoint(&self) -> u64 {
+        self.metadata.as_ref().map_or(u64::MAX, |metadata| metadata.until_checkpoint())
+    }
+
+    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.begin_checkpoint(pages);
+        }
+    }
+
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        let Some(metadata) = &mut self.metadata else { return Ok(()) };
+        let written = metadata.end_checkpoint(&mut self.pages);
+        self.write_own(self.first_hint)?;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.ended_checkpoint(written);
+        }
+        self.send_trims()
+    }
+}

@@ -1,0 +1,306 @@
+//! A zoned drive: no map and no cleaning, but a user who must write in order and reset whole zones.
+
+use crate::config::ConfigError;
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Group, Layer, LayerError, LayerReport, Medium, MediumError,
+    MediumExt, Pages, Query, Reports, Run, check_range,
+};
+use crate::pool::Moves;
+use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
+use std::collections::BTreeSet;
+
+/// RAM of a zone in the drive: its blocks, its state and its write pointer.
+const ZONE_BYTES: u64 = 16;
+
+/// The shape of a zoned drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZonesConfig {
+    /// Erase blocks of each zone, one after the other; at least 1. Blocks beyond the last whole zone stay unused.
+    pub zone_blocks: u32,
+    /// Zones that may be partly written at the same time; at least 1.
+    pub max_open_zones: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Zone {
+    /// Pages written since the last reset.
+    written: u32,
+    /// It has a bad block.
+    offline: bool,
+}
+
+/// A zoned drive (NVMe Zoned Namespace Command Set; Bjørling et al., ATC 2021) on any medium.
+///
+/// Logical page `zone * zone_pages + k` is page `k` of a zone. A zone is written at its write pointer only. The first write
+/// opens it, it closes when it is full or reset, and only so many may be open; there is no command to close or finish a
+/// zone, so that open and active zones are the same. Trimming all pages of a zone resets it: the blocks that were written are
+/// erased, which counts as the host's erases; trimming less than a zone is refused. Pages that are not written read as the
+/// default and cost nothing.
+///
+/// A zone with a bad block, from the factory or worn out in a reset, goes offline: what it held is forgotten, it cannot be
+/// written any more, and a reset does nothing.
+pub struct Zones<M> {
+    medium: M,
+    config: ZonesConfig,
+    zones: Vec<Zone>,
+    /// Zones that are partly written.
+    open: u32,
+    /// Pages programmed so far.
+    sequence: u64,
+    counters: Counters,
+    /// Whose pages were moved: nobody's.
+    moves: Moves,
+}
+
+impl<M: Medium> Zones<M> {
+    /// Empty zones on an erased medium, or the setting that cannot work.
+    pub fn new(medium: M, config: ZonesConfig) -> Result<Self, ConfigError> {
+        let blocks = medium.blocks();
+        if config.zone_blocks == 0 || config.zone_blocks > blocks {
+            let problem = format!("is {}; from 1 to the {blocks} blocks of the flash", config.zone_blocks);
+            return Err(ConfigError::new("zone_blocks", problem));
+        }
+        if config.max_open_zones == 0 {
+            return Err(ConfigError::new("max_open_zones", "is 0; at least 1 is needed"));
+        }
+        let zone = |zone: u32| {
+            let mut blocks = zone * config.zone_blocks..(zone + 1) * config.zone_blocks;
+            Zone { written: 0, offline: blocks.any(|block| medium.is_bad(BlockId(block))) }
+        };
+        let zones = (0..blocks / config.zone_blocks).map(zone).collect();
+        Ok(Zones {
+            medium,
+            config,
+            zones,
+            open: 0,
+            sequence: 0,
+            counters: Counters::default(),
+            moves: Moves::default(),
+        })
+    }
+
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Pages of each zone.
+    pub fn zone_pages(&self) -> u32 {
+        self.config.zone_blocks * self.medium.pages_per_block()
+    }
+
+    /// Zones that cannot be written any more.
+    pub fn offline_zones(&self) -> u32 {
+        self.zones.iter().filter(|zone| zone.offline).count() as u32
+    }
+
+    /// Pages written to a zone since its last reset: its write pointer. Zones are numbered from 0.
+    pub fn write_pointer(&self, zone: u32) -> u32 {
+        self.zones[zone as usize].written
+    }
+
+    fn logical_pages_now(&self) -> u32 {
+        self.zones.len() as u32 * self.zone_pages()
+    }
+
+    /// The block of a page, and the page's index in it.
+    fn place(&self, page: Lpn) -> (BlockId, u32) {
+        // Zones lie one after the other and so do their blocks.
+        let pages_per_block = self.medium.pages_per_block();
+        (BlockId(page.0 / pages_per_block), page.0 % pages_per_block)
+    }
+
+    /// Refuses a write that is not at the write pointer of a zone that can be written.
+    fn check_write(&self, page: Lpn) -> Result<(), LayerError> {
+        let (zone, at) = (page.0 / self.zone_pages(), page.0 % self.zone_pages());
+        let Zone { written, offline } = self.zones[zone as usize];
+        if offline {
+            return Err(LayerError::ZoneOffline { zone });
+        }
+        if at != written {
+            return Err(LayerError::NotSequential { zone, page: at, expected: written });
+        }
+        if written == 0 && self.open == self.config.max_open_zones {
+            return Err(LayerError::TooManyOpenZones { zone, limit: self.config.max_open_zones });
+        }
+        Ok(())
+    }
+
+    /// Programs consecutive pages of one block.
+    fn program(&mut self, pages: &[Lpn], data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
+        self.check_write(pages[0])?;
+        let (block, page) = self.place(pages[0]);
+        let run = Run {
+            owners: Some(pages),
+            data,
+            sequence: self.sequence,
+            cause: Cause::Host,
+            stream: StreamId(hint.min(u8::MAX.into()) as u8),
+            group: Group::None,
+            note: 0,
+        };
+        self.medium.program(block, page, run)?;
+        let count = pages.len() as u64;
+        self.sequence += count;
+        self.counters.add_incoming(Operation::Write, count);
+        self.counters.add_outgoing(Cause::Host, Operation::Write, count);
+        let zone_pages = self.zone_pages();
+        let zone = &mut self.zones[(pages[0].0 / zone_pages) as usize];
+        self.open += u32::from(zone.written == 0);
+        zone.written += count as u32;
+        self.open -= u32::from(zone.written == zone_pages);
+        Ok(())
+    }
+
+    /// What would stay valid in the blocks that hold any of `pages`.
+    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+        let (zone_pages, size) = (self.zone_pages(), self.medium.pages_per_block());
+        let written = |page: u32| self.zones[(page / zone_pages) as usize].written;
+        let held = pages.iter().filter(|page| page.0 % zone_pages < written(page.0));
+        let trimmed = held.clone().count() as u64;
+        let holders: BTreeSet<u32> = held.map(|page| page.0 / size).collect();
+        let valid = |block: &u32| written(block * size).saturating_sub(block * size % zone_pages).min(size);
+        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
+        Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
+    }
+
+    /// Erases what was written of a zone.
+    fn reset(&mut self, zone: u32) -> Result<(), LayerError> {
+        let state = &mut self.zones[zone as usize];
+        let written = std::mem::take(&mut state.written);
+        self.open -=
+            u32::from(written > 0 && written < self.config.zone_blocks * self.medium.pages_per_block());
+        let first = zone * self.config.zone_blocks;
+        for block in first..first + written.div_ceil(self.medium.pages_per_block()) {
+            match self.medium.erase(BlockId(block), Cause::Host) {
+                Ok(()) => self.counters.add_outgoing(Cause::Host, Operation::Erase, 1),
+                Err(MediumError::WornOut { .. }) => state.offline = true,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium> Layer<M::Payload> for Zones<M> {
+    fn logical_pages(&self) -> u32 {
+        self.logical_pages_now()
+    }
+
+    /// Writes up to the first page that is refused.
+    fn write(&mut self, mut pages: &[Lpn], mut data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.logical_pages_now())?;
+        while let Some(&first) = pages.first() {
+            let room = self.medium.pages_per_block() - self.place(first).1;
+            let length = run_length(&pages[..pages.len().min(room as usize)]);
+            self.program(&pages[..length], &data[..length], hint)?;
+            (pages, data) = (&pages[length..], &data[length..]);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<M::Payload>) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages_now())?;
+        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        let zone_pages = self.zone_pages();
+        for &page in pages {
+            if page.0 % zone_pages >= self.zones[(page.0 / zone_pages) as usize].written {
+                out.push(M::Payload::default());
+                continue;
+            }
+            let (block, index) = self.place(page);
+            self.counters.add_outgoing(Cause::Host, Operation::Read, 1);
+            self.medium.read(block, Pages::Listed(&[index]), Cause::Host, out)?;
+        }
+        Ok(())
+    }
+
+    /// Resets the zones whose pages are all listed, one after the other. A list that ends or begins within a zone is
+    /// refused as a whole.
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        check_range(pages, self.logical_pages_now())?;
+        let zone_pages = self.zone_pages();
+        let ranges = || runs(pages).map(|run| (run[0].0, run[0].0 + run.len() as u32));
+        let partial = |page: u32| !page.is_multiple_of(zone_pages);
+        for (first, end) in ranges() {
+            if partial(first) || partial(end) {
+                let page = if partial(first) { first } else { end };
+                return Err(LayerError::PartialReset { zone: page / zone_pages });
+            }
+        }
+        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        for (first, end) in ranges() {
+            (first / zone_pages..end / zone_pages).try_for_each(|zone| self.reset(zone))?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        self.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.medium.flush()?)
+    }
+
+    fn abilities(&self) -> Abilities {
+        let below = self.medium.abilities_below();
+        let own =
+            [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+        let theirs = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, below.has(ability)));
+        Abilities::of(&[&own[..], &theirs].concat())
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        match query {
+            Query::MovedPages(_) => Answer::Pages(0),
+            Query::LeftValid(pages) => self.left_valid(pages),
+            _ => Answer::Nothing,
+        }
+    }
+
+    fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+        match command {
+            Command::Divide { ends } => self.moves.divide(ends),
+            Command::CleaningAbove { begins } => self.medium.cleaning(begins),
+            Command::CleanAhead => return Ok(Answer::Done(self.medium.clean_ahead()?)),
+            other => return other.unable(),
+        }
+        Ok(Answer::Nothing)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        reports.layers.push(LayerReport {
+            moved_pages: self.moves.matrix(),
+            counters: self.counters,
+            logical_pages: self.logical_pages_now(),
+            physical_pages: u64::from(self.medium.blocks()) * u64::from(self.medium.pages_per_block()),
+            mapped_pages: self.zones.iter().map(|zone| zone.written).sum(),
+            memory_bytes: size_of_val(&*self.zones) as u64,
+            directory: "zones",
+            map_bytes: Some(ZONE_BYTES * self.zones.len() as u64),
+            ..LayerReport::default()
+        });
+        self.medium.describe(reports);
+    }
+
+    /// Zones draw nothing.
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let zone_pages = self.zone_pages();
+        let open = self.zones.iter().filter(|zone| zone.written > 0 && zone.written < zone_pages).count();
+        if open != self.open as usize || self.open > self.config.max_open_zones {
+            return Err(format!(
+                "zones: {open} are open, {} were counted, {} are allowed",
+                self.open, self.config.max_open_zones
+            ));
+        }
+        let wrong = |zone: &Zone| zone.written > zone_pages || zone.offline && zone.written > 0;
+        match self.zones.iter().position(wrong) {
+            Some(zone) => Err(format!("zones: zone {zone} holds more than it can")),
+            None => self.medium.check(),
+        }
+    }
+}

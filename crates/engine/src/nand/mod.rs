@@ -1,0 +1,358 @@
+//! Flash: erase blocks with the rules of NAND, wear and bad blocks.
+
+mod fault;
+mod flash;
+mod geometry;
+mod power;
+mod presets;
+mod spare;
+
+use crate::counters::Cause;
+use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::seed::{Seed, below};
+use crate::table::{filled, prefetch};
+use crate::units::BlockId;
+use fault::FaultState;
+pub use fault::Faults;
+pub use flash::Flash;
+pub(crate) use geometry::superblocks_fit;
+pub use geometry::{Geometry, GeometryError};
+pub use power::{Cut, Fragile, Supply};
+pub use presets::{PRESETS, Preset};
+pub use spare::{PageState, Spare, SpareArea};
+
+/// Written over a block's write pointer when the block is bad.
+const BAD: u32 = u32::MAX;
+
+/// How blocks wear out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wear {
+    /// Erases a block endures; `None` for flash that never wears out.
+    pub endurance_cycles: Option<u32>,
+    /// Relative half-width of each block's own endurance around `endurance_cycles`, uniform; 0 to below 1.
+    pub endurance_spread: f64,
+    /// Blocks bad from the factory, spread at random.
+    pub factory_bad_blocks: u32,
+}
+
+/// What every block keeps, together because it is needed together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// The page it takes next, or [`BAD`].
+    next_page: u32,
+    erases: u32,
+}
+
+/// An array of flash chips seen as erase blocks.
+///
+/// Refuses what flash cannot do: programming out of order or twice, reading what was not programmed, touching
+/// a bad block.
+///
+/// Cost: 8 bytes a block in counting runs, 4 more with an endurance limit; a block's page contents are
+/// allocated when it is first programmed.
+pub struct Nand<P> {
+    geometry: Geometry,
+    blocks: Vec<Block>,
+    endurance: Option<Vec<u32>>,
+    contents: Vec<Option<Box<[P]>>>,
+    spare: Option<SpareArea>,
+    faults: Option<Box<FaultState>>,
+    programs: u64,
+    reads: u64,
+    spare_reads: u64,
+    erases: u64,
+    worn_out_blocks: u32,
+}
+
+impl<P: Payload> Nand<P> {
+    /// Erased flash of the given geometry.
+    pub fn new(geometry: Geometry, wear: Wear, seed: Seed) -> Self {
+        let count = geometry.blocks();
+        let mut random = seed.of("nand").random();
+        let mut blocks = filled(count as usize, Block::default());
+        let mut left = wear.factory_bad_blocks.min(count);
+        while left > 0 {
+            let block = &mut blocks[below(&mut random, u64::from(count)) as usize];
+            if block.next_page != BAD {
+                block.next_page = BAD;
+                left -= 1;
+            }
+        }
+        let endurance = wear.endurance_cycles.map(|cycles| {
+            let half_width = (f64::from(cycles) * wear.endurance_spread) as u64;
+            let draw = |_| cycles - half_width as u32 + below(&mut random, 2 * half_width + 1) as u32;
+            (0..count).map(draw).collect()
+        });
+        let holds_data = size_of::<P>() > 0;
+        Nand {
+            geometry,
+            blocks,
+            endurance,
+            contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
+            spare: None,
+            faults: None,
+            programs: 0,
+            reads: 0,
+            spare_reads: 0,
+            erases: 0,
+            worn_out_blocks: 0,
+        }
+    }
+
+    /// The same flash, keeping what the store writes into each page's spare area.
+    pub fn with_spare_area(mut self) -> Self {
+        self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
+        self
+    }
+
+    /// The same flash, which fails now and then.
+    pub fn with_faults(mut self, faults: Faults, seed: Seed) -> Self {
+        self.faults = Some(Box::new(FaultState::new(faults, self.geometry.blocks(), seed)));
+        self
+    }
+
+    /// The geometry.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The spare areas, where they are kept.
+    pub fn spare_area(&self) -> Option<&SpareArea> {
+        self.spare.as_ref()
+    }
+
+    /// The page that `block` takes next; `None` for a bad block.
+    pub fn next_page(&self, block: BlockId) -> Option<u32> {
+        let page = self.blocks[block.index()].next_page;
+        (page != BAD).then_some(page)
+    }
+
+    /// Why a run of `pages` at `page` of `block` is refused. Only called when it is.
+    #[cold]
+    fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
+        let end = page.saturating_add(pages);
+        match self.blocks.get(block.index()).map(|block| block.next_page) {
+            Some(BAD) => MediumError::BadBlock { block: block.0 },
+            Some(expected) if end <= self.geometry.pages_per_block => {
+                MediumError::OutOfOrder { block: block.0, page, expected }
+            }
+            _ => MediumError::OutsideGeometry { block: block.0, page, end },
+        }
+    }
+
+    fn check_readable(&self, block: BlockId, pages: Pages<'_>) -> Result<(), MediumError> {
+        match self.blocks.get(block.index()).map(|block| block.next_page) {
+            Some(BAD) => return Err(MediumError::BadBlock { block: block.0 }),
+            programmed => pages.check_programmed(block, programmed)?,
+        }
+        let Some(spare) = &self.spare else { return Ok(()) };
+        let unreadable = match pages {
+            Pages::Listed(pages) => spare.first_unreadable(block, pages.iter().copied()),
+            Pages::Counted(count) => spare.first_unreadable(block, 0..count),
+        };
+        unreadable.map_or(Ok(()), |page| Err(MediumError::Unreadable { block: block.0, page }))
+    }
+
+    /// Programs the pages of a run before the one that fails.
+    #[cold]
+    fn fail_program(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        good: usize,
+        run: &Run<'_, P>,
+    ) -> Result<(), MediumError> {
+        let owners = run.owners.map(|owners| &owners[..good]);
+        // What was not written is not known to the pages before.
+        let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
+        self.program_pages(block, page, &Run { owners, data: &run.data[..good], group, ..*run })?;
+        let failed = page + good as u32;
+        self.spoil(block, failed);
+        Err(MediumError::ProgramFailed { block: block.0, page: failed })
+    }
+
+    /// Leaves the next page of `block` neither erased nor readable.
+    fn spoil(&mut self, block: BlockId, page: u32) {
+        debug_assert_eq!(self.blocks[block.index()].next_page, page);
+        self.blocks[block.index()].next_page += 1;
+        if let Some(spare) = &mut self.spare {
+            spare.spoil(block, 1);
+        }
+    }
+
+    /// Programs a run that was found to be in order.
+    #[inline(always)]
+    fn program_pages(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        let pages = run.data.len() as u32;
+        if let Some(spare) = &mut self.spare {
+            spare.write(block, page, run)?;
+        }
+        if size_of::<P>() > 0 {
+            let empty = || vec![P::default(); self.geometry.pages_per_block as usize].into();
+            let contents = self.contents[block.index()].get_or_insert_with(empty);
+            contents[page as usize..(page + pages) as usize].copy_from_slice(run.data);
+        }
+        self.blocks[block.index()].next_page = page + pages;
+        self.programs += u64::from(pages);
+        Ok(())
+    }
+}
+
+impl<P: Payload> Medium for Nand<P> {
+    type Payload = P;
+
+    const KEEPS_GROUPS: bool = true;
+
+    const READS_BY_PAGE: bool = size_of::<P>() > 0;
+
+    fn blocks(&self) -> u32 {
+        self.geometry.blocks()
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.geometry.pages_per_block
+    }
+
+    #[inline]
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
+        let pages = run.data.len() as u32;
+        let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
+        // No room at all: the page number is the mark of a bad block.
+        let room = self.geometry.pages_per_block.checked_sub(page);
+        if !in_order || room.is_none_or(|room| pages > room) {
+            return Err(self.refusal(block, page, pages));
+        }
+        if let Some(faults) = &mut self.faults
+            && let Some(good) = faults.program(run.data.len())
+        {
+            return self.fail_program(block, page, good, &run);
+        }
+        self.program_pages(block, page, &run)
+    }
+
+    fn count_reads(&mut self, pages: u64) {
+        self.reads += pages;
+    }
+
+    #[inline]
+    fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+        let Some(state) = self.blocks.get_mut(block.index()) else {
+            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        };
+        if state.next_page == BAD {
+            return Err(MediumError::BadBlock { block: block.0 });
+        }
+        if self.endurance.as_ref().is_some_and(|limits| state.erases >= limits[block.index()]) {
+            state.next_page = BAD;
+            self.worn_out_blocks += 1;
+            return Err(MediumError::WornOut { block: block.0, erases: state.erases });
+        }
+        *state = Block { next_page: 0, erases: state.erases + 1 };
+        self.erases += 1;
+        if let Some(spare) = &mut self.spare {
+            spare.erase(block);
+        }
+        if let Some(faults) = &mut self.faults {
+            faults.erased(block);
+        }
+        if let Some(contents) = self.contents.get_mut(block.index()) {
+            *contents = None;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        _cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        self.check_readable(block, pages)?;
+        self.reads += u64::from(pages.len());
+        if let Some(faults) = &mut self.faults {
+            faults.read(block, pages.len());
+        }
+        match (&self.contents.get(block.index()), pages) {
+            (Some(Some(contents)), Pages::Listed(list)) => {
+                out.extend(list.iter().map(|&page| contents[page as usize]));
+            }
+            _ => out.resize(out.len() + pages.len() as usize, P::default()),
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        prefetch(self.blocks.as_ptr().wrapping_add(block.index()));
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.index()];
+        self.worn_out_blocks += u32::from(state.next_page != BAD);
+        state.next_page = BAD;
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.faults.as_mut()?.disturbed.pop_front()
+    }
+
+    fn read_wear(&mut self, _block: BlockId) {
+        self.spare_reads += 1;
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.blocks[block.index()].next_page == BAD
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.blocks[block.index()].erases
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        let pages: usize = self.contents.iter().flatten().map(|contents| size_of_val(&**contents)).sum();
+        let words = 2 * self.blocks.len() + self.endurance.as_ref().map_or(0, Vec::len);
+        reports.nand = Some(NandReport {
+            programs: self.programs,
+            reads: self.reads,
+            spare_reads: self.spare_reads,
+            erases: self.erases,
+            bad_blocks: self.blocks.iter().filter(|block| block.next_page == BAD).count() as u32,
+            worn_out_blocks: self.worn_out_blocks,
+            erase_counts: self.blocks.iter().map(|block| block.erases).collect(),
+            memory_bytes: (pages + 4 * words + self.spare.as_ref().map_or(0, SpareArea::memory_bytes)) as u64,
+        });
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let erased: u64 = self.blocks.iter().map(|block| u64::from(block.erases)).sum();
+        if erased != self.erases {
+            return Err(format!("nand: {} erases counted, the blocks add up to {erased}", self.erases));
+        }
+        let pages_per_block = self.geometry.pages_per_block;
+        match self
+            .blocks
+            .iter()
+            .map(|block| block.next_page)
+            .position(|page| page != BAD && page > pages_per_block)
+        {
+            Some(block) => Err(format!("nand: the write pointer of block {block} is past its end")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Flash that writes down what it does.
+
+use super::journal::{Journal, Step};
+use crate::counters::Cause;
+use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::nand::{Flash, Nand, PageState};
+use crate::units::BlockId;
+
+/// [`Nand`] that writes each operation it did into a [`Journal`], for the clock; apart from that it is the same flash.
+///
+/// What it refuses is not written down, and neither is an erase that fails.
+pub struct Timed<P> {
+    nand: Nand<P>,
+    journal: Journal,
+}
+
+impl<P: Payload> Timed<P> {
+    /// `nand`, writing into `journal`.
+    pub fn new(nand: Nand<P>, journal: Journal) -> Self {
+        Timed { nand, journal }
+    }
+
+    fn note_reads(&self, block: BlockId, pages: impl Iterator<Item = u32>, cause: Cause) {
+        self.journal.extend(pages.map(|page| Step::Read { block, page, cause }));
+    }
+}
+
+impl<P: Payload> Medium for Timed<P> {
+    type Payload = P;
+
+    const KEEPS_GROUPS: bool = <Nand<P> as Medium>::KEEPS_GROUPS;
+
+    /// Which pages are read decides which dies do it.
+    const READS_BY_PAGE: bool = true;
+
+    fn blocks(&self) -> u32 {
+        self.nand.blocks()
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.nand.pages_per_block()
+    }
+
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
+        let done = self.nand.program(block, page, run);
+        let pages = match &done {
+            Ok(()) => run.data.len() as u32,
+            // The attempt takes as long as if it had gone well.
+            Err(MediumError::ProgramFailed { page: failed, .. }) => failed - page + 1,
+            Err(_) => 0,
+        };
+        if pages > 0 {
+            self.journal.push(Step::Program { block, page, pages, cause: run.cause });
+        }
+        done
+    }
+
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
+        self.nand.erase(block, cause)?;
+        self.journal.push(Step::Erase { block, cause });
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        self.nand.read(block, pages, cause, out)?;
+        match pages {
+            Pages::Listed(pages) => self.note_reads(block, pages.iter().copied(), cause),
+            // Any pages will do; a block that holds so many holds the first ones.
+            Pages::Counted(count) => self.note_reads(block, 0..count, cause),
+        }
+        Ok(())
+    }
+
+    fn count_reads(&mut self, pages: u64) {
+        self.nand.count_reads(pages);
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        self.nand.prefetch_block(block);
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.nand.flush()
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.nand.retire(block);
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.nand.take_disturbed()
+    }
+
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.nand.is_bad(block)
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.nand.erases(block)
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        self.nand.layer_below()
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        self.nand.layer_below_mut()
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.nand.describe(reports);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.nand.check()
+    }
+}
+
+impl<P: Payload> Flash for Timed<P> {
+    fn spare(&self, block: BlockId, page: u32) -> PageState {
+        self.nand.spare(block, page)
+    }
+
+    fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
+        self.nand.read_spare(block, page, cause)
+    }
+
+    fn note(&self, block: BlockId) -> u64 {
+        self.nand.note(block)
+    }
+
+    fn tear_program(&mut self, block: BlockId, page: u32) {
+        self.nand.tear_program(block, page);
+    }
+
+    fn tear_erase(&mut self, block: BlockId) {
+        self.nand.tear_erase(block);
+    }
+
+    fn next_page(&self, block: BlockId) -> Option<u32> {
+        Flash::next_page(&self.nand, block)
+    }
+}
