@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate self as wearwell_engine;
 
+pub mod checked;
 pub mod counters;
 pub mod dedup;
 pub mod ftl;

@@ -2,6 +2,7 @@
 
 use super::device::{self, ResolvedDevice};
 use super::metadata_config;
+use super::needs;
 use super::payload::{Chips, Outage, StackPayload};
 use super::scenario::{LogConfig, Scenario};
 use super::size::ByteSize;
@@ -13,6 +14,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::OverProvisioning;
+use wearwell_engine::checked::Checked;
 use wearwell_engine::ftl::{CutSettings, PowerCycle};
 use wearwell_engine::layer::{Payload, Reports};
 use wearwell_engine::log::{BoxedLayer, Observed, Segments, Shared};
@@ -105,6 +107,7 @@ pub(super) fn build_with<P: StackPayload>(
     refuse_power(scenario, victim.is_some())?;
     let tree = tree::resolve(scenario, &device)?;
     check_zones(scenario, &tree, page_bytes)?;
+    needs::check_deferral(scenario, &tree)?;
     let ftl = tree.ftl();
     let wears_out = device.wear.endurance_cycles.is_some();
     let whole_blocks = match scenario.ftl.placement.frontiers() {
@@ -147,6 +150,11 @@ pub(super) fn build_with<P: StackPayload>(
             },
             lower: scenario.log.get(at).and_then(|log| tree.lower(at, log)),
         };
+        if let (Some(log), Some(seat)) = (scenario.log.get(at), &node.seat) {
+            let can = building.logs[at].as_ref().expect("layers are built upwards").abilities();
+            needs::require_below(log, can, &tree.layers[seat.on].name)
+                .map_err(|error| error.within(&node.key))?;
+        }
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);
     }
@@ -225,6 +233,7 @@ impl<P: StackPayload> Building<P> {
     /// Hands the layer to its user, or cuts it up for its users.
     fn hand_over(&mut self, layer: BoxedLayer<P>, node: &Node) {
         let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
+        let layer: BoxedLayer<P> = if cfg!(debug_assertions) { Box::new(Checked::new(layer)) } else { layer };
         let Some(sizes) = &node.sizes else { return self.give(node.users[0], layer) };
         let (shared, partitions) = Shared::new(layer, sizes);
         self.shared.push(shared);

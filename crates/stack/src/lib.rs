@@ -10,6 +10,7 @@ mod ftl_result;
 pub mod key;
 mod log_layouts;
 mod metadata_config;
+mod needs;
 mod pace;
 mod parts;
 mod payload;

@@ -6,6 +6,7 @@
 //! and types.
 
 use super::{Layer, LayerError, Payload};
+use crate::config::ConfigError;
 use crate::units::Lpn;
 
 /// Something that only some layers can.
@@ -43,25 +44,58 @@ impl Ability {
         Ability::LookAhead,
     ];
 
-    const NAMES: [(&'static str, &'static str); Ability::ALL.len()] = [
-        ("atomic groups", "writes groups of pages that a power cut leaves whole or not at all"),
-        ("requests", "does each request of its user by itself, so that none may be cut up or joined"),
-        ("attribution", "tells apart whose pages cleaning moves, and on whose account"),
-        ("move counts", "knows which pages cleaning has moved since they were written"),
-        ("deferral", "puts off its cleaning while a log above cleans"),
-        ("idle cleaning", "cleans in idle time"),
-        ("left valid", "knows how many pages would stay valid in its blocks if others were trimmed"),
-        ("look-ahead", "brings its tables for coming writes into the cache"),
+    /// Name, what a layer with it does, and who has it.
+    const TEXTS: [[&'static str; 3]; Ability::ALL.len()] = [
+        [
+            "atomic writes",
+            "writes groups of pages that a power cut leaves whole or not at all",
+            "an FTL that is a log with reclaim = \"free_pool\" has them, unless power is cut in the middle of its work",
+        ],
+        [
+            "requests",
+            "does each request of its user by itself, so that none may be cut up or joined",
+            "sparse address spaces and sampled deduplication have them",
+        ],
+        [
+            "attribution",
+            "tells apart whose pages cleaning moves, and on whose account",
+            "all layers that clean have it, but for a block directory and deduplication",
+        ],
+        [
+            "move counts",
+            "knows which pages cleaning has moved since they were written",
+            "all layers that clean have them, but for a block directory",
+        ],
+        [
+            "deferral",
+            "puts off its cleaning while a log above cleans",
+            "a log with `free_blocks_deferred` has it, and what stands on one",
+        ],
+        [
+            "idle cleaning",
+            "cleans in idle time",
+            "a log with `free_blocks_idle` has it, and what stands on one",
+        ],
+        [
+            "left valid",
+            "knows how many pages would stay valid in its blocks if others were trimmed",
+            "all layers have it",
+        ],
+        [
+            "look-ahead",
+            "brings its tables for coming writes into the cache",
+            "a log with large tables has it",
+        ],
     ];
 
     /// The name used in messages.
     pub fn name(self) -> &'static str {
-        Ability::NAMES[self as usize].0
+        Ability::TEXTS[self as usize][0]
     }
 
     /// What a layer with it does.
     pub fn help(self) -> &'static str {
-        Ability::NAMES[self as usize].1
+        Ability::TEXTS[self as usize][1]
     }
 }
 
@@ -99,6 +133,16 @@ impl Abilities {
     /// Whether `ability` is among them.
     pub const fn has(self, ability: Ability) -> bool {
         self.0 >> ability as u16 & 1 == 1
+    }
+
+    /// Refuses a setting at `key` that needs `ability` of the layer `below`, which can these.
+    pub fn require(self, ability: Ability, below: &str, key: &str) -> Result<(), ConfigError> {
+        if self.has(ability) {
+            return Ok(());
+        }
+        let [name, help, owners] = Ability::TEXTS[ability as usize];
+        let problem = format!("needs {name}, which {below} does not have: a layer that {help}; {owners}");
+        Err(ConfigError::new(key, problem))
     }
 
     /// All of them, in the order of [`Ability::ALL`].
@@ -354,6 +398,15 @@ impl<P: Payload, L: Layer<P> + ?Sized> LayerExt<P> for L {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_refused_with_both_names() {
+        let can = Abilities::NONE.with(Ability::LeftValid, true);
+        assert_eq!(can.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
+        let refused = can.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();
+        assert_eq!(refused.key, "free_blocks_deferred");
+        assert!(refused.problem.starts_with("needs deferral, which `ftl` does not have"), "{refused}");
+    }
 
     #[test]
     fn abilities_have_numbers_names_and_sets() {

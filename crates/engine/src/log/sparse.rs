@@ -45,12 +45,8 @@ pub struct Sparse<P> {
 impl<P: Payload> Sparse<P> {
     /// A sparse address space on `lower`, which must write atomically; the trim log takes its last pages.
     pub fn new(lower: BoxedLayer<P>, log: TrimLog) -> Result<Self, ConfigError> {
+        lower.abilities().require(Ability::AtomicGroups, "the layer below", "structure")?;
         let longest_group = lower.atomic_pages();
-        if longest_group == 0 {
-            let problem = "needs atomic writes, which the layer below does not have; it must be an FTL with reclaim = \
-                           \"free_pool\"";
-            return Err(ConfigError::new("structure", problem));
-        }
         for (key, value) in [("trims_per_write", log.trims_per_write), ("trim_log_pages", log.pages)] {
             if value == 0 {
                 return Err(ConfigError::new(format!("structure.{key}"), "is 0; it must be at least 1"));
