@@ -127,6 +127,9 @@ impl<F: Flash> PagedFtl<F> {
             let first_sequence = space.pool.sequence;
             Box::new(Levelling::new(policy, erased_at, size.blocks, first_sequence))
         });
+        if placement.wants_block_history() {
+            space.host_opened = vec![0; size.blocks as usize];
+        }
         space.cleans_metadata = config.cleans_metadata;
         space.protects = config.protects_versions();
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
