@@ -152,8 +152,9 @@ pub(super) fn build_with<P: StackPayload>(
         };
         if let (Some(log), Some(seat)) = (scenario.log.get(at), &node.seat) {
             let can = building.logs[at].as_ref().expect("layers are built upwards").abilities();
-            needs::require_below(log, can, &tree.layers[seat.on].name)
-                .map_err(|error| error.within(&node.key))?;
+            let is_zoned = seat.on == ftl && scenario.ftl.zones().is_some();
+            let below = needs::Below { name: &tree.layers[seat.on].name, can, is_zoned };
+            needs::require_below(log, &below).map_err(|error| error.within(&node.key))?;
         }
         let layer = building.layer(spec, scenario, node, at).map_err(|error| error.within(&node.key))?;
         building.hand_over(layer, node);

@@ -8,14 +8,30 @@ use super::tree::{Tree, User};
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{Abilities, Ability};
 
-/// Refuses settings of `log` that need what the layer below, which is `named` and can these, has not.
-pub(super) fn require_below(log: &LogConfig, can: Abilities, named: &str) -> Result<(), ConfigError> {
-    let named = format!("`{named}`");
+/// A layer that a log stands on.
+pub(super) struct Below<'a> {
+    pub name: &'a str,
+    /// What it can.
+    pub can: Abilities,
+    /// Whether it is a zoned drive.
+    pub is_zoned: bool,
+}
+
+/// Refuses settings of `log` that need what the layer below has not.
+pub(super) fn require_below(log: &LogConfig, below: &Below<'_>) -> Result<(), ConfigError> {
+    let (named, can) = (format!("`{}`", below.name), below.can);
     if matches!(log.other_structure(), Some(StructureConfig::Sparse(_))) {
         can.require(Ability::AtomicGroups, &named, "structure")?;
     }
     if log.other_structure().is_none() && log.victim.looks_below() {
         can.require(Ability::LeftValid, &named, "victim.weight")?;
+        if below.is_zoned {
+            let problem = format!(
+                "weighs what a trim leaves valid below, and {named} resets zones as a whole, so that nothing is left; use 0, or \
+                 d_choices"
+            );
+            return Err(ConfigError::new("victim.weight", problem));
+        }
     }
     Ok(())
 }
@@ -47,8 +63,17 @@ fn hears_cleaning(scenario: &Scenario, tree: &Tree, at: usize) -> bool {
     })
 }
 
+/// What was asked for and cannot be here, said in the result.
+pub(super) fn notes(scenario: &Scenario, layers: &[LayerResult]) -> Vec<String> {
+    let mut notes: Vec<String> = missing_attribution(layers).collect();
+    if scenario.ftl.victim.looks_below() {
+        notes.push("ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here".into());
+    }
+    notes
+}
+
 /// Says of each divided layer that does not tell whose pages are moved why it does not.
-pub(super) fn missing_attribution(layers: &[LayerResult]) -> impl Iterator<Item = String> + '_ {
+fn missing_attribution(layers: &[LayerResult]) -> impl Iterator<Item = String> + '_ {
     let silent =
         |layer: &&LayerResult| layer.partitions.iter().any(|partition| partition.moved_owned.is_none());
     layers.iter().filter(silent).map(|layer| {

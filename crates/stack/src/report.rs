@@ -420,7 +420,7 @@ fn warnings<P>(
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
     }
-    warnings.extend(needs::missing_attribution(layers));
+    warnings.extend(needs::notes(scenario, layers));
     for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {
         warnings.push(format!(
             "{}: {} pages went to another stream than their own because no erased block was left; raise `free_blocks_low`",
