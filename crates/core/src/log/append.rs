@@ -50,37 +50,55 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = self.until_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.tell_deaths(&pages[..length]);
-            let wanted = length;
-            let length = match self.below.program(stream, frontier, owners, &data[..wanted], cause) {
-                Ok(()) => wanted,
-                Err(error) => self.taken_before(frontier, wanted, cause, error)?,
+            let length = match self.below.program(stream, frontier, owners, &data[..length], cause) {
+                Ok(()) => {
+                    self.place(frontier, pages, length, cause);
+                    self.advance(stream, frontier, length as u32);
+                    length
+                }
+                Err(error) => self.place_before(stream, frontier, pages, length, cause, error)?,
             };
-            // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
-            if cause == Cause::Host {
-                self.below.counters.add_incoming(Operation::Write, length as u64);
-            }
-            let writes = Writes { pages, length, prefetch: self.prefetch };
-            let victim = &mut self.victim;
-            self.directory.place(
-                frontier.block,
-                frontier.page,
-                writes,
-                &mut self.blocks,
-                |block, score, blocks| {
-                    victim.invalidated(block, score, blocks);
-                },
-            );
-            if cause == Cause::Host {
-                self.blocks.advance(length as u64);
-            }
-            self.advance_by(stream, frontier, length, wanted);
-            self.note_moves(&pages[..length], cause);
             (pages, data) = (&pages[length..], &data[length..]);
             if M::MAY_KEEP_METADATA && cause == Cause::Host {
                 self.checkpoint_if_due()?;
             }
         }
         Ok(())
+    }
+
+    /// The first `length` of `pages` are on flash from `frontier` on.
+    #[inline(always)]
+    fn place(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
+        // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
+        if cause == Cause::Host {
+            self.below.counters.add_incoming(Operation::Write, length as u64);
+        }
+        let writes = Writes { pages, length, prefetch: self.prefetch };
+        let victim = &mut self.victim;
+        let died = |block, score, blocks: &_| victim.invalidated(block, score, blocks);
+        self.directory.place(frontier.block, frontier.page, writes, &mut self.blocks, died);
+        if cause == Cause::Host {
+            self.blocks.advance(length as u64);
+        }
+        self.note_moves(&pages[..length], cause);
+    }
+
+    /// Of a run that failed with this error, places the pages that the medium took before, and sets the block aside; how
+    /// many they are. Apart from the way of all other runs, which would pay for two lengths of a run.
+    #[cold]
+    fn place_before(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        pages: &[Lpn],
+        wanted: usize,
+        cause: Cause,
+        error: LayerError,
+    ) -> Result<usize, LayerError> {
+        let taken = self.taken_before(frontier, wanted, cause, error)?;
+        self.place(frontier, pages, taken, cause);
+        self.advance_by(stream, frontier, taken, wanted);
+        Ok(taken)
     }
 
     /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
@@ -177,6 +195,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Makes the erased `block` the frontier of `stream`.
+    #[inline]
     pub(super) fn open(&mut self, stream: StreamId, block: BlockId) -> Frontier {
         let frontier = Frontier { block, page: 0 };
         self.frontiers[stream.index()] = Some(frontier);

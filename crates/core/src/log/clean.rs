@@ -176,6 +176,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// The next victim, no candidate any more.
+    #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
             return Err(self.no_space());
@@ -206,6 +207,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    #[inline]
     pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
         let unwritten = self.below.medium.pages_per_block() - written;
         let valid = self.blocks.valid_pages(victim) - unwritten;
@@ -227,17 +229,24 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    #[inline(always)]
     fn choose_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
-            for at in 0..room {
-                let rest = (self.staged.len() - at) as u64;
-                let other = at + below(&mut self.random, rest) as usize;
-                self.staged.swap(at, other);
-            }
+            self.shuffle_staged(room);
+        }
+    }
+
+    #[inline(never)]
+    fn shuffle_staged(&mut self, room: usize) {
+        for at in 0..room {
+            let rest = (self.staged.len() - at) as u64;
+            let other = at + below(&mut self.random, rest) as usize;
+            self.staged.swap(at, other);
         }
     }
 
     /// Appends staged pages at `frontier`, as many as it has room for.
+    #[inline]
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
         let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
         let length = room.min(self.staged.len());
@@ -246,31 +255,55 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
-        let (wanted, data) = (length, &self.staged.data[range]);
-        let length = match self.below.program(stream, frontier, owners, data, Cause::Cleaning) {
-            Ok(()) => wanted,
-            Err(error) => self.taken_before(frontier, wanted, Cause::Cleaning, error)?,
-        };
-        let range = self.staged.written..self.staged.written + length;
-        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
-        if let Some(owners) = owners {
+        match self.below.program(stream, frontier, owners, &self.staged.data[range], Cause::Cleaning) {
+            Ok(()) => {
+                self.relocate_staged(frontier, length);
+                self.advance(stream, frontier, length as u32);
+                Ok(())
+            }
+            Err(error) => self.relocate_before(stream, frontier, length, error),
+        }
+    }
+
+    /// The first `length` staged pages are on flash from `frontier` on.
+    #[inline(always)]
+    fn relocate_staged(&mut self, frontier: Frontier, length: usize) {
+        if D::PAGE_EXACT {
+            let owners = &self.staged.owners[self.staged.written..self.staged.written + length];
             self.directory.relocate(frontier.block, frontier.page, owners);
-            if let Some(attribution) = &mut self.attribution {
-                attribution.moved(owners);
+            if self.attribution.is_some() || self.config.count_moves {
+                self.note_staged_moves(length);
             }
         }
-        self.note_staged_moves(length);
         self.staged.drop_front(length);
-        self.advance_by(stream, frontier, length, wanted);
+    }
+
+    /// Of a run of staged pages that failed with this error, moves those that the medium took before, and sets the block
+    /// aside.
+    #[cold]
+    fn relocate_before(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        wanted: usize,
+        error: LayerError,
+    ) -> Result<(), LayerError> {
+        let taken = self.taken_before(frontier, wanted, Cause::Cleaning, error)?;
+        self.relocate_staged(frontier, taken);
+        self.advance_by(stream, frontier, taken, wanted);
         Ok(())
     }
 
+    /// Counts moves of the first `length` staged pages, for those who want to know.
+    #[inline(never)]
     fn note_staged_moves(&mut self, length: usize) {
-        if self.config.count_moves && D::PAGE_EXACT {
-            let owners = std::mem::take(&mut self.staged.owners);
-            self.note_moves(&owners[self.staged.written..self.staged.written + length], Cause::Cleaning);
-            self.staged.owners = owners;
+        let owners = std::mem::take(&mut self.staged.owners);
+        let moved = &owners[self.staged.written..self.staged.written + length];
+        if let Some(attribution) = &mut self.attribution {
+            attribution.moved(moved);
         }
+        self.note_moves(moved, Cause::Cleaning);
+        self.staged.owners = owners;
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -363,6 +396,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Erases the block; false if that wore it out.
+    #[inline]
     pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
         match self.below.medium.erase(block, Cause::Cleaning) {
             Ok(()) => {

@@ -46,8 +46,20 @@ pub(super) struct Below<M> {
 }
 
 impl<M: Medium> Below<M> {
+    /// What a run of so many pages is to the atomic group in hand.
+    #[inline(never)]
+    fn part_of_group(&mut self, pages: usize) -> Group {
+        let group = match self.group_left {
+            0 => Group::None,
+            left if left == pages => Group::Ends,
+            _ => Group::GoesOn,
+        };
+        self.group_left = self.group_left.saturating_sub(pages);
+        group
+    }
+
     /// Programs a run at `frontier` and counts it.
-    #[inline]
+    #[inline(always)]
     pub fn program(
         &mut self,
         stream: StreamId,
@@ -56,12 +68,7 @@ impl<M: Medium> Below<M> {
         data: &[M::Payload],
         cause: Cause,
     ) -> Result<(), LayerError> {
-        let group = match self.group_left {
-            0 => Group::None,
-            left if left == data.len() => Group::Ends,
-            _ => Group::GoesOn,
-        };
-        self.group_left = self.group_left.saturating_sub(data.len());
+        let group = if self.in_group { self.part_of_group(data.len()) } else { Group::None };
         let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note: 0 };
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
