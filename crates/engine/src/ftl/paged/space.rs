@@ -194,9 +194,9 @@ impl<F: Flash> Space<F> {
                 None => self.open(stream, cause)?,
             };
             let purpose = Purpose { cause, note: self.horizon };
-            let taken =
-                self.pool.program(stream, frontier, Some(&[owner]), std::slice::from_ref(data), purpose)?;
-            if taken == 0 {
+            let (owners, content) = ([owner], std::slice::from_ref(data));
+            if let Err(error) = self.pool.program(stream, frontier, Some(&owners), content, purpose) {
+                self.pool.taken_before(frontier, (None, 1), cause, error)?;
                 self.fail(stream, frontier);
                 continue;
             }
