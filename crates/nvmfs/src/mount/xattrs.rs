@@ -1,6 +1,6 @@
 //! Extended attributes as the kernel asks for them, those among them that no file has.
 
-use super::adapter::Answer;
+use super::convert::Answer;
 use super::{Mountable, REPORT_XATTR};
 use crate::api::{Error, Ino, ROOT, Result};
 use fuser::{Errno, ReplyXattr};
