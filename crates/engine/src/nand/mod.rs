@@ -8,7 +8,7 @@ mod presets;
 mod spare;
 
 use crate::counters::Cause;
-use crate::layer::{Group, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
@@ -302,12 +302,26 @@ impl<P: Payload> Medium for Nand<P> {
         self.faults.as_mut()?.disturbed.pop_front()
     }
 
+    fn read_wear(&mut self, _block: BlockId) {
+        self.spare_reads += 1;
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.index()].next_page == BAD
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.blocks[block.index()].erases
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -22,6 +22,5 @@ mod placements;
 mod recovery;
 mod stack;
 mod timed;
-mod timing;
 mod wear;
 mod zones;

@@ -11,6 +11,7 @@ use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
+use wearwell_engine::checked::Checked;
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::log::{BoxedLayer, Observed, Shared};
@@ -60,7 +61,12 @@ pub(crate) fn build_resolved<P: StackPayload>(
             }
             None => {
                 let below = builder.logs[at].take().expect("layers are built upwards");
-                resolved.layers[at].settings.clone().build(spec(resolved, at)?, below)
+                let plan = &resolved.layers[at];
+                let named = format!("`{}`", tree.layers[tree.attachment(User::Log(at)).on].name);
+                let can = below.abilities();
+                let lacks = plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
+                lacks.map_err(|error| error.within(&layer.key))?;
+                plan.settings.clone().build(spec(resolved, at)?, below)
             }
         };
         builder.take(built.map_err(|error| error.within(&layer.key))?, layer);
@@ -82,7 +88,6 @@ fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError
         temperature,
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
         features: features.clone(),
-        has_log_above: layer.has_log_above(),
     })
 }
 
@@ -101,6 +106,7 @@ impl<P: StackPayload> StackBuilder<P> {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);
         let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
+        let layer: BoxedLayer<P> = if cfg!(debug_assertions) { Box::new(Checked::new(layer)) } else { layer };
         let Some(partitions) = &node.partitions else { return self.give(node.users[0], layer) };
         let (shared, partitions) = Shared::new(layer, partitions);
         self.shared.push(shared);

@@ -97,6 +97,6 @@ impl BuildOnSpareAreas for Builder {
             "log_blocks" => error.within("structure"),
             _ => ConfigError { key: "structure".into(), ..error },
         })?;
-        Ok(finish.finish(ftl, self.0))
+        Ok(finish.finish(ftl, self.0.into()))
     }
 }

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::layer::Ability;
 use wearwell_engine::log::BoxedLayer;
 
 /// What a layer can stand on.
@@ -85,8 +86,12 @@ pub struct LayerPlan<S> {
     pub streams: u8,
     /// A zoned drive: blocks that may be open at a time.
     pub most_open: Option<u32>,
+    /// Whether it cleans, and tells the layer below when.
+    pub cleans: bool,
     /// What its settings ask for.
     pub features: Features,
+    /// What it needs of the layer below, and the key for whose sake.
+    pub needs: Vec<(Ability, &'static str)>,
     /// Memory that simulating it takes besides the tables of a log, bytes.
     pub memory_bytes: u64,
     /// What the theory knows of it.
@@ -104,7 +109,9 @@ impl<S> LayerPlan<S> {
             block_pages,
             streams: 0,
             most_open: None,
+            cleans: false,
             features: Features::default(),
+            needs: Vec::new(),
             memory_bytes: 0,
             model: None,
             settings,
@@ -119,7 +126,9 @@ impl<S> LayerPlan<S> {
             block_pages: self.block_pages,
             streams: self.streams,
             most_open: self.most_open,
+            cleans: self.cleans,
             features: self.features,
+            needs: self.needs,
             memory_bytes: self.memory_bytes,
             model: self.model,
             settings: settings(self.settings),

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
+use wearwell_engine::layer::Ability;
 use wearwell_engine::log::{BoxedLayer, MetadataPlan, Segments, TrimRule};
 
 /// The log-structured store, wherever it stands.
@@ -132,10 +133,16 @@ impl Kind for Log {
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);
         let streams = store.streams;
+        let needs = match store.victim.looks_below() {
+            true => vec![(Ability::LeftValid, "victim.weight")],
+            false => Vec::new(),
+        };
         let settings = LogSettings { store, segment_pages, trim: rule, metadata, first_hint };
         Ok(LayerPlan {
             streams,
+            cleans: true,
             features,
+            needs,
             ..LayerPlan::new(logical_pages, physical_pages, segment_pages, settings)
         })
     }

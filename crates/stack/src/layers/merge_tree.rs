@@ -50,7 +50,8 @@ impl TreeKeys {
         let logical_pages = (f64::from(below.pages) * (1.0 - spare)).floor() as u32;
         let table_pages = layout.table_pages;
         let layout = LsmConfig { logical_pages, trim, ..layout };
-        Ok(LayerPlan::new(logical_pages, u64::from(below.pages), table_pages, layout))
+        let plan = LayerPlan::new(logical_pages, u64::from(below.pages), table_pages, layout);
+        Ok(LayerPlan { cleans: true, ..plan })
     }
 }
 

@@ -11,7 +11,7 @@ use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
-use wearwell_engine::ftl::page::{PageConfig, PageFtl};
+use wearwell_engine::ftl::page::PageConfig;
 use wearwell_engine::nand::Flash;
 use wearwell_theory::ftl::Ftl;
 
@@ -80,6 +80,6 @@ impl BuildOnSpareAreas for Builder {
         flash: F,
         finish: X,
     ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        Ok(finish.finish(PageFtl::new(&self.0, flash)?, self.0))
+        Ok(finish.finish(self.0.build(flash)?, self.0))
     }
 }

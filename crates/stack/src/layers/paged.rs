@@ -211,7 +211,7 @@ impl<D: PagedDesign> Paged<D> {
             checkpoints: *self.checkpoints.get_or_insert(published.checkpoints),
             durability: self.resolve_durability(published.durability)?,
             wear: self.wear.get_or_insert_default().clone(),
-            extra_free_blocks: 0,
+            free_blocks: Default::default(),
             seed: site.seed,
         })
     }

@@ -119,6 +119,12 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "means nothing with in_place, which keeps no erased blocks to live on meanwhile",
     },
     Refusal {
+        feature: "deferral",
+        with: &["unheard"],
+        reason: "waits while a log above cleans, and above this layer is none that does: it needs a log or a merge tree that stands \
+                 on it; leave it out",
+    },
+    Refusal {
         feature: "idle_cleaning",
         with: &["in_place"],
         reason: "means nothing with in_place, which keeps no erased blocks",

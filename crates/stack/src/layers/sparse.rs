@@ -7,6 +7,7 @@ use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::layer::Ability;
 use wearwell_engine::log::{self, BoxedLayer, TrimLog};
 
 /// Bytes of a record of a trimmed range: its first page and its length.
@@ -57,7 +58,9 @@ impl Kind for Sparse {
             trims_per_write: self.trims_per_write,
             pages: self.trim_log_pages,
         };
-        Ok(LayerPlan::new(logical_pages, u64::from(below.pages), below.block_pages, log))
+        let needs = vec![(Ability::AtomicGroups, "structure")];
+        let plan = LayerPlan::new(logical_pages, u64::from(below.pages), below.block_pages, log);
+        Ok(LayerPlan { needs, ..plan })
     }
 
     fn build<P: StackPayload>(

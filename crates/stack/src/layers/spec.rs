@@ -108,8 +108,6 @@ pub struct LayerSpec {
     pub dedup: DedupConfig,
     /// What is asked of it.
     pub features: Features,
-    /// Whether another log stands on this one and may move its pages, too.
-    pub has_log_above: bool,
 }
 
 /// A layer that is built.

@@ -4,7 +4,7 @@ use super::spec::LayerSpec;
 use super::store_keys::StoreSettings;
 use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_engine::ftl::page::PageConfig;
-use wearwell_engine::layer::{Medium, Payload};
+use wearwell_engine::layer::{Medium, MediumExt, Payload};
 use wearwell_engine::log::{BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, StoreConfig};
 use wearwell_engine::placement::{Placement, PlacementContext};
 use wearwell_engine::victim::{VictimPolicy, VictimVisitor};
@@ -21,7 +21,7 @@ impl LayerSpec {
             return self.boxed_store(settings, pages, medium, |_| None);
         };
         let size = self.size(self.logical_pages, &medium);
-        let config = settings.config(self.logical_pages, self.has_log_above, self.seed);
+        let config = settings.config(self.logical_pages, self.seed);
         let whole_blocks = self.features.has("block_directory");
         StoreBuilder { config, medium, placement, size, whole_blocks }.with_victim(self.victim, settings)
     }
@@ -40,7 +40,7 @@ impl LayerSpec {
         let size = self.size(logical_pages, &medium);
         let context = PlacementContext { size: &size, temperature: self.temperature.take() };
         let placement = settings.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-        let config = settings.config(logical_pages, self.has_log_above, self.seed);
+        let config = settings.config(logical_pages, self.seed);
         let victim = match self.victim.take() {
             Some(given) => given,
             None => settings.victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
@@ -59,9 +59,10 @@ impl LayerSpec {
     /// The settings of an FTL that can come back from its flash, which has no blocks in hand while power may be lost.
     pub(super) fn page_config(&self, settings: &StoreSettings) -> PageConfig {
         PageConfig {
-            store: settings.config(self.logical_pages, self.has_log_above, self.seed),
+            store: settings.config(self.logical_pages, self.seed),
             victim: settings.victim.clone(),
             placement: settings.placement.clone(),
+            wear: Default::default(),
         }
     }
 

@@ -146,7 +146,7 @@ impl StoreKeys {
 
 impl StoreSettings {
     /// The settings of the engine's store.
-    pub(super) fn config(&self, logical_pages: u32, count_moves: bool, seed: Seed) -> StoreConfig {
+    pub(super) fn config(&self, logical_pages: u32, seed: Seed) -> StoreConfig {
         StoreConfig {
             logical_pages,
             reclaim: self.reclaim,
@@ -155,7 +155,6 @@ impl StoreSettings {
             prefetch: None,
             deferred_low: self.deferred_low,
             idle_high: self.idle_high,
-            count_moves,
             seed,
         }
     }

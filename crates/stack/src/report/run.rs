@@ -111,8 +111,10 @@ fn written(layer: &LayerReport) -> u64 {
 fn layer_results<P>(run: &Finished<P>, after: &Snapshot, delta: Delta) -> Vec<LayerResult> {
     let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
     let (raw_pages, ftl) = (run.stack.device.geometry.pages(), run.stack.tree.ftl());
+    let all = (&run.before.reports.layers[..], &after.reports.layers[..]);
     let layer = |(at, (before, after))| LayerResult {
         ftl: ftl_result(before, after, delta, at == ftl && run.stack.power.is_some()),
+        partitions: tenants::partitions(&run.stack.tree, at, all),
         ..layer_result(&run.stack.tree, at, before, after, raw_pages)
     };
     pairs.enumerate().map(layer).collect()
@@ -142,7 +144,6 @@ fn layer_result(
     let victims: u64 = victim_valid_pages.iter().sum();
     let held_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
     let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
-    let moved_pages = tenants::moved_pages(before, after);
     LayerResult {
         name: node.name.clone(),
         on: node.below.as_ref().map(|below| tree.layers[below.on].name.clone()),
@@ -158,8 +159,8 @@ fn layer_result(
         victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
         victim_valid_pages,
         spilled_pages: after.spilled_pages - before.spilled_pages,
-        partitions: tenants::partitions(tree, at, before, after, &moved_pages),
-        moved_pages,
+        partitions: Vec::new(),
+        moved_pages: tenants::moved_pages(before, after),
         reserve_share: (after.physical_pages - u64::from(held_pages)) as f64 / raw_pages as f64,
         arrivals: arrivals(before, after),
         trims: stands_on_log.then(|| trims(before, after)),
@@ -376,6 +377,7 @@ fn warnings<P>(
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
     }
+    warnings.extend(tenants::missing_attribution(layers));
     for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {
         warnings.push(format!(
             "{}: {} pages went to another stream than their own because no erased block was left; raise `free_blocks_low`",

@@ -10,7 +10,7 @@ use wearwell_engine::layer::LayerReport;
 
 /// `[cause][owner]`: pages moved while measuring; without what lies beyond the last partition, which is nobody's.
 pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<u64>> {
-    let count = after.partitions.len();
+    let count = after.moved_pages.len().saturating_sub(1);
     let rows = before.moved_pages.iter().zip(&after.moved_pages).take(count);
     let row = |(before, after): (&Vec<u64>, &Vec<u64>)| {
         before.iter().zip(after).take(count).map(|(before, after)| after - before).collect()
@@ -18,15 +18,26 @@ pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<
     rows.map(row).collect()
 }
 
+/// The layer that moves the pages of the users of `at`, and tells them apart: that layer or, where it has no cleaning of its own, the
+/// one below, if nobody else stands there.
+fn mover(tree: &Tree, at: usize, layers: &[LayerReport]) -> Option<usize> {
+    let mut at = at;
+    while layers[at].moved_pages.is_empty() {
+        let below = tree.layers[at].below.as_ref().filter(|below| below.partition.is_none())?;
+        at = below.on;
+    }
+    Some(at)
+}
+
 /// The partitions of layer `at` over the measured part.
 pub(super) fn partitions(
     tree: &Tree,
     at: usize,
-    before: &LayerReport,
-    after: &LayerReport,
-    moved: &[Vec<u64>],
+    (all_before, all_after): (&[LayerReport], &[LayerReport]),
 ) -> Vec<PartitionResult> {
-    let node = &tree.layers[at];
+    let (node, before, after) = (&tree.layers[at], &all_before[at], &all_after[at]);
+    let moved = mover(tree, at, all_after)
+        .map_or_else(Vec::new, |mover| moved_pages(&all_before[mover], &all_after[mover]));
     let pairs = before.partitions.iter().zip(&after.partitions).zip(&node.users).enumerate();
     pairs
         .map(|(index, ((before, after), &user))| {
@@ -105,13 +116,15 @@ fn chain<'a>(
         let (pages_in, pages_out) = match partition {
             Some(partition) => {
                 let Some(moved_owned) = partition.moved_owned else { return (steps, None) };
-                let pages_in = written(&partition.incoming);
-                (pages_in, pages_in + moved_owned)
+                let (pages_in, moves) = (written(&partition.incoming), !layer.moved_pages.is_empty());
+                (pages_in, pages_in + if moves { moved_owned } else { 0 })
             }
             None => (written(&layer.incoming), layer.outgoing.values().map(written).sum()),
         };
         steps.push(StepResult { layer: layer.name.clone(), pages_in, pages_out });
         if tree.layers[attachment.on].users.len() > 1 {
+            let moved_owned = partition.and_then(|partition| partition.moved_owned);
+            steps.extend(passed_on(tree, attachment.on, layers, pages_in, moved_owned.unwrap_or(0)));
             return (steps, partition);
         }
         if attachment.on == tree.ftl() {
@@ -119,4 +132,37 @@ fn chain<'a>(
         }
         user = User::Log(attachment.on);
     }
+}
+
+/// The steps below a shared layer that moves no pages itself, down to the one that moves `moved_owned` of the tenant's.
+fn passed_on(
+    tree: &Tree,
+    shared: usize,
+    layers: &[LayerResult],
+    pages_in: u64,
+    moved_owned: u64,
+) -> Vec<StepResult> {
+    let (mut steps, mut at) = (Vec::new(), shared);
+    while layers[at].moved_pages.is_empty()
+        && let Some(below) = &tree.layers[at].below
+    {
+        at = below.on;
+        let moves = !layers[at].moved_pages.is_empty();
+        let pages_out = pages_in + if moves { moved_owned } else { 0 };
+        steps.push(StepResult { layer: layers[at].name.clone(), pages_in, pages_out });
+    }
+    steps
+}
+
+/// Says of each divided layer that does not tell whose pages are moved why it does not.
+pub(super) fn missing_attribution(layers: &[LayerResult]) -> impl Iterator<Item = String> + '_ {
+    let silent =
+        |layer: &&LayerResult| layer.partitions.iter().any(|partition| partition.moved_owned.is_none());
+    layers.iter().filter(silent).map(|layer| {
+        let why = match layer.dedup {
+            Some(_) => "equal pages of several users are stored once, and moving one is nobody's alone",
+            None => "it moves none itself, and the layer below knows it as one user among others",
+        };
+        format!("{}: whose pages cleaning moves is not told: {why}", layer.name)
+    })
 }

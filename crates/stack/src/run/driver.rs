@@ -15,7 +15,7 @@ use super::window::{Phase, Window};
 use crate::build::Stack;
 use crate::scenario::{Fill, Measure, Scenario};
 use std::ops::ControlFlow;
-use wearwell_engine::layer::{Layer, LayerError};
+use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 

@@ -4,7 +4,7 @@ use super::error::RunError;
 use super::payload::RunPayload;
 use super::tenants::{self, Tenant};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::layer::{Layer, LayerError};
+use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;

@@ -73,10 +73,13 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     };
     let layers = resolve_layers(&mut scenario, &mut tree, &ftl, &device)?;
     check_open(&tree, &ftl, &layers)?;
+    let hears: Vec<bool> = (0..tree.layers.len()).map(|at| hears_cleaning(&tree, &layers, at)).collect();
     add_features(&scenario, &tree, caller, &mut ftl);
+    ftl.features.extend([(!hears[tree.ftl()], "unheard", "on")]);
     ftl.features.check("ftl")?;
     let layers = layers.into_iter().enumerate().map(|(at, mut plan)| {
         add_features_above(&scenario, &tree, caller, at, ftl.most_open.is_some(), &mut plan);
+        plan.features.extend([(!hears[at], "unheard", "on")]);
         plan.features.check(&tree.layers[at].key)?;
         Ok(plan)
     });
@@ -217,6 +220,14 @@ fn check_open(
         "is {most}; the logs above hold {streams} segments open, one a stream, and need at least that many"
     );
     Err(ConfigError::new("ftl.structure.max_open_zones", problem))
+}
+
+/// Whether anything that stands on the layer tells it when it cleans. What has no cleaning of its own hands on what it hears.
+fn hears_cleaning(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -> bool {
+    tree.layers[at].users.iter().any(|user| match *user {
+        User::Tenant(_) => false,
+        User::Log(log) => layers[log].cleans || hears_cleaning(tree, layers, log),
+    })
 }
 
 /// What the rest of the scenario asks of the FTL.

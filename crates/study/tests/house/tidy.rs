@@ -29,7 +29,7 @@ const ORDER: &[&[&str]] = &[
     &["counters"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
-    &["timing"],
+    &["timing", "pool"],
     &["log"],
     &["ftl", "dedup"],
 ];

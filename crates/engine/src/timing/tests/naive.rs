@@ -1,10 +1,10 @@
 //! The obvious device: all operations of all requests written down at first, then one heap of events.
 
+use crate::counters::Cause;
+use crate::timing::{Contention, FlashTiming, Priority, Step};
+use crate::units::BlockId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-use wearwell_base::units::BlockId;
-use wearwell_engine::counters::Cause;
-use wearwell_engine::timing::{Contention, FlashTiming, Priority, Step};
 
 #[derive(Clone, Debug, Default)]
 pub struct Request {

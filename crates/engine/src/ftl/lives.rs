@@ -52,12 +52,14 @@ fn add(report: &mut LayerReport, other: &LayerReport) {
     for (count, more) in report.victim_valid_pages.iter_mut().zip(&other.victim_valid_pages) {
         *count += more;
     }
+    add_matrix(&mut report.moved_pages, &other.moved_pages);
     report.spilled_pages += other.spilled_pages;
     report.moved_again_pages += other.moved_again_pages;
     report.scatter.ranges += other.scatter.ranges;
     report.scatter.blocks += other.scatter.blocks;
-    report.cleanings =
-        report.cleanings.map_or(other.cleanings, |own| Some(own + other.cleanings.unwrap_or(0)));
+    add_option(&mut report.cleanings, other.cleanings);
+    add_option(&mut report.deferrals, other.deferrals);
+    add_option(&mut report.evicted_pages, other.evicted_pages);
     let Some(more) = &other.ftl else { return };
     let Some(own) = &mut report.ftl else {
         report.ftl = Some(more.clone());
@@ -74,7 +76,23 @@ fn add(report: &mut LayerReport, other: &LayerReport) {
     }
 }
 
+fn add_matrix(matrix: &mut Vec<Vec<u64>>, other: &[Vec<u64>]) {
+    if matrix.is_empty() {
+        *matrix = other.to_vec();
+        return;
+    }
+    let counts = matrix.iter_mut().flatten().zip(other.iter().flatten());
+    counts.for_each(|(count, more)| *count += more);
+}
+
+fn add_option(count: &mut Option<u64>, other: Option<u64>) {
+    *count = count.map_or(other, |own| Some(own + other.unwrap_or(0)));
+}
+
 fn add_counters(counters: &mut Counters, other: &Counters) {
+    for operation in Operation::ALL {
+        counters.add_incoming(operation, other.incoming(operation));
+    }
     for cause in Cause::ALL {
         for operation in Operation::ALL {
             counters.add_outgoing(cause, operation, other.outgoing(cause, operation));

@@ -1,14 +1,14 @@
 //! The device beside queueing theory, and the host's side of it.
 
-use rand::Rng;
-use wearwell_base::request::Op;
-use wearwell_base::seed::{Random, Seed};
-use wearwell_base::units::BlockId;
-use wearwell_engine::counters::Cause;
-use wearwell_engine::timing::{
+use crate::counters::Cause;
+use crate::seed::{Random, Seed};
+use crate::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
     Priority, Step, Suspend, TimingReport,
 };
+use crate::units::BlockId;
+use rand::Rng;
+use wearwell_base::request::Op;
 
 const ONE_DIE: FlashTiming = FlashTiming {
     layout: Layout {

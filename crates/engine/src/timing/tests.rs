@@ -1,17 +1,13 @@
 //! The flash device in time beside an obvious one: an event for everything in one heap.
 
-#[path = "timing/naive.rs"]
 mod naive;
-#[path = "timing/queues.rs"]
 mod queues;
 
+use crate::counters::Cause;
+use crate::timing::{Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Suspend};
+use crate::units::BlockId;
 use naive::{Naive, Request};
 use proptest::prelude::*;
-use wearwell_base::units::BlockId;
-use wearwell_engine::counters::Cause;
-use wearwell_engine::timing::{
-    Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Suspend,
-};
 
 const PAGES_PER_BLOCK: u32 = 64;
 

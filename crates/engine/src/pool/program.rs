@@ -1,0 +1,122 @@
+//! What is sent to the medium: programs, counted by cause, and erases.
+
+use super::{Frontier, Pool};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Group, LayerError, Medium, MediumError, Run};
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+/// Why pages are appended, and what their spare areas say besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose {
+    /// Why.
+    pub cause: Cause,
+    /// The number that the store keeps with the block; 0 where it needs none.
+    pub note: u64,
+}
+
+impl From<Cause> for Purpose {
+    fn from(cause: Cause) -> Self {
+        Purpose { cause, note: 0 }
+    }
+}
+
+impl<M: Medium, V: VictimPolicy> Pool<M, V> {
+    /// Programs a run at `frontier` and counts it; the pages at its beginning that were taken, which are all of them unless a
+    /// program failed and the block can be set aside for it ([`Pool::set_aside`]).
+    #[inline]
+    pub(crate) fn program(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        data: &[M::Payload],
+        purpose: impl Into<Purpose>,
+    ) -> Result<usize, LayerError> {
+        let Purpose { cause, note } = purpose.into();
+        let pages = data.len();
+        let group = match self.group_left {
+            0 => Group::None,
+            left if left == pages => Group::Ends,
+            _ => Group::GoesOn,
+        };
+        self.group_left = self.group_left.saturating_sub(pages);
+        let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
+        let taken = match self.medium.program(frontier.block, frontier.page, run) {
+            Ok(()) => pages,
+            Err(error) => self.taken_before(frontier, pages, error.into())?,
+        };
+        self.sequence += pages as u64;
+        self.counters.add_outgoing(cause, Operation::Write, taken as u64);
+        if let Some(owners) = owners
+            && self.moves.notes()
+        {
+            self.moves.programmed(&owners[..taken], cause);
+        }
+        Ok(taken)
+    }
+
+    /// Of a run of `pages` pages that the medium did not take with this error, those at its beginning that it did take.
+    #[cold]
+    fn taken_before(
+        &mut self,
+        frontier: Frontier,
+        pages: usize,
+        error: LayerError,
+    ) -> Result<usize, LayerError> {
+        let LayerError::Medium(MediumError::ProgramFailed { page: failed, .. }) = error else {
+            return Err(error);
+        };
+        if !self.survives_failed_programs {
+            return Err(error);
+        }
+        let taken = (failed - frontier.page) as usize;
+        if self.in_group {
+            self.group_left += pages - taken;
+        }
+        Ok(taken)
+    }
+
+    /// The next `pages` pages programmed are a group that a power cut leaves whole or not at all.
+    pub(crate) fn begin_group(&mut self, pages: usize) {
+        (self.group_left, self.in_group) = (pages, true);
+    }
+
+    /// The group is written, or given up.
+    pub(crate) fn end_group(&mut self) {
+        (self.group_left, self.in_group) = (0, false);
+    }
+
+    /// Erases `block`, which is then neither erased in the pool nor anything else; false if that wore it out.
+    pub(crate) fn erase(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        self.read_wear_before_erase(block);
+        match self.medium.erase(block, cause) {
+            Ok(()) => {
+                self.counters.add_outgoing(cause, Operation::Erase, 1);
+                self.blocks.erased(block);
+                self.note_erase(block);
+                Ok(true)
+            }
+            Err(MediumError::WornOut { .. }) => {
+                self.blocks.erased(block);
+                self.usable_blocks -= 1;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The block holds nothing that is needed: it is erased into the pool or, if a program failed in it, retired. Whether it is
+    /// erased.
+    pub(crate) fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        if self.take_failed(block) {
+            self.retire(block);
+            return Ok(false);
+        }
+        let erased = self.erase(block, cause)?;
+        if erased {
+            self.erased.push_back(block);
+        }
+        Ok(erased)
+    }
+}
