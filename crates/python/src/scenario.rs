@@ -29,6 +29,12 @@ pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
 
+/// The key inside of the table at `key` that a name alone stands for, such as `policy` for `ftl.victim`.
+#[pyfunction]
+pub fn short_form(key: &str) -> Option<&'static str> {
+    wearwell_stack::short_form(key)
+}
+
 /// The JSON Schema of scenarios.
 #[pyfunction]
 pub fn scenario_schema() -> String {

@@ -26,6 +26,6 @@ pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{Caller, ResolvedScenario};
 pub use scenario::timing::TimingConfig;
-pub use scenario::{Scenario, key, tree};
+pub use scenario::{Scenario, key, short_form, tree};
 pub use simulation::{resolve, run, run_with};
 pub use size::ByteSize;

@@ -17,4 +17,5 @@ pub(crate) mod writers;
 
 pub use course::{Fill, Measure, Precondition};
 pub use sources::{AddressRule, Backwards, MissingDigests, TenantConfig, TraceConfig, VolumeRule};
+pub use short_forms::short_form;
 pub use types::Scenario;

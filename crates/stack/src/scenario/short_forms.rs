@@ -1,6 +1,6 @@
 //! Which keys of a scenario may be given by a name alone, as its schema says.
 
-use super::key::Segment;
+use super::key::{Key, Segment};
 use super::types::Scenario;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -15,6 +15,12 @@ pub(super) struct ShortForm {
 }
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
+
+/// The key inside of the table at `key` that a name alone stands for: `policy` for `ftl.victim`; `None` where a table cannot be
+/// given by a name.
+pub fn short_form(key: &str) -> Option<&'static str> {
+    at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
+}
 
 /// The short form of the table at this path, if it has one.
 pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
@@ -65,7 +71,6 @@ fn kind_tag(form: &'static Value) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::Key;
     use super::*;
 
     fn at_key(key: &str) -> Option<(&'static str, bool)> {
