@@ -63,7 +63,6 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
     let device = device::resolve(&mut scenario.device, zone_blocks)?;
-    check_contents(&scenario)?;
     let mut tree = Tree::of(&mut scenario)?;
     let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;
     tree.set_size(&scenario, tree.ftl(), &ftl)?;
@@ -77,6 +76,7 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     add_features(&scenario, &tree, caller, &mut ftl);
     ftl.features.extend([(!hears[tree.ftl()], "unheard", "on")]);
     ftl.features.check("ftl")?;
+    check_contents(&scenario)?;
     let layers = layers.into_iter().enumerate().map(|(at, mut plan)| {
         add_features_above(&scenario, &tree, caller, at, ftl.most_open.is_some(), &mut plan);
         plan.features.extend([(!hears[at], "unheard", "on")]);

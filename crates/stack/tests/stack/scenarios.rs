@@ -1,6 +1,6 @@
 //! Scenarios from TOML to result: repetition, warnings, steady state, wear, logs on an FTL.
 
-use crate::common::{refusal, root, run_text, scenario, try_run};
+use crate::common::{refusal, root, run_text, try_run};
 use wearwell_stack::{Performance, Phase, RunResult, Scenario};
 
 const SMALL: &str = r#"

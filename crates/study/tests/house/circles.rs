@@ -13,23 +13,7 @@ const CIRCLES: &[(&str, &[&str], &str)] = &[
     ("engine", &["dedup/config", "dedup/index"], "settings, and what is made from them"),
     ("engine", &["ftl/cycled", "ftl/interrupted"], "a switch for the power, and what throws it"),
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
-    (
-        "engine",
-        &[
-            "ftl/paged/directory",
-            "ftl/paged/part",
-            "ftl/paged/space",
-            "ftl/paged/store",
-            "ftl/paged/tree",
-            "ftl/paged/wear",
-        ],
-        "one type, `PagedFtl`, and its parts",
-    ),
-    (
-        "engine",
-        &["log/checkpoint", "log/clean", "log/fault", "log/migration", "log/store"],
-        "one type, `LogStore`",
-    ),
+    ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
     (
         "engine",
         &["validity/flash", "validity/gecko", "validity/gecko/run", "validity/page"],
