@@ -64,7 +64,8 @@ pub(crate) fn build_resolved<P: StackPayload>(
                 let plan = &resolved.layers[at];
                 let named = format!("`{}`", tree.layers[tree.attachment(User::Log(at)).on].name);
                 let can = below.abilities();
-                let lacks = plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
+                let lacks =
+                    plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
                 lacks.map_err(|error| error.within(&layer.key))?;
                 plan.settings.clone().build(spec(resolved, at)?, below)
             }
