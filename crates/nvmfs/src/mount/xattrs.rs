@@ -1,7 +1,7 @@
 //! Extended attributes as the kernel asks for them, those among them that no file has.
 
 use super::Mountable;
-use super::adapter::Answer;
+use super::convert::Answer;
 use crate::api::{Error, Ino, ROOT, Result};
 use crate::stats::REPORT_XATTR;
 use fuser::{Errno, ReplyXattr};

@@ -34,6 +34,10 @@ const ORDER: &[&[&str]] = &[
     &["ftl", "dedup"],
 ];
 
+/// The rooms of the stack: each may import those in rows above its own.
+const ORDER_OF_STACK: &[&[&str]] =
+    &[&["size"], &["device"], &["layers"], &["scenario"], &["build"], &["run"], &["report"], &["simulation"]];
+
 /// The same of the file system.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["api", "backing", "placement", "power"],
@@ -49,6 +53,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
 const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/base/src/", ORDER_OF_BASE),
     ("crates/engine/src/", ORDER),
+    ("crates/stack/src/", ORDER_OF_STACK),
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 
