@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _core
-from ._plain import TAGS
+from ._plain import named
 from ._progress import ProgressLike, reporting
 from ._source import ScenarioLike, blame, scenario_dict
 from .result import Result
@@ -93,7 +93,7 @@ def run(
     if victim is not None and own_victim is None:
         overrides["victim"] = victim
     if workload is not None and own_workload is None:
-        overrides["workload"] = {TAGS["workload"]: workload} if isinstance(workload, str) else workload
+        overrides["workload"] = named("workload", workload) if isinstance(workload, str) else workload
     with blame(scenario), reporting(progress) as report:
         text = json.dumps(scenario_dict(scenario, overrides))
         return Result._of_text(  # noqa: SLF001 - results are made here only

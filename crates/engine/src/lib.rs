@@ -1,5 +1,9 @@
 //! The Wearwell engine: log-structured stores on flash and on each other, and the policies in them.
 
+/// The naive models name the crate as its users do.
+#[cfg(test)]
+extern crate self as wearwell_engine;
+
 pub mod checked;
 pub mod counters;
 pub mod dedup;

@@ -5,7 +5,7 @@
 //! is, so that a page that cleaning moves changes one entry however many logical pages share it. As many slots as logical
 //! pages are always enough; [`Dedup`] and its store are one layer in reports.
 //!
-//! Who looks for equal pages, and when, is a [`DedupConfig`]. Those on the write path find them in [`Dedup::write`]; CAGC
+//! Who looks for equal pages, and when, is a [`DedupConfig`]. Those on the write path find them when [`Dedup`] is written; CAGC
 //! finds them while cleaning, through a [`crate::log::Migration`] that [`Sharing::migration`] gives to the store.
 //!
 //! What is told of CA-FTL and CA-SSD is from memory of the papers, and where this differs, its place says so.
@@ -47,6 +47,8 @@ mod recover;
 mod sharers;
 mod slots;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use config::{
     Cagc, DEDUP_ALIASES, DEDUPS, DedupConfig, DedupKind, Detect, IndexSettings, Inline, NoDedup, Paged,

@@ -6,13 +6,19 @@ use crate::layer::{LayerError, RecoveryReport};
 use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use crate::nand::Flash;
 use crate::placement::{Placement, PlacementConfig, PlacementContext};
+use crate::pool::Remains;
 use crate::victim::{VictimConfig, VictimPolicy};
+use crate::wear::{WearConfig, WearLevelling};
 
 /// A page-mapped FTL on flash with spare areas: the log itself, its policies behind pointers.
 pub type PageFtl<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
 
 /// What a store decides by.
-type Policies = (Box<dyn VictimPolicy>, Box<dyn Placement>);
+struct Policies {
+    victim: Box<dyn VictimPolicy>,
+    placement: Box<dyn Placement>,
+    levelling: Option<Box<dyn WearLevelling>>,
+}
 
 /// What a page-mapped FTL is built from.
 #[derive(Clone, Debug)]
@@ -23,6 +29,8 @@ pub struct PageConfig {
     pub victim: VictimConfig,
     /// Which stream a page goes to.
     pub placement: PlacementConfig,
+    /// How wear is levelled.
+    pub wear: WearConfig,
 }
 
 impl PageConfig {
@@ -36,7 +44,8 @@ impl PageConfig {
         let context = PlacementContext { size: &size, temperature: None };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
         let placement = self.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-        Ok((victim, placement))
+        let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;
+        Ok(Policies { victim, placement, levelling })
     }
 }
 
@@ -47,9 +56,9 @@ impl PageConfig {
             let problem = "in_place keeps pages in RAM alone while it cleans; use free_pool";
             return Err(ConfigError::new("reclaim", problem));
         }
-        let (victim, placement) = self.policies(&flash)?;
+        let Policies { victim, placement, levelling } = self.policies(&flash)?;
         let directory = PageTable::new(self.store.logical_pages, flash.blocks(), flash.pages_per_block());
-        LogStore::new(self.store, flash, directory, victim, placement)
+        LogStore::new(self.store, flash, directory, victim, placement)?.with_levelling(levelling)
     }
 }
 
@@ -58,18 +67,22 @@ impl PageConfig {
 /// that was written may be found.
 impl<F: Flash> Restart for PageFtl<F> {
     type Flash = F;
-    type Remains = F;
+    type Remains = Remains<F>;
     type Settings = PageConfig;
 
     const DURABLE_TRIMS: bool = false;
 
-    fn into_flash(self) -> F {
-        self.into_medium()
+    fn into_flash(self) -> Remains<F> {
+        self.into_remains()
     }
 
-    fn restart(settings: &PageConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        let (victim, placement) = settings.policies(&remains).expect("the FTL was built with these settings");
-        LogStore::recover(settings.store, remains, victim, placement)
+    fn restart(
+        settings: &PageConfig,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let policies = settings.policies(&remains.flash).expect("the FTL was built with these settings");
+        let Policies { victim, placement, levelling } = policies;
+        LogStore::recover(settings.store, remains, victim, placement, levelling)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -37,7 +37,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 pages => Answer::Pages(pages.into()),
             },
             Query::MovedPages(pages) => self.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
-            Query::LeftValid(pages) => self.left_valid(pages),
+            Query::LeftValid(pages) => self.left_by_trims(pages),
         }
     }
 
@@ -65,7 +65,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(Answer::Nothing)
     }
 
-    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+    fn left_by_trims(&self, pages: &[Lpn]) -> Answer {
         let mut holders: Vec<BlockId> =
             pages.iter().filter_map(|&page| self.directory.block_of(page)).collect();
         let trimmed = holders.len() as u64;

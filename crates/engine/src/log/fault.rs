@@ -19,11 +19,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         loop {
             if !self.pool.set_aside.is_empty() && !self.pool.erased.is_empty() {
                 self.while_cleaning(Self::empty_set_aside)?;
-            } else if !self.refresh_one()? && !self.level_wear()? {
-                return Ok(());
+            } else if !self.refresh_one()? {
+                break;
             }
             self.clean_if_due(stream)?;
         }
+        // Once, as what it moves is written too, and would let it name another.
+        if self.level_wear()? { self.clean_if_due(stream) } else { Ok(()) }
     }
 
     /// Moves the live pages of the first block set aside elsewhere, and erases or retires it.

@@ -27,6 +27,8 @@ mod recover;
 mod segments;
 mod sparse;
 mod store;
+#[cfg(test)]
+mod tests;
 mod trim;
 mod validate;
 mod zones;

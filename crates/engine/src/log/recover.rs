@@ -10,9 +10,10 @@ use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
 use crate::nand::{Flash, PageState};
 use crate::placement::Placement;
-use crate::pool::{Frontier, SetAside};
+use crate::pool::{Frontier, Remains, SetAside};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
+use crate::wear::WearLevelling;
 
 /// A page found on flash.
 struct Found {
@@ -35,25 +36,29 @@ struct Used {
 }
 
 impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
-    /// The store from what is on `flash`, and what that took; or the flash, should power be lost again.
+    /// The store from what a power cut left, and what that took; or what is left, should power be lost again.
+    #[allow(clippy::type_complexity)]
     pub fn recover(
         config: StoreConfig,
-        flash: F,
+        remains: Remains<F>,
         victim: V,
         placement: P,
-    ) -> Result<(Self, RecoveryReport), (LayerError, F)> {
+        levelling: Option<Box<dyn WearLevelling>>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let Remains { flash, erased_at } = remains;
         let directory = PageTable::new(config.logical_pages, flash.blocks(), flash.pages_per_block());
         let mut store = LogStore::assemble(config, flash, directory, victim, placement);
+        store.pool.level_with(levelling, erased_at);
         let mut report = RecoveryReport::default();
         match store.rebuild(&mut report) {
             Ok(()) => Ok((store, report)),
-            Err(error) => Err((error, store.pool.medium)),
+            Err(error) => Err((error, store.into_remains())),
         }
     }
 
-    /// The flash below, all else being lost.
-    pub fn into_medium(self) -> F {
-        self.pool.medium
+    /// What is left when everything in RAM is lost.
+    pub fn into_remains(self) -> Remains<F> {
+        self.pool.into_remains()
     }
 
     fn rebuild(&mut self, report: &mut RecoveryReport) -> Result<(), LayerError> {
@@ -67,6 +72,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
             }
         }
         report.steps.push(step);
+        self.pool.recover_wear();
         self.replay(pages, &used);
         used.sort_unstable_by_key(|block| std::cmp::Reverse(block.last));
         self.arrange(&used);
@@ -83,6 +89,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
             step.erases += self.pool.counters.outgoing_total(Operation::Erase) - erases;
         }
         report.steps.push(step);
+        self.pool.skip_untold();
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::pool::{Pool, PoolConfig};
 use crate::seed::Random;
 use crate::units::{BlockId, Lpn, StreamId, runs};
 use crate::victim::{Blocks, VictimPolicy};
+use crate::wear::WearLevelling;
 use rand::RngCore;
 
 /// RAM of a page in a map of pages.
@@ -75,6 +76,17 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let store = Self::assemble(config, medium, directory, victim, placement);
         store.validate()?;
         Ok(store)
+    }
+
+    /// The same store, which levels wear; or the setting that cannot work with that.
+    pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Result<Self, ConfigError> {
+        if policy.is_some() && (!D::PAGE_EXACT || self.config.reclaim == Reclaim::InPlace) {
+            let problem = "needs erased blocks to choose from and pages with owners to move: reclaim = \"free_pool\" and \
+                           directory = \"page\"";
+            return Err(ConfigError::new("wear", problem));
+        }
+        self.pool.level_with(policy, Vec::new());
+        Ok(self)
     }
 
     /// A store whose settings are known to work.

@@ -60,9 +60,24 @@ impl Levelling {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
+    /// Levels wear from now on, if there is a policy; `erased_at` are the erase timestamps that a power cut left.
+    pub(crate) fn level_with(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
+        let (blocks, first_sequence) = (self.blocks.len(), self.sequence);
+        self.levelling =
+            policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
+    }
+
     /// What the spare area of the block's first page says of its wear.
     fn wear_of(&self, levelling: &Levelling, block: BlockId) -> BlockWear {
         BlockWear { erases: self.medium.erases(block), erased_at: levelling.erased_at[block.index()] }
+    }
+
+    /// Spare areas read for its sake, by cause.
+    pub(crate) fn wear_spare_reads(&self) -> [u64; Cause::ALL.len()] {
+        let mut reads = [0; Cause::ALL.len()];
+        let levelling = self.levelling.as_ref();
+        reads[Cause::WearLevelling as usize] = levelling.map_or(0, |levelling| levelling.spare_reads());
+        reads
     }
 
     /// Takes an erased block for pages written because of `cause`.

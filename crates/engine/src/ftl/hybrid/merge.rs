@@ -142,6 +142,17 @@ impl<F: Flash> Blocks<F> {
         Ok(())
     }
 
+    /// Merges the block that wear levelling names, if it names one that holds anything.
+    pub fn level_wear(&mut self) -> Result<(), LayerError> {
+        let Blocks { pool, logical, own, shared, .. } = self;
+        let named = pool.next_wear_move(|_, block| {
+            let mut data = logical.iter().filter_map(|logical| logical.data);
+            let mut logs = own.values().chain(&*shared);
+            data.any(|data| data.block == block) || logs.any(|log| log.block == block)
+        });
+        named.map_or(Ok(()), |block| self.vacate(block, Cause::WearLevelling))
+    }
+
     /// Merges of all kinds.
     pub fn merges(&self) -> u64 {
         self.events.switch_merges + self.events.partial_merges + self.events.full_merges

@@ -22,14 +22,17 @@ mod recover;
 mod write;
 
 use super::Restart;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, StoreSize};
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
-    Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Medium, Query, RamPart,
+    RecoveryReport, Reports, check_range,
 };
 use crate::nand::Flash;
+use crate::pool::Remains;
+use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
+use crate::wear::{WearConfig, WearLevelling};
 use blocks::Blocks;
 
 /// RAM of an entry of a map.
@@ -110,6 +113,42 @@ impl HybridConfig {
     }
 }
 
+/// What a hybrid FTL is built from, again and again.
+#[derive(Clone, Debug)]
+pub struct HybridSettings {
+    /// The FTL.
+    pub config: HybridConfig,
+    /// How wear is levelled.
+    pub wear: WearConfig,
+    /// The root of its generators.
+    pub seed: Seed,
+}
+
+impl HybridSettings {
+    /// The FTL on erased flash with spare areas, or the setting that cannot work.
+    pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
+        let levelling = self.levelling(&flash)?;
+        Ok(Hybrid::new(self.config, flash)?.with_levelling(levelling))
+    }
+
+    fn levelling(&self, flash: &impl Medium) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
+        let size = StoreSize {
+            blocks: flash.blocks(),
+            pages_per_block: flash.pages_per_block(),
+            logical_pages: self.config.logical_pages,
+            seed: self.seed,
+        };
+        self.wear.build(&size).map_err(|error| error.within("wear"))
+    }
+}
+
+impl From<HybridConfig> for HybridSettings {
+    /// Without wear levelling.
+    fn from(config: HybridConfig) -> Self {
+        HybridSettings { config, wear: WearConfig::default(), seed: Seed(0) }
+    }
+}
+
 /// A hybrid FTL on flash with spare areas.
 ///
 /// RAM of the modelled drive: 4 bytes a logical block for its data block and 4 for its write pointer, 4 bytes a page of log
@@ -129,9 +168,19 @@ impl<F: Flash> Hybrid<F> {
         Ok(Hybrid { blocks })
     }
 
-    /// The FTL from what is on its flash, and what that took; or the flash, should power be lost again.
-    pub fn recover(config: HybridConfig, flash: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        recover::recover(config, flash).map(|(blocks, report)| (Hybrid { blocks }, report))
+    /// The same, which levels wear.
+    pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Self {
+        self.blocks.pool.level_with(policy, Vec::new());
+        self
+    }
+
+    /// The FTL from what a power cut left, and what that took; or what is left, should power be lost again.
+    pub fn recover(
+        config: HybridConfig,
+        remains: Remains<F>,
+        levelling: Option<Box<dyn WearLevelling>>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        recover::recover(config, remains, levelling).map(|(blocks, report)| (Hybrid { blocks }, report))
     }
 
     /// The flash below.
@@ -140,27 +189,34 @@ impl<F: Flash> Hybrid<F> {
     }
 
     fn report(&self) -> FtlReport {
-        let Blocks { config, events, pages_per_block, .. } = &self.blocks;
+        let Blocks { config, events, pages_per_block, pool, .. } = &self.blocks;
+        let levelling = pool.levelling.iter();
         let entries = |entries: u64| entries * ENTRY_BYTES;
         let blocks = self.blocks.logical.len() as u64;
         let log_pages = u64::from(config.log_blocks) * u64::from(*pages_per_block);
         FtlReport {
             kind: config.kind.name(),
-            ram: vec![
+            ram: [
                 RamPart { name: "block map", bytes: entries(blocks) },
                 RamPart { name: "write pointers", bytes: entries(blocks) },
                 RamPart { name: "log map", bytes: entries(log_pages) },
                 RamPart { name: "trimmed pages", bytes: u64::from(config.logical_pages).div_ceil(8) },
-            ],
-            counts: vec![
+            ]
+            .into_iter()
+            .chain(levelling.clone().flat_map(|levelling| levelling.ram()))
+            .collect(),
+            counts: [
                 ("switch merges", events.switch_merges),
                 ("partial merges", events.partial_merges),
                 ("full merges", events.full_merges),
                 ("refreshes", events.refreshes),
                 ("program failures", events.program_failures),
                 ("padding pages", events.padding_pages),
-            ],
-            spare_reads: [0; Cause::ALL.len()],
+            ]
+            .into_iter()
+            .chain(levelling.clone().flat_map(|levelling| levelling.counts()))
+            .collect(),
+            spare_reads: pool.wear_spare_reads(),
             recovery: self.blocks.recovery.clone(),
         }
     }
@@ -188,6 +244,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
         for (&page, data) in pages.iter().zip(data) {
             self.blocks.write(page, data)?;
             self.blocks.refresh_disturbed()?;
+            self.blocks.level_wear()?;
         }
         Ok(())
     }
@@ -263,17 +320,21 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
 impl<F: Flash> Restart for Hybrid<F> {
     type Flash = F;
-    type Remains = F;
-    type Settings = HybridConfig;
+    type Remains = Remains<F>;
+    type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
 
-    fn into_flash(self) -> F {
-        self.blocks.pool.medium
+    fn into_flash(self) -> Remains<F> {
+        self.blocks.pool.into_remains()
     }
 
-    fn restart(settings: &HybridConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        Hybrid::recover(*settings, remains)
+    fn restart(
+        settings: &HybridSettings,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let levelling = settings.levelling(&remains.flash).expect("settings that were good before");
+        Hybrid::recover(settings.config, remains, levelling)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

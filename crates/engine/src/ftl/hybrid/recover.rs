@@ -10,7 +10,9 @@ use super::note::{Note, Role};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
 use crate::nand::{Flash, PageState, Spare};
+use crate::pool::Remains;
 use crate::units::{BlockId, Lpn};
+use crate::wear::WearLevelling;
 use std::collections::BTreeMap;
 
 /// A block that holds something.
@@ -53,12 +55,16 @@ struct Recovery<'a, F: Flash> {
     data_since: BTreeMap<u32, u64>,
 }
 
-/// The FTL from its flash, or the flash and why there is none.
+/// The FTL from what is left of it, or what is left and why there is none.
+#[allow(clippy::type_complexity)]
 pub(super) fn recover<F: Flash>(
     config: HybridConfig,
-    flash: F,
-) -> Result<(Blocks<F>, RecoveryReport), (LayerError, F)> {
+    remains: Remains<F>,
+    levelling: Option<Box<dyn WearLevelling>>,
+) -> Result<(Blocks<F>, RecoveryReport), (LayerError, Remains<F>)> {
+    let Remains { flash, erased_at } = remains;
     let mut blocks = Blocks::new(config, flash);
+    blocks.pool.level_with(levelling, erased_at);
     let (report, step) = (RecoveryReport::default(), RecoveryStep::default());
     let mut recovery =
         Recovery { blocks: &mut blocks, report, step, junk: Vec::new(), data_since: BTreeMap::new() };
@@ -66,9 +72,10 @@ pub(super) fn recover<F: Flash>(
         Ok(()) => {
             let report = recovery.report;
             blocks.recovery = Some(report.clone());
+            blocks.pool.skip_untold();
             Ok((blocks, report))
         }
-        Err(error) => Err((error, blocks.pool.medium)),
+        Err(error) => Err((error, blocks.pool.into_remains())),
     }
 }
 
@@ -76,6 +83,7 @@ impl<F: Flash> Recovery<'_, F> {
     fn run(&mut self) -> Result<(), LayerError> {
         self.begin("first pages");
         let used = self.scan_first_pages();
+        self.blocks.pool.recover_wear();
         self.begin("ends of blocks");
         let found: Vec<Found> = used.into_iter().map(|(block, first)| self.find_end(block, first)).collect();
         self.begin("padding");

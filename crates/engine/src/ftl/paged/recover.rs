@@ -69,10 +69,9 @@ impl<F: Flash> PagedFtl<F> {
     /// What is left when power is lost: everything in RAM is gone.
     pub fn into_remains(self) -> Remains<F> {
         let Space { pool, mut contents, .. } = self.space;
-        if let Some(levelling) = pool.levelling {
-            contents.erased_at = levelling.into_erased_at();
-        }
-        Remains { flash: pool.medium, contents }
+        let crate::pool::Remains { flash, erased_at } = pool.into_remains();
+        contents.erased_at = erased_at;
+        Remains { flash, contents }
     }
 
     /// The FTL again, from what power loss left of one with the same settings. If power is lost again meanwhile, the error

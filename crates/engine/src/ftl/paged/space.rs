@@ -194,9 +194,9 @@ impl<F: Flash> Space<F> {
                 None => self.open(stream, cause)?,
             };
             let purpose = Purpose { cause, note: self.horizon };
-            let taken =
-                self.pool.program(stream, frontier, Some(&[owner]), std::slice::from_ref(data), purpose)?;
-            if taken == 0 {
+            let (owners, content) = ([owner], std::slice::from_ref(data));
+            if let Err(error) = self.pool.program(stream, frontier, Some(&owners), content, purpose) {
+                self.pool.taken_before(frontier, (None, 1), cause, error)?;
                 self.fail(stream, frontier);
                 continue;
             }
@@ -341,10 +341,8 @@ impl<F: Flash> Space<F> {
 
     /// Spare areas read, by cause.
     pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
-        let mut reads = self.spare_reads;
-        let levelling = self.pool.levelling.as_ref();
-        reads[Cause::WearLevelling as usize] += levelling.map_or(0, |levelling| levelling.spare_reads());
-        reads
+        let (own, wear) = (self.spare_reads, self.pool.wear_spare_reads());
+        std::array::from_fn(|cause| own[cause] + wear[cause])
     }
 
     /// Nothing has been counted yet.

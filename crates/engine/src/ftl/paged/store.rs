@@ -14,7 +14,6 @@ use crate::layer::{
 use crate::mapping::{CacheConfig, Handle, MapCache};
 use crate::nand::Flash;
 use crate::placement::Placement;
-use crate::pool::Levelling;
 use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{PageSet, PageValidity};
 use crate::victim::VictimPolicy;
@@ -122,11 +121,8 @@ impl<F: Flash> PagedFtl<F> {
         let places = vec![Slot::NONE; contents.translation_pages() as usize];
         let directory = part::directory(&config, &places)?;
         let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
-        space.pool.levelling = part::levelling(&config, &size)?.map(|policy| {
-            let erased_at = std::mem::take(&mut space.contents.erased_at);
-            let first_sequence = space.pool.sequence;
-            Box::new(Levelling::new(policy, erased_at, size.blocks, first_sequence))
-        });
+        let erased_at = std::mem::take(&mut space.contents.erased_at);
+        space.pool.level_with(part::levelling(&config, &size)?, erased_at);
         if placement.wants_block_history() {
             space.host_opened = vec![0; size.blocks as usize];
         }

@@ -53,6 +53,7 @@ pub(super) fn page_config(seed: u64) -> PageConfig {
         store: store_config(seed),
         victim: VictimConfig::default(),
         placement: serde_json::from_value(json!("double")).unwrap(),
+        wear: wearwell_engine::wear::WearConfig::default(),
     }
 }
 
