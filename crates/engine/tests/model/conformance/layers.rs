@@ -4,6 +4,7 @@ use super::{Drive, Stamp};
 use serde_json::json;
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::Seed;
+use wearwell_engine::checked::CheckedMedium;
 use wearwell_engine::dedup::{Dedup, Sharing};
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
 use wearwell_engine::ftl::page::{PageConfig, PageFtl};
@@ -26,8 +27,15 @@ const PAGES_PER_BLOCK: u32 = 8;
 /// Logical pages of the FTLs.
 pub(super) const PAGES: u32 = 320;
 
-pub(super) fn nand<P: Payload>(seed: u64) -> Nand<P> {
+pub(super) fn bare_nand<P: Payload>(seed: u64) -> Nand<P> {
     Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(seed)).with_spare_area()
+}
+
+/// Flash that holds what writes on it to the contract, too.
+pub(super) type Chips<P> = CheckedMedium<Nand<P>>;
+
+fn nand<P: Payload>(seed: u64) -> Chips<P> {
+    CheckedMedium::new(bare_nand(seed))
 }
 
 /// A store with every ability that a store may have.
@@ -49,7 +57,7 @@ pub(super) fn page_config(seed: u64) -> PageConfig {
     }
 }
 
-pub(super) fn ftl(seed: u64) -> PageFtl<Nand<Content>> {
+pub(super) fn ftl(seed: u64) -> PageFtl<Chips<Content>> {
     page_config(seed).build(nand(seed)).unwrap()
 }
 
@@ -87,7 +95,7 @@ fn block_log(seed: u64) -> BoxedLayer<()> {
     Box::new(store.unwrap())
 }
 
-pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Nand<Content>> {
+pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
     let is_gecko = kind == "gecko";
     let config = PagedConfig {
         kind,
@@ -143,7 +151,7 @@ pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<Content> {
     Box::new(Dedup::new(sharing, boxed_ftl(seed), None).unwrap())
 }
 
-pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Nand<Content>>>> {
+pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Chips<Content>>>> {
     Switched::new(Cycled::new(ftl(seed), page_config(seed)))
 }
 

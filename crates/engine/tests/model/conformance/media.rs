@@ -1,6 +1,6 @@
 //! All media, each driven at random within the rules of flash, and beside what it wraps.
 
-use super::layers::{boxed_ftl, nand};
+use super::layers::{bare_nand, boxed_ftl};
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::{BlockId, Lpn, StreamId};
 use wearwell_engine::checked::CheckedMedium;
@@ -125,10 +125,10 @@ fn segments(seed: u64) -> Segments<Content> {
 #[test]
 fn media_keep_the_contract_and_wrappers_change_nothing() {
     for seed in 0..4 {
-        let mut bare: Nand<Content> = nand(seed);
-        let mut checked = CheckedMedium::new(nand::<Content>(seed));
-        let mut timed = CheckedMedium::new(Timed::new(nand(seed), Journal::default()));
-        let mut fragile = CheckedMedium::new(Fragile::new(nand::<Content>(seed), Supply::new(false)));
+        let mut bare: Nand<Content> = bare_nand(seed);
+        let mut checked = CheckedMedium::new(bare_nand::<Content>(seed));
+        let mut timed = CheckedMedium::new(Timed::new(bare_nand(seed), Journal::default()));
+        let mut fragile = CheckedMedium::new(Fragile::new(bare_nand::<Content>(seed), Supply::new(false)));
         let mut drive = Drive::new(&bare, seed);
         for _ in 0..4000 {
             drive.step(&mut [&mut bare, &mut checked, &mut timed, &mut fragile]);

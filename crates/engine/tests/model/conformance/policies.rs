@@ -1,17 +1,18 @@
 //! What victim policies and placements are told by every engine that asks them.
 
-use super::layers::{self, PAGES, nand};
+use super::layers::{self, Chips, PAGES, bare_nand};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::{BlockId, Lpn, StreamId};
+use wearwell_engine::checked::CheckedMedium;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::paged::{PagedFtl, Policies};
 use wearwell_engine::layer::{Content, Layer, LayerReport, Reports};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
-use wearwell_engine::nand::{Faults, Nand};
+use wearwell_engine::nand::Faults;
 use wearwell_engine::placement::{PageContext, Placement, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::{Below, Blocks, Needs, VictimConfig, VictimPolicy};
 
@@ -170,9 +171,9 @@ fn parts(seed: u64, victim: &str, placement: &str) -> (Policies, Told) {
 }
 
 /// Flash on which programs fail and reads disturb, so that blocks are taken that no policy picked.
-fn bad_nand(seed: u64) -> Nand<Content> {
+fn bad_nand(seed: u64) -> Chips<Content> {
     let faults = Faults { program_failure_rate: 0.0005, read_disturb_limit: Some(60) };
-    nand::<Content>(seed).with_faults(faults, Seed(seed))
+    CheckedMedium::new(bare_nand(seed).with_faults(faults, Seed(seed)))
 }
 
 /// Writes, reads and trims; the layer's report, and pages trimmed.
