@@ -5,6 +5,8 @@ pub mod hybrid;
 mod interrupted;
 pub mod page;
 pub mod paged;
+#[cfg(test)]
+mod tests;
 
 pub use cycled::{Cycled, PowerCycle, Switched};
 pub use interrupted::{CutSettings, Cuts, Interrupted, Outages, parse_cuts};
