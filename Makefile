@@ -36,10 +36,11 @@ test-rust:
 	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
 
 properties:
-	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-core
+	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \
+		-p wearwell-engine -p wearwell-stack -p wearwell-study
 
 power:
-	WEARWELL_CUTS=40 cargo test --release -p wearwell-core --test power -- --nocapture
+	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test power -- --nocapture
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests

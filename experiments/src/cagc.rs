@@ -3,8 +3,8 @@
 
 use crate::stacks::{Runs, Stack, find, ftl, per_host};
 use crate::table::Table;
-use wearwell_core::layer::DedupReport;
-use wearwell_core::stack::RunResult;
+use wearwell_engine::layer::DedupReport;
+use wearwell_stack::RunResult;
 
 /// The traces as scenarios call them, and the share of the erases that CAGC saves by the paper.
 pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::statements::{Statements, falls, rises};
 use crate::theory::{Load, Model, Policy, of_all};
-use wearwell_core::theory::mean_field::Structure;
+use wearwell_theory::mean_field::Structure;
 
 /// Half of a figure.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What the experiments on GeckoFTL share: its model's drives and their sums.
 
 use crate::Failure;
-use wearwell_core::theory::ftl::{Ftl, FtlDrive, FtlSizes, RamPart, Step, ram, recovery};
+use wearwell_theory::ftl::{Ftl, FtlDrive, FtlSizes, RamPart, Step, ram, recovery};
 
 /// Blocks of 128 pages of 4 KiB: 512 KiB.
 const LOG2_BLOCK_BYTES: u32 = 19;

@@ -6,7 +6,7 @@ use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::replicas::scenario;
 use crate::table::Table;
-use wearwell_core::stack::Scenario;
+use wearwell_stack::Scenario;
 
 /// Pages per block `b`, spare factor `S_f`, choices `d`, share of the writes `r` and of the space `f` that is hot.
 #[derive(Clone, Copy, Debug)]

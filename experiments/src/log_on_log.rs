@@ -6,7 +6,7 @@ use crate::interval::Interval;
 use crate::replicas::{run_each, scenario};
 use std::path::PathBuf;
 use std::time::Instant;
-use wearwell_core::stack::{LayerResult, RunResult, Scenario};
+use wearwell_stack::{LayerResult, RunResult, Scenario};
 
 /// KiB of a page.
 pub const PAGE_KIB: u32 = 4;

@@ -3,14 +3,14 @@
 
 use crate::Failure;
 use serde_json::json;
-use wearwell_core::counters::{Cause, Counters, Operation};
-use wearwell_core::ftl::Restart;
-use wearwell_core::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_core::layer::{Layer, RamPart, RecoveryStep, Reports, no_data};
-use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::seed::{Seed, below};
-use wearwell_core::units::Lpn;
-use wearwell_core::validity::ValidityConfig;
+use wearwell_base::seed::{Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_engine::ftl::Restart;
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::layer::{Layer, RamPart, RecoveryStep, Reports, no_data};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::validity::ValidityConfig;
 
 /// The paper's drive, but for its size.
 pub const PAGES_PER_BLOCK: u32 = 128;

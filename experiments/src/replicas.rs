@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::interval::Interval;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
-use wearwell_core::stack::{RunResult, Scenario, run};
+use wearwell_stack::{RunResult, Scenario, run};
 
 /// What the experiments keep of one run.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Replica {
     fn from_result(result: &RunResult) -> Result<Self, Failure> {
         let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
         let measured = result.windows.iter().filter(|window| {
-            matches!(window.phase, wearwell_core::stack::Phase::Measure) && window.window_host_pages > 0
+            matches!(window.phase, wearwell_stack::Phase::Measure) && window.window_host_pages > 0
         });
         let shares: Vec<f64> = measured.map(|window| window.mapped_share).collect();
         let spilled: u64 = result.layers.iter().map(|layer| layer.spilled_pages).sum();

@@ -1,15 +1,15 @@
 //! An FTL of a few blocks, for scenarios that can be followed by hand.
 
 use crate::Failure;
-use wearwell_core::config::StoreSize;
-use wearwell_core::counters::{Cause, Operation};
-use wearwell_core::layer::{Layer, LayerReport, Reports, no_data};
-use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
-use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::placement::Frontiers;
-use wearwell_core::seed::Seed;
-use wearwell_core::units::{BlockId, Lpn};
-use wearwell_core::victim::{VictimConfig, VictimPolicy};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::layer::{Layer, LayerReport, Reports, no_data};
+use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::placement::Frontiers;
+use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
 /// Pages of its blocks.
 pub const PAGES_PER_BLOCK: u32 = 8;

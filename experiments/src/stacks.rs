@@ -7,7 +7,7 @@ use crate::log_on_log::number;
 use crate::replicas::{run_each, scenario};
 use crate::table::Table;
 use std::time::Instant;
-use wearwell_core::stack::{LayerResult, RunResult};
+use wearwell_stack::{LayerResult, RunResult};
 
 /// A stack to run: what names it in the table, and its scenario without seed.
 #[derive(Clone, Debug)]

@@ -2,11 +2,9 @@
 
 use crate::Failure;
 use rayon::prelude::*;
-use wearwell_core::theory::mean_field::{
-    Beginning, MeanField, PathPoint, SteadyState, Structure, optimal_choices,
-};
-use wearwell_core::theory::selection::{DChoices, GreedyLimit, Selection};
-use wearwell_core::theory::{Classes, Drive, OptimalChoices};
+use wearwell_theory::mean_field::{Beginning, MeanField, PathPoint, SteadyState, Structure, optimal_choices};
+use wearwell_theory::selection::{DChoices, GreedyLimit, Selection};
+use wearwell_theory::{Classes, Drive, OptimalChoices};
 
 /// `(r, f)`: share of the writes, and of the space, that is hot.
 pub type Load = (f64, f64);

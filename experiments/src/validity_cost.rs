@@ -5,18 +5,16 @@ use crate::Failure;
 use crate::log_on_log::number;
 use crate::table::Table;
 use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
-use wearwell_core::config::StoreSize;
-use wearwell_core::layer::{Layer, no_data};
-use wearwell_core::log::{LogStore, PageTable, Reclaim, StoreConfig};
-use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::placement::Frontiers;
-use wearwell_core::seed::{Random, Seed, below};
-use wearwell_core::theory::ftl::{
-    FtlDrive, FtlSizes, flash_bitmap_write_amplification, gecko_write_amplification,
-};
-use wearwell_core::units::Lpn;
-use wearwell_core::validity::{FlashBitmap, Gecko, GeckoConfig, PageValidity};
-use wearwell_core::victim::{VictimConfig, VictimPolicy};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::layer::{Layer, no_data};
+use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::placement::Frontiers;
+use wearwell_engine::validity::{FlashBitmap, Gecko, GeckoConfig, PageValidity};
+use wearwell_engine::victim::{VictimConfig, VictimPolicy};
+use wearwell_theory::ftl::{FtlDrive, FtlSizes, flash_bitmap_write_amplification, gecko_write_amplification};
 
 /// Bytes of a page (section 5, "Default Configuration").
 const PAGE_BYTES: u32 = 4096;
@@ -311,9 +309,9 @@ pub fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::log::Directory;
-    use wearwell_core::units::BlockId;
-    use wearwell_core::validity::PageSet;
+    use wearwell_base::units::BlockId;
+    use wearwell_engine::log::Directory;
+    use wearwell_engine::validity::PageSet;
 
     const SMALL: Drive = Drive { log2_blocks: 8, pages_per_block: 64, load: 0.8 };
 

@@ -1,12 +1,12 @@
 //! Flash with validity stores beside it: they hear of each page that dies and are asked about each victim of cleaning, and
 //! the flash operations that this costs them are counted.
 
-use wearwell_core::config::ConfigError;
-use wearwell_core::counters::Cause;
-use wearwell_core::layer::{LayerError, Medium, MediumError, Pages, Reports, Run};
-use wearwell_core::nand::Nand;
-use wearwell_core::units::{BlockId, Lpn, Slot};
-use wearwell_core::validity::{MemoryFlash, PageSet, PageValidity};
+use wearwell_base::config::ConfigError;
+use wearwell_base::units::{BlockId, Lpn, Slot};
+use wearwell_engine::counters::Cause;
+use wearwell_engine::layer::{LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::nand::Nand;
+use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
 
 /// Page operations of a store on its own flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

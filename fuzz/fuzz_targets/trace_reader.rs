@@ -7,7 +7,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use wearwell_core::trace::{FORMATS, ReadOptions, RequestBatch, TraceReader};
+use wearwell_trace::{FORMATS, ReadOptions, RequestBatch, TraceReader};
 
 fuzz_target!(|bytes: &[u8]| {
     let [format, skip_bad, trace @ ..] = bytes else { return };

@@ -81,7 +81,7 @@ def run(
     -----
     Parts written in Python are slow: the engine calls back into the interpreter for every victim, every closed block
     and, if the policy has ``invalidated``, every page written. They are for prototypes; a policy that proves its
-    worth belongs into a file of ``crates/core/src/victim``.
+    worth belongs into a file of ``crates/engine/src/victim``.
     """
     own_victim = victim if victim is not None and not isinstance(victim, str | Mapping) else None
     own_workload = workload if workload is not None and not isinstance(workload, str | Mapping) else None

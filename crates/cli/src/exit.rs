@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 use std::process::ExitCode;
-use wearwell_core::stack::{Draft, DraftError, RunError};
-use wearwell_core::theory::TheoryError;
+use wearwell_stack::{Draft, DraftError, RunError};
+use wearwell_theory::TheoryError;
 
 /// Why a command failed; decides the exit code.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use wearwell_core::stack::{Phase, Progress, SweepObserver};
+use wearwell_stack::{Phase, Progress};
+use wearwell_study::SweepObserver;
 
 /// Time between two plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_core::stack::{ByteSize, Draft, parse_value};
+use wearwell_stack::{ByteSize, Draft, parse_value};
 
 /// The scenario that runs when none is named.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");

@@ -4,7 +4,7 @@ mod common;
 
 use common::{outcome, repository};
 use serde_json::Value;
-use wearwell_core::stack::advise::FAMILIES;
+use wearwell_study::advise::FAMILIES;
 
 /// A log that trims nothing, with segments that are not those of the FTL.
 const STACK: &str = r#"

@@ -3,7 +3,7 @@
 use rand::RngCore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use wearwell_core::seed::below;
+use wearwell_base::seed::below;
 
 /// The power of a simulated machine; clones are handles of the same power.
 ///

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use wearwell_core::seed::{Seed, below};
+use wearwell_base::seed::{Seed, below};
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, ROOT};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::nvram::PlainNvram;

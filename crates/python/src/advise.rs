@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::Duration;
-use wearwell_core::stack::advise::{self as core, Advice, AdviseError, AdviseOptions};
-use wearwell_core::stack::{Draft, Progress, SweepObserver, SweepOptions};
+use wearwell_stack::{Draft, Progress};
+use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
+use wearwell_study::{SweepObserver, SweepOptions};
 
 /// Between two looks at Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);

@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
-use wearwell_core::counters::{Cause, Counters, Operation};
-use wearwell_core::layer::{Bytes, LayerError, Reports};
-use wearwell_core::stack::{self, Scenario, Stack};
-use wearwell_core::units::Lpn;
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_engine::layer::{Bytes, LayerError, Reports};
+use wearwell_stack::{Scenario, Stack};
 
 /// A stack of whatever page size.
 trait Store: Send {
@@ -68,7 +68,8 @@ pub struct LiveDevice {
 
 fn build<const N: usize>(scenario: &Scenario) -> PyResult<LiveDevice> {
     let mut scenario = scenario.clone();
-    let stack = stack::build::<Bytes<N>>(&mut scenario).map_err(|error| errors::from_config(&error))?;
+    let stack =
+        wearwell_stack::build::<Bytes<N>>(&mut scenario).map_err(|error| errors::from_config(&error))?;
     Ok(LiveDevice {
         logical_pages: stack.entrances[0].layer.logical_pages(),
         names: stack.names().map(str::to_owned).collect(),
@@ -113,7 +114,7 @@ impl LiveDevice {
         py.detach(|| {
             // A stack that counts tells the sizes before memory is taken for data.
             let counting =
-                stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
+                wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
             if counting.entrances.len() > 1 {
                 let message = "tenant: a device has one user; give the scenario one tenant or none";
                 return Err(ScenarioError::new_err((message, "tenant")));

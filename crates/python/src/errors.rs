@@ -2,10 +2,7 @@
 
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
-use wearwell_core::config::ConfigError;
-use wearwell_core::stack;
-use wearwell_core::theory;
-use wearwell_core::trace;
+use wearwell_base::config::ConfigError;
 
 pyo3::import_exception!(wearwell._errors, ConvergenceError);
 pyo3::import_exception!(wearwell._errors, ParameterError);
@@ -17,14 +14,14 @@ pub fn from_config(error: &ConfigError) -> PyErr {
     ScenarioError::new_err((error.to_string(), error.key.clone()))
 }
 
-pub fn from_trace(error: &trace::TraceError) -> PyErr {
+pub fn from_trace(error: &wearwell_trace::TraceError) -> PyErr {
     TraceError::new_err(error.to_string())
 }
 
-pub fn from_run(error: &stack::RunError) -> PyErr {
+pub fn from_run(error: &wearwell_stack::RunError) -> PyErr {
     match error {
-        stack::RunError::Config(error) => from_config(error),
-        stack::RunError::Source(error) => TraceError::new_err(error.to_string()),
+        wearwell_stack::RunError::Config(error) => from_config(error),
+        wearwell_stack::RunError::Source(error) => TraceError::new_err(error.to_string()),
         other => RunError::new_err(other.to_string()),
     }
 }
@@ -44,13 +41,15 @@ const ADVICE: (&str, &str) =
     ("merge classes (Classes::merged) or extrapolate (ManyClasses)", "see wearwell.theory.many_classes");
 
 /// `index` is that of the question in its column, or of a class in their list.
-pub fn from_theory(error: &theory::TheoryError, index: Option<usize>) -> PyErr {
+pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -> PyErr {
     match error {
-        theory::TheoryError::Parameter { parameter, problem } => {
+        wearwell_theory::TheoryError::Parameter { parameter, problem } => {
             let problem = problem.replace(ADVICE.0, ADVICE.1);
             ParameterError::new_err((format!("{parameter}: {problem}"), *parameter, index))
         }
-        theory::TheoryError::NotConverged { .. } => ConvergenceError::new_err((error.to_string(), index)),
+        wearwell_theory::TheoryError::NotConverged { .. } => {
+            ConvergenceError::new_err((error.to_string(), index))
+        }
     }
 }
 

@@ -2,15 +2,15 @@
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use wearwell_core::config::Entry;
-use wearwell_core::dedup::DEDUPS;
-use wearwell_core::nand::{PRESETS, Preset};
-use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::ftl_entries;
-use wearwell_core::trace::{FORMATS, Format};
-use wearwell_core::validity::VALIDITIES;
-use wearwell_core::victim::VICTIMS;
-use wearwell_core::workload::WORKLOADS;
+use wearwell_base::config::Entry;
+use wearwell_engine::dedup::DEDUPS;
+use wearwell_engine::nand::{PRESETS, Preset};
+use wearwell_engine::placement::PLACEMENTS;
+use wearwell_engine::validity::VALIDITIES;
+use wearwell_engine::victim::VICTIMS;
+use wearwell_stack::ftl_entries;
+use wearwell_trace::{FORMATS, Format};
+use wearwell_workload::WORKLOADS;
 
 /// Victim policies, placements, workloads, trace formats, ways to deduplicate, FTLs, validity stores and device presets, as JSON.
 #[pyfunction]

@@ -5,8 +5,8 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard};
-use wearwell_core::units::BlockId;
-use wearwell_core::victim::{self, Needs, VictimPolicy};
+use wearwell_base::units::BlockId;
+use wearwell_engine::victim::{self, Needs, VictimPolicy};
 
 /// The block table, lent to Python for the length of a call.
 #[pyclass(frozen, module = "wearwell._core")]

@@ -6,10 +6,10 @@ use crate::scenario;
 use crate::workload::PythonWorkload;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-use wearwell_core::stack::{self, Observer, Parts, Phase, Progress};
-use wearwell_core::victim::VictimPolicy;
-use wearwell_core::workload::Workload;
+use wearwell_engine::victim::VictimPolicy;
 use wearwell_nvmfs::top;
+use wearwell_stack::{Observer, Parts, Phase, Progress};
+use wearwell_workload::Workload;
 
 /// Runs a scenario; the result as JSON.
 #[pyfunction]
@@ -31,7 +31,7 @@ pub fn run(
             let make = move |logical_pages| {
                 Box::new(PythonWorkload::new(source, logical_pages, failing)) as Box<dyn Workload>
             };
-            Box::new(make) as stack::MakeWorkload
+            Box::new(make) as wearwell_stack::MakeWorkload
         }),
     };
     let mut watch = Watch { progress, failure: failure.clone() };

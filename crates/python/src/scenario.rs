@@ -3,9 +3,9 @@
 use crate::errors::{self, ScenarioError};
 use pyo3::prelude::*;
 use serde_json::Deserializer;
-use wearwell_core::seed::Seed;
-use wearwell_core::stack::Scenario;
+use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
+use wearwell_stack::Scenario;
 
 /// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
 const SEED_BITS: u32 = 53;

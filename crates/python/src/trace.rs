@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use wearwell_core::trace::{
+use wearwell_trace::{
     self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, TraceWriter, WriteOptions,
 };
 
@@ -18,12 +18,12 @@ const BATCH_REQUESTS: usize = 1 << 16;
 /// A trace that is being read.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct TraceReader {
-    reader: Mutex<trace::TraceReader>,
+    reader: Mutex<wearwell_trace::TraceReader>,
     batch_requests: usize,
 }
 
 impl TraceReader {
-    fn with<T>(&self, look: impl FnOnce(&mut trace::TraceReader) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> T {
         // A reader is as usable after a panic elsewhere as before.
         look(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -45,7 +45,7 @@ impl TraceReader {
             return Err(PyValueError::new_err("batch_requests is 0; a batch holds at least one request"));
         }
         let options = ReadOptions { format, skip_bad, volumes, options };
-        let reader = trace::open(path, &options).map_err(|error| from_trace(&error))?;
+        let reader = wearwell_trace::open(path, &options).map_err(|error| from_trace(&error))?;
         Ok(TraceReader { reader: Mutex::new(reader), batch_requests })
     }
 
@@ -190,10 +190,11 @@ pub fn convert_trace<'py>(
     let options = WriteOptions { format, drop_inexpressible, options };
     let written = py.detach(|| {
         let mut writer = TraceWriter::create(path, &options)?;
-        trace.with(|reader| trace::cut(reader, &mut writer, &cut))?;
+        trace.with(|reader| wearwell_trace::cut(reader, &mut writer, &cut))?;
         writer.finish()
     });
-    let written = written.map_err(|error: trace::TraceError| TraceError::new_err(error.to_string()))?;
+    let written =
+        written.map_err(|error: wearwell_trace::TraceError| TraceError::new_err(error.to_string()))?;
     let summary = PyDict::new(py);
     summary.set_item("requests", written.requests)?;
     summary.set_item("dropped", written.dropped)?;

@@ -5,9 +5,9 @@ use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
-use wearwell_core::trace::Op;
-use wearwell_core::units::Lpn;
-use wearwell_core::workload::{PageBatch, Workload};
+use wearwell_base::units::Lpn;
+use wearwell_trace::Op;
+use wearwell_workload::{PageBatch, Workload};
 
 /// Pages of one item that Python yielded, and how far they are used up.
 struct Piece {

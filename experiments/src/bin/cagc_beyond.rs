@@ -1,7 +1,6 @@
 //! What the CAGC paper does not try: its scheme beside other placements and victim policies, with less index, under a log,
 //! and how far it pays as pages take longer to hash and fewer of them are equal.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::cagc::{
@@ -16,6 +15,7 @@ use wearwell_experiments::stacks::{
 };
 use wearwell_experiments::statements::Statements;
 use wearwell_experiments::table::Table;
+use wearwell_stack::RunResult;
 
 /// Share of the user space in use.
 const DRIVES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];

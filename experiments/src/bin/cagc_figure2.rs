@@ -4,7 +4,6 @@
 //! The paper does not say how full the drive was, how fast requests came, what a page took to be hashed (the number is lost
 //! in the copy read), nor how much its flash did in parallel. All are varied here, one after the other.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::cagc::{
@@ -15,6 +14,7 @@ use wearwell_experiments::log_on_log::number;
 use wearwell_experiments::stacks::{Column, Runs, erases, run_stacks};
 use wearwell_experiments::statements::Statements;
 use wearwell_experiments::table::Table;
+use wearwell_stack::RunResult;
 
 /// Share of the space in use that leaves nothing to clean in as long as these runs are, and how long those are.
 const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);

@@ -3,13 +3,13 @@
 //! The generator of contents was set so that the paper's statements hold, so this checks that it does, on drives and under
 //! schemes other than those it was set with; it finds nothing about the traces.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::cagc::{CAGC, Drive, INLINE, TRACES, dedup, sharing};
 use wearwell_experiments::chart::{Chart, Series};
 use wearwell_experiments::stacks::{Column, Runs, Stack, run_stacks, table};
 use wearwell_experiments::statements::Statements;
+use wearwell_stack::RunResult;
 
 /// Share of the user space in use.
 const DRIVES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];

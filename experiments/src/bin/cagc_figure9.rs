@@ -4,7 +4,6 @@
 //! The paper does not say how full its drive was, nor what it held at first; its watermark of 20 % erased blocks cannot be
 //! met by a full drive with 7 % spare. Each reading is run.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::cagc::{
@@ -17,6 +16,7 @@ use wearwell_experiments::log_on_log::number;
 use wearwell_experiments::stacks::{Column, Runs, copied_below, erases, find, run_stacks, table, total};
 use wearwell_experiments::statements::{Statements, rises};
 use wearwell_experiments::table::Table;
+use wearwell_stack::RunResult;
 
 const DOUBLE: Scheme = Scheme::new("none double", "kind = \"none\"", "\"double\"");
 

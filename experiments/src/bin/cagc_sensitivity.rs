@@ -1,8 +1,7 @@
 //! Section IV-C of the CAGC paper: its scheme under other victim policies, of which the paper has random, greedy and
 //! cost-benefit; and its own settings: threshold, promotion, and whether moved pages are hashed again.
 
-use wearwell_core::stack::RunResult;
-use wearwell_core::victim::VICTIMS;
+use wearwell_engine::victim::VICTIMS;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::cagc::{
@@ -16,6 +15,7 @@ use wearwell_experiments::stacks::{
     Column, Runs, Stack, copied_below, erases, find, per_host, run_stacks, table, total,
 };
 use wearwell_experiments::statements::Statements;
+use wearwell_stack::RunResult;
 
 /// Of the paper. Its random policy takes blocks "with invalid pages".
 const OF_THE_PAPER: [&str; 3] = ["random_not_full", "greedy", "cost_benefit"];

@@ -1,6 +1,5 @@
 //! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow. GeckoFTL's own stand beside it.
 
-use wearwell_core::theory::ftl::Ftl;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -8,6 +7,7 @@ use wearwell_experiments::gecko::{drive, ram_mib, recovery_s};
 use wearwell_experiments::log_on_log::number;
 use wearwell_experiments::statements::{Statements, rises};
 use wearwell_experiments::table::Table;
+use wearwell_theory::ftl::Ftl;
 
 const FTLS: [Ftl; 2] = [Ftl::LazyFtl, Ftl::GeckoFtl];
 

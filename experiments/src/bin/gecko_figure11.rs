@@ -1,7 +1,6 @@
 //! GeckoFTL (SIGMOD 2016), Figure 11: write amplification of Logarithmic Gecko and of a bitmap in flash as drives grow, and
 //! where the curves would cross.
 
-use wearwell_core::theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::{Args, Scale};
 use wearwell_experiments::chart::{Chart, Series};
@@ -9,6 +8,7 @@ use wearwell_experiments::log_on_log::number;
 use wearwell_experiments::statements::{Statements, rises};
 use wearwell_experiments::table::Table;
 use wearwell_experiments::validity_cost::{Cost, Drive, Store, measure};
+use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 
 /// Whole entries, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];

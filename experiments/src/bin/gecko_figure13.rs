@@ -3,7 +3,7 @@
 
 use lexopt::prelude::*;
 use std::path::PathBuf;
-use wearwell_core::ftl::paged::PagedSettings;
+use wearwell_engine::ftl::paged::PagedSettings;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::gecko::mib;

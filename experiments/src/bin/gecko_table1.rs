@@ -1,16 +1,16 @@
 //! GeckoFTL (SIGMOD 2016), Table 1 and the upper two thirds of Figure 13 by calculation: flash operations for knowing which
 //! pages are valid, and RAM and recovery of five FTLs (and of a page map) on 2 TiB.
 
-use wearwell_core::theory::ftl::{
-    Ftl, FtlDrive, crossing_log2_blocks, flash_bitmap_write_amplification, gecko_write_amplification,
-    query_cost, update_cost,
-};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::gecko::{drive, mib, ram_mib, ram_of, recovery_of, recovery_s};
 use wearwell_experiments::log_on_log::number;
 use wearwell_experiments::statements::Statements;
 use wearwell_experiments::table::Table;
+use wearwell_theory::ftl::{
+    Ftl, FtlDrive, crossing_log2_blocks, flash_bitmap_write_amplification, gecko_write_amplification,
+    query_cost, update_cost,
+};
 
 /// 2 TiB.
 const LOG2_BYTES: u32 = 41;

@@ -1,6 +1,5 @@
 //! Van Houdt (2013), Figure 3: the valid pages of an arbitrary block, single frontier, b = 16, S_f = 0.1, d = 10.
 
-use wearwell_core::theory::mean_field::{SteadyState, Structure};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -8,6 +7,7 @@ use wearwell_experiments::figures::{Panel, name_of, named_panels};
 use wearwell_experiments::statements::{Statements, falls};
 use wearwell_experiments::table::Table;
 use wearwell_experiments::theory::{Model, Policy, of_all};
+use wearwell_theory::mean_field::{SteadyState, Structure};
 
 const PAGES: u32 = 16;
 

@@ -1,7 +1,5 @@
 //! Van Houdt (2013), Figure 4: write amplification of the double frontier over the number of choices.
 
-use wearwell_core::theory::OptimalChoices;
-use wearwell_core::theory::mean_field::Structure;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -9,6 +7,8 @@ use wearwell_experiments::figures::name_of;
 use wearwell_experiments::statements::{Statements, falls, rises};
 use wearwell_experiments::table::Table;
 use wearwell_experiments::theory::{Load, Model, Policy, of_all};
+use wearwell_theory::OptimalChoices;
+use wearwell_theory::mean_field::Structure;
 
 const LOADS: [(&str, Load); 2] = [("left", (0.8, 0.05)), ("right", (0.9, 0.20))];
 const PAGES: [u32; 3] = [16, 32, 64];

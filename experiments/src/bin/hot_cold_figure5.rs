@@ -1,8 +1,6 @@
 //! Van Houdt (2013), Figure 5: the double frontier with the best number of choices, b = 32, over r and f.
 
 use std::cmp::Ordering;
-use wearwell_core::theory::OptimalChoices;
-use wearwell_core::theory::mean_field::Structure;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -11,6 +9,8 @@ use wearwell_experiments::heat_map::{Cell, HeatMap};
 use wearwell_experiments::statements::{Statements, rises};
 use wearwell_experiments::table::Table;
 use wearwell_experiments::theory::{Load, Model, Policy, of_all};
+use wearwell_theory::OptimalChoices;
+use wearwell_theory::mean_field::Structure;
 
 const SPARES: [f64; 2] = [0.08, 0.12];
 

@@ -1,6 +1,5 @@
 //! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on what takes the place of one of the two.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -8,6 +7,7 @@ use wearwell_experiments::stacks::{
     Column, Runs, Stack, above, device, erases, find, metadata, run_stacks, steady, table, total, user_pages,
 };
 use wearwell_experiments::statements::Statements;
+use wearwell_stack::RunResult;
 
 /// Flash of all stacks.
 const FLASH_MIB: u32 = 640;
@@ -154,7 +154,7 @@ fn map_bytes(result: &RunResult) -> f64 {
 /// Reserve and metadata of the layers above the FTL, as a share of the flash.
 fn held_above(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
-    let taken = |layer: &wearwell_core::stack::LayerResult| {
+    let taken = |layer: &wearwell_stack::LayerResult| {
         layer.reserve_share + layer.metadata.as_ref().map_or(0.0, |metadata| metadata.metadata_share)
     };
     logs.iter().map(taken).sum()

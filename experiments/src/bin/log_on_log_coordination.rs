@@ -1,6 +1,5 @@
 //! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL that clean with and without regard to each other.
 
-use wearwell_core::stack::RunResult;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -10,6 +9,7 @@ use wearwell_experiments::stacks::{
     top, total,
 };
 use wearwell_experiments::statements::Statements;
+use wearwell_stack::RunResult;
 
 const LOADS: [(&str, &str); 2] = [
     ("uniform", "kind = \"uniform\"\nrequest_pages = 2"),

@@ -1,6 +1,5 @@
 //! Yang et al. (2014), Figure 2 and Table 1: a log like F2FS with 2, 4 and 6 streams, and its metadata, on an FTL.
 
-use wearwell_core::stack::{MetadataResult, RunResult};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -10,6 +9,7 @@ use wearwell_experiments::stacks::{
     run_stacks, steady, table, top, total, user_pages,
 };
 use wearwell_experiments::statements::{Statements, rises};
+use wearwell_stack::{MetadataResult, RunResult};
 
 /// Streams of the log: their number, the placement that has them, and the pages that their summaries fill if packed
 /// three to a page.

@@ -4,7 +4,6 @@
 use lexopt::prelude::*;
 use rayon::prelude::*;
 use std::path::PathBuf;
-use wearwell_core::trace::{Op, Request, RequestBatch};
 use wearwell_experiments::Failure;
 use wearwell_experiments::nvmfs::replay::{Drive, Replayed, replay_on};
 use wearwell_experiments::nvmfs::simulate::{Load, Simulated, Sizes};
@@ -12,6 +11,7 @@ use wearwell_experiments::nvmfs::trial::Trial;
 use wearwell_experiments::table::Table;
 use wearwell_nvmfs::options::{Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_trace::{Op, Request, RequestBatch};
 
 const DISK_MIB: u64 = 1536;
 const HALF_EXTENT_BYTES: u64 = 256 << 10;

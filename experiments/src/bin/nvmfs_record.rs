@@ -4,7 +4,6 @@
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wearwell_core::trace::RequestBatch;
 use wearwell_experiments::Failure;
 use wearwell_experiments::nvmfs::guest::{self, NILFS2};
 use wearwell_experiments::nvmfs::host::HostFileSystem;
@@ -16,6 +15,7 @@ use wearwell_experiments::nvmfs::replay::{ReplayFtl, replay};
 use wearwell_experiments::nvmfs::stop;
 use wearwell_experiments::table::Table;
 use wearwell_nvmfs::workload::{FILE_WORKLOADS, FileWorkloadConfig};
+use wearwell_trace::RequestBatch;
 
 const HELP: &str = "\
 nvmfs_record [--file-systems ext3,ext4,btrfs,nilfs2] [--workloads iozone,postmark,fio,fileserver,...]

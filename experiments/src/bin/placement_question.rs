@@ -3,13 +3,13 @@
 //! Van Houdt (2013), sec. 5, leaves open what policies gain that do identify hot data. Every placement on the same
 //! drive, with a free pool of the same size for all, under hot and cold data.
 
-use wearwell_core::stack::Scenario;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
 use wearwell_experiments::interval::Interval;
 use wearwell_experiments::replicas::{Replica, report_speed, run_all, scenario, write_amplification};
 use wearwell_experiments::table::Table;
+use wearwell_stack::Scenario;
 
 /// `(r, f)`: share of the writes, and of the space, that is hot.
 const LOADS: [(f64, f64); 6] = [(0.8, 0.2), (0.8, 0.05), (0.9, 0.2), (0.9, 0.05), (0.95, 0.2), (0.95, 0.05)];

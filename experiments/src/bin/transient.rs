@@ -1,8 +1,6 @@
 //! The path from a beginning to the steady state: the mean field's, eq. (6) and (9), beside the simulator's.
 
 use std::iter::zip;
-use wearwell_core::stack::{Phase, RunResult};
-use wearwell_core::theory::mean_field::{Beginning, Structure};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -11,6 +9,8 @@ use wearwell_experiments::interval::Interval;
 use wearwell_experiments::replicas::{run_all, run_each, write_amplification};
 use wearwell_experiments::table::Table;
 use wearwell_experiments::theory::{Load, Model, Policy, of_all};
+use wearwell_stack::{Phase, RunResult};
+use wearwell_theory::mean_field::{Beginning, Structure};
 
 const BLOCKS: u32 = 2000;
 /// Numbers of blocks between which the steady states are compared.

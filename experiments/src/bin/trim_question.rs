@@ -4,13 +4,13 @@
 //! drawn by the same law as the writes. Beside each drive runs its twin without TRIM whose spare space is what TRIM
 //! should make of it.
 
-use wearwell_core::stack::Scenario;
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
 use wearwell_experiments::interval::Interval;
 use wearwell_experiments::replicas::{Replica, report_speed, run_all, scenario, write_amplification};
 use wearwell_experiments::table::Table;
+use wearwell_stack::Scenario;
 
 /// `(r, f)`: share of the writes, and of the space, that is hot; the first is uniform.
 const LOADS: [(f64, f64); 3] = [(0.2, 0.2), (0.8, 0.2), (0.9, 0.1)];

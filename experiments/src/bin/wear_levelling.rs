@@ -1,14 +1,14 @@
 //! What wear levelling evens out, and at what cost: DFTL and GeckoFTL with each kind, to the first block that wears out.
 
 use rayon::prelude::*;
-use wearwell_core::counters::{Cause, Operation};
-use wearwell_core::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_core::layer::{Layer, Reports, no_data};
-use wearwell_core::nand::{Geometry, Nand, Wear};
-use wearwell_core::seed::{Random, Seed, below};
-use wearwell_core::units::Lpn;
-use wearwell_core::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
-use wearwell_core::wear::{ScanConfig, StartGapConfig, WearConfig};
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::layer::{Layer, Reports, no_data};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
+use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::log_on_log::number;

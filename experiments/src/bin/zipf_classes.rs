@@ -2,9 +2,6 @@
 //! them, beside the simulator.
 
 use rayon::prelude::*;
-use wearwell_core::theory::mean_field::{MeanField, Structure};
-use wearwell_core::theory::selection::DChoices;
-use wearwell_core::theory::{Class, Classes, Drive, ManyClasses};
 use wearwell_experiments::Failure;
 use wearwell_experiments::args::Args;
 use wearwell_experiments::chart::{Chart, Series};
@@ -12,6 +9,9 @@ use wearwell_experiments::hot_cold::{Frontier, stack};
 use wearwell_experiments::interval::Interval;
 use wearwell_experiments::replicas::{report_speed, run_all, scenario, write_amplification};
 use wearwell_experiments::table::Table;
+use wearwell_theory::mean_field::{MeanField, Structure};
+use wearwell_theory::selection::DChoices;
+use wearwell_theory::{Class, Classes, Drive, ManyClasses};
 
 const BLOCKS: u32 = 2000;
 const SPARE_FACTOR: f64 = 0.1;
@@ -67,7 +67,7 @@ impl Case {
         length * (TURNOVERS / coldest).max(FEWEST)
     }
 
-    fn scenario(&self, length: f64) -> Result<wearwell_core::stack::Scenario, Failure> {
+    fn scenario(&self, length: f64) -> Result<wearwell_stack::Scenario, Failure> {
         let stack = stack(self.frontier, BLOCKS, self.drive.pages_per_block(), SPARE_FACTOR, CHOICES);
         let (exponent, drive_writes) = (self.exponent, self.warm_up(length));
         scenario(&format!(

@@ -6,7 +6,7 @@ use crate::nvmfs::nilfs_logs::{LogCounts, NilfsLogs};
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use wearwell_core::trace::{Op, RequestBatch};
+use wearwell_trace::{Op, RequestBatch};
 
 /// Name of the file system that is run in a guest.
 pub const NILFS2: &str = "nilfs2";
@@ -145,7 +145,7 @@ fn script(job: &[String], scratch: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::trace::Request;
+    use wearwell_trace::Request;
 
     #[test]
     fn neighbours_are_joined_but_not_across_the_end_of_the_set_up() {

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wearwell_core::seed::Seed;
+use wearwell_base::seed::Seed;
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 use wearwell_nvmfs::workload::play::{OnDirectory, PlayCounts, PlayOptions, Player, Target};
 

@@ -5,7 +5,7 @@ use crate::nvmfs::job::{Cleaned, JobReport};
 use crate::nvmfs::trial::Trial;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use wearwell_core::trace::{ReadOptions, RequestBatch, open};
+use wearwell_trace::{ReadOptions, RequestBatch, open};
 
 /// Requests read at a time.
 const AT_ONCE: usize = 1 << 16;

@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use wearwell_core::trace::{Op, Request, RequestBatch};
+use wearwell_trace::{Op, Request, RequestBatch};
 
 const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::nvmfs::job::{Cleaned, JobReport, Seen};
 use serde::Serialize;
 use std::path::Path;
-use wearwell_core::trace::{Op, RequestBatch, TraceWriter, WriteOptions};
+use wearwell_trace::{Op, RequestBatch, TraceWriter, WriteOptions};
 
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -127,7 +127,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::trace::Request;
+    use wearwell_trace::Request;
 
     #[test]
     fn only_the_main_phase_is_summed_up_and_all_requests_are_kept() {

@@ -3,10 +3,10 @@
 use crate::Failure;
 use crate::replicas::scenario;
 use std::ops::Range;
-use wearwell_core::counters::{Cause, Operation};
-use wearwell_core::stack::{Stack, build};
-use wearwell_core::trace::{Op, Request, RequestBatch};
-use wearwell_core::units::Lpn;
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_stack::{Stack, build};
+use wearwell_trace::{Op, Request, RequestBatch};
 
 /// Bytes of a page: "4KB page, 256 KB block".
 pub const PAGE_BYTES: u64 = 4096;
@@ -154,7 +154,7 @@ fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usi
         let pages: Vec<Lpn> = pages.map(|page| Lpn(page as u32)).collect();
         match request.op {
             Op::Trim => layer.trim(&pages)?,
-            Op::Write => layer.write(&pages, wearwell_core::layer::no_data(pages.len()), request.hint)?,
+            Op::Write => layer.write(&pages, wearwell_engine::layer::no_data(pages.len()), request.hint)?,
             Op::Read => {
                 read.clear();
                 layer.read(&pages, &mut read)?;
@@ -168,7 +168,7 @@ fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::seed::{Seed, below};
+    use wearwell_base::seed::{Seed, below};
 
     const SHOWN: u64 = 64 << 20;
 

@@ -3,13 +3,13 @@
 use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::trial::Trial;
-use wearwell_core::seed::Seed;
-use wearwell_core::trace::{Op, Request, RequestBatch};
+use wearwell_base::seed::Seed;
 use wearwell_nvmfs::options::{Format, Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{BlockOp, BlockRequest};
 use wearwell_nvmfs::top::{Machine, MachineSettings};
 use wearwell_nvmfs::workload::FileWorkloadConfig;
+use wearwell_trace::{Op, Request, RequestBatch};
 
 const BLOCK_BYTES: u64 = 4096;
 

@@ -5,10 +5,10 @@ use crate::nvmfs::replay::pages_of;
 use crate::nvmfs::trial::Trial;
 use crate::replicas::scenario;
 use std::ops::ControlFlow;
-use wearwell_core::stack::{Parts, run_with};
-use wearwell_core::trace::{Op, RequestBatch};
-use wearwell_core::units::Lpn;
-use wearwell_core::workload::{PageBatch, Workload};
+use wearwell_base::units::Lpn;
+use wearwell_stack::{Parts, run_with};
+use wearwell_trace::{Op, RequestBatch};
+use wearwell_workload::{PageBatch, Workload};
 
 /// Windows of a run in drive writes: measuring begins at the end of one.
 const WINDOW: f64 = 0.002;
@@ -119,8 +119,8 @@ pub fn timed_seconds(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::seed::{Seed, below};
-    use wearwell_core::trace::Request;
+    use wearwell_base::seed::{Seed, below};
+    use wearwell_trace::Request;
 
     const SHOWN: u64 = 256 << 20;
 

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
 use crate::nvmfs::timed::{Planes, timed_seconds};
-use wearwell_core::trace::{Op, RequestBatch};
+use wearwell_trace::{Op, RequestBatch};
 
 /// Bytes of a sector, in which figure 6 counts.
 const SECTOR_BYTES: u64 = 512;

@@ -9,9 +9,9 @@ use crate::report::advice::{Repeat, as_json, as_rows, as_table};
 use crate::report::{csv_rows, parquet, rows_as_columns};
 use crate::scenario_args::ScenarioArgs;
 use std::path::{Path, PathBuf};
-use wearwell_core::stack::SweepOptions;
-use wearwell_core::stack::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 use wearwell_nvmfs::top;
+use wearwell_study::SweepOptions;
+use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 
 /// Tries what would make a stack wear well
 ///

@@ -6,9 +6,10 @@ use crate::output::print;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, grid, ordered_json};
 use serde_json::{Value, json};
-use wearwell_core::stack::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, Comparison};
-use wearwell_core::stack::{Row, RunError};
-use wearwell_core::theory::mean_field::Structure;
+use wearwell_stack::RunError;
+use wearwell_study::Row;
+use wearwell_study::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, Comparison};
+use wearwell_theory::mean_field::Structure;
 
 /// Holds parts of Wearwell against each other
 #[derive(clap::Subcommand)]

@@ -5,15 +5,15 @@ use crate::output::print;
 use crate::report::grid;
 use clap::ValueEnum;
 use serde::Serialize;
-use wearwell_core::config::Entry;
-use wearwell_core::dedup::DEDUPS;
-use wearwell_core::nand::PRESETS;
-use wearwell_core::placement::PLACEMENTS;
-use wearwell_core::stack::{LOG_LAYOUTS, STRUCTURES, ftl_entries};
-use wearwell_core::trace::FORMATS;
-use wearwell_core::validity::VALIDITIES;
-use wearwell_core::victim::VICTIMS;
-use wearwell_core::workload::WORKLOADS;
+use wearwell_base::config::Entry;
+use wearwell_engine::dedup::DEDUPS;
+use wearwell_engine::nand::PRESETS;
+use wearwell_engine::placement::PLACEMENTS;
+use wearwell_engine::validity::VALIDITIES;
+use wearwell_engine::victim::VICTIMS;
+use wearwell_stack::{LOG_LAYOUTS, STRUCTURES, ftl_entries};
+use wearwell_trace::FORMATS;
+use wearwell_workload::WORKLOADS;
 
 /// Lists policies, placements, workloads, trace formats, device presets, FTLs, ways to keep page validity, structures of
 /// layers, layouts of log metadata and ways to deduplicate

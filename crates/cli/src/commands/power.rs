@@ -7,7 +7,8 @@ use crate::report::{ftl, json};
 use crate::scenario_args::ScenarioArgs;
 use clap::ValueEnum;
 use serde_json::Value;
-use wearwell_core::stack::{self, Draft, PowerResult, Progress, RunResult, SweepObserver};
+use wearwell_stack::{Draft, PowerResult, Progress, RunResult};
+use wearwell_study::SweepObserver;
 
 /// Cuts the power of a drive, and looks for what was lost
 ///
@@ -102,7 +103,7 @@ fn only(draft: &mut Draft, key: &str, value: Value) -> Result<(), Failure> {
 }
 
 fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
-    let outcome = stack::run(&draft.scenario()?, &mut |_: &Progress| crate::interrupt::flow());
+    let outcome = wearwell_stack::run(&draft.scenario()?, &mut |_: &Progress| crate::interrupt::flow());
     outcome.map_err(|error| Failure::of_run(error, draft))
 }
 

@@ -7,8 +7,9 @@ use crate::report::{csv_rows, json, parquet, table, windows};
 use crate::scenario_args::ScenarioArgs;
 use clap::ValueEnum;
 use std::path::PathBuf;
-use wearwell_core::stack::{Progress, RunResult, summary};
 use wearwell_nvmfs::top;
+use wearwell_stack::{Progress, RunResult};
+use wearwell_study::summary;
 
 /// Runs a scenario and reports what it does to the flash
 ///

@@ -7,8 +7,9 @@ use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
 use crate::scenario_args::ScenarioArgs;
 use std::path::{Path, PathBuf};
-use wearwell_core::stack::{Axis, PointResult, Row, RunError, Sweep, SweepError, SweepOptions, rows};
 use wearwell_nvmfs::top;
+use wearwell_stack::RunError;
+use wearwell_study::{Axis, PointResult, Row, Sweep, SweepError, SweepOptions, rows};
 
 /// Runs a scenario over a grid of settings, on all cores
 ///

@@ -2,8 +2,8 @@
 
 use super::grid;
 use serde_json::{Value, json};
-use wearwell_core::stack::Row;
-use wearwell_core::stack::advise::{Advice, Change, Figures, Method, Tried, Verdict};
+use wearwell_study::Row;
+use wearwell_study::advise::{Advice, Change, Figures, Method, Tried, Verdict};
 
 /// Changes whose command the table repeats.
 const COMMANDS: usize = 3;
@@ -102,7 +102,7 @@ fn amplification(value: Option<f64>) -> String {
 }
 
 fn by_layer(figures: &Figures) -> Vec<String> {
-    let layer = |layer: &wearwell_core::stack::advise::LayerFigure| {
+    let layer = |layer: &wearwell_study::advise::LayerFigure| {
         let value = layer.write_amplification.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
         format!("{} {value}", layer.name)
     };

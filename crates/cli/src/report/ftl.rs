@@ -2,7 +2,7 @@
 
 use super::grid;
 use super::table::count;
-use wearwell_core::stack::{
+use wearwell_stack::{
     ByteSize, FtlResult, LayerResult, PowerResult, RecoveryResult, RecoveryStepResult, RunResult,
 };
 

@@ -14,7 +14,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use wearwell_core::stack::{Row, RunResult};
+use wearwell_stack::RunResult;
+use wearwell_study::Row;
 
 /// Width of tables where no terminal says otherwise.
 const WIDTH: u16 = 120;

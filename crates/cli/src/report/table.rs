@@ -1,12 +1,10 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
 use super::{ftl, grid, timing, top};
-use wearwell_core::stack::scenario::{TenantConfig, TraceConfig};
-use wearwell_core::stack::{
-    ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult,
-};
-use wearwell_core::units::OverProvisioning;
-use wearwell_core::workload::WorkloadConfig;
+use wearwell_base::units::OverProvisioning;
+use wearwell_stack::scenario::{TenantConfig, TraceConfig};
+use wearwell_stack::{ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult};
+use wearwell_workload::WorkloadConfig;
 
 /// The whole result as text.
 pub fn result(result: &RunResult) -> String {

@@ -3,7 +3,7 @@
 use super::grid;
 use super::table::count;
 use std::collections::BTreeMap;
-use wearwell_core::timing::{Bin, BusyTime, RequestTimes, Timeline, TimingReport};
+use wearwell_engine::timing::{Bin, BusyTime, RequestTimes, Timeline, TimingReport};
 
 /// Columns of the course; of the timeline's bins, so many are shown as one.
 const COURSE_COLUMNS: usize = 64;

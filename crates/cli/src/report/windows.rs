@@ -5,7 +5,8 @@ use super::{csv_rows, rows_as_columns, rows_as_json};
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile};
 use serde_json::{Value, json};
-use wearwell_core::stack::{Row, RunResult, Window};
+use wearwell_stack::{RunResult, Window};
+use wearwell_study::Row;
 
 fn rows(result: &RunResult) -> Vec<Row> {
     result.windows.iter().map(row).collect()

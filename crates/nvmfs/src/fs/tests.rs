@@ -186,7 +186,7 @@ fn power_cuts_leave_each_operation_whole_or_undone() {
         states.push(tree(&mut plain, ROOT));
     }
     let start = fresh_on(&ssd).close().into_bytes();
-    let mut random = wearwell_core::seed::Seed(11).random();
+    let mut random = wearwell_base::seed::Seed(11).random();
     let (mut event, mut cuts, mut done) = (0, 0, 0);
     while done < STEPS {
         let power = Power::new();

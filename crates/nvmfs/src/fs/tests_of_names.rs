@@ -10,7 +10,7 @@ use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use wearwell_core::seed::below;
+use wearwell_base::seed::below;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
@@ -44,7 +44,7 @@ fn churn(fs: &mut Fs) -> Vec<String> {
     let dirs: Vec<Ino> = (0..4)
         .map(|n| fs.make_directory(ROOT, format!("d{n}").as_bytes(), 0o755, &caller).unwrap().ino)
         .collect();
-    let mut rng = wearwell_core::seed::Seed(7).random();
+    let mut rng = wearwell_base::seed::Seed(7).random();
     let mut told = Vec::new();
     for step in 0..8000 {
         let dir = dirs[below(&mut rng, 4) as usize];
@@ -219,7 +219,7 @@ fn names_of_nothing_twins_and_loops_go() {
 
 #[test]
 fn hostile_directories_do_no_harm() {
-    let mut rng = wearwell_core::seed::Seed(3).random();
+    let mut rng = wearwell_base::seed::Seed(3).random();
     for round in 0..60 {
         let mut fs = fresh(if round % 2 == 0 { 1 << 20 } else { 0 });
         let [a, b, ..] = tree(&mut fs);

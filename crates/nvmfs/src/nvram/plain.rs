@@ -1,7 +1,7 @@
 //! Ordinary memory in the place of NVRAM.
 
 use super::{Nvram, check_region};
-use wearwell_core::table;
+use wearwell_base::table;
 
 /// NVRAM of a simulation that never loses power: what was stored is safe.
 pub struct PlainNvram(Vec<u8>);

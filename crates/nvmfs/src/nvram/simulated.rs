@@ -154,7 +154,7 @@ impl Nvram for SimulatedNvram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::seed::Seed;
+    use wearwell_base::seed::Seed;
 
     fn word(image: &[u8], at: usize) -> u64 {
         u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes"))

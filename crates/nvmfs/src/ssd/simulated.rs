@@ -7,7 +7,7 @@ use rand::RngCore;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use wearwell_core::seed::below;
+use wearwell_base::seed::below;
 
 /// A drive may tear a block between these, but not within.
 const SECTOR_BYTES: usize = 512;
@@ -168,7 +168,7 @@ impl Ssd for SimulatedSsd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_core::seed::Seed;
+    use wearwell_base::seed::Seed;
 
     fn first_bytes(ssd: &impl Ssd) -> Vec<u8> {
         let mut content = vec![0; BLOCK_BYTES];

@@ -11,10 +11,10 @@ use std::ops::Range;
 #[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use wearwell_core::config::ConfigError;
-use wearwell_core::layer::{LayerError, Reports, no_data};
-use wearwell_core::stack::{self, Scenario, Stack};
-use wearwell_core::units::Lpn;
+use wearwell_base::config::ConfigError;
+use wearwell_base::units::Lpn;
+use wearwell_engine::layer::{LayerError, Reports, no_data};
+use wearwell_stack::{Scenario, Stack};
 
 /// Blocks that go to the stack at once.
 const BATCH_BLOCKS: u64 = 4096;
@@ -67,7 +67,7 @@ impl Counting {
         if scenario.power.is_some() {
             return unfit("power", "cuts the power of a run; a file system loses it when its process ends");
         }
-        let stack = stack::build::<()>(&mut scenario.clone())?;
+        let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
         if stack.entrances.len() > 1 {
             return unfit("tenant", "an SSD has one user; give the scenario one tenant or none");
         }
@@ -223,7 +223,7 @@ impl<S: Ssd> Ssd for StackSsd<S> {
 mod tests {
     use super::*;
     use crate::ssd::CountingSsd;
-    use wearwell_core::counters::Operation;
+    use wearwell_engine::counters::Operation;
 
     fn scenario(text: &str) -> Scenario {
         let small =

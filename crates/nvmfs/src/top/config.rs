@@ -8,9 +8,9 @@ use crate::workload::FileWorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::Seed;
-use wearwell_core::stack::{self, ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
 
 /// What stands on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,10 +106,10 @@ impl TopConfig {
     }
 }
 
-/// Runs a scenario as [`stack::run`] does, one with `top` too.
+/// Runs a scenario as [`wearwell_stack::run`] does, one with `top` too.
 ///
 /// # Errors
-/// As [`stack::run`]; and a `top` that cannot be, or a file system that refuses what its workload asks of it.
+/// As [`wearwell_stack::run`]; and a `top` that cannot be, or a file system that refuses what its workload asks of it.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, Parts::default(), observer)
 }
@@ -130,15 +130,15 @@ pub fn run_with(
         }
         parts.workload = Some(config.workload(scenario)?);
     }
-    stack::run_with(scenario, parts, observer)
+    wearwell_stack::run_with(scenario, parts, observer)
 }
 
-/// Checks a scenario as [`stack::resolve`] does, one with `top` too, and fills in every default.
+/// Checks a scenario as [`wearwell_stack::resolve`] does, one with `top` too, and fills in every default.
 ///
 /// # Errors
 /// As [`run`], but for those of running.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
-    let mut resolved = stack::resolve(scenario)?;
+    let mut resolved = wearwell_stack::resolve(scenario)?;
     if let Some(config) = TopConfig::of(scenario)? {
         drop(config.workload(scenario)?);
         resolved.top = match serde_json::to_value(&config).expect("settings are plain data") {
@@ -170,7 +170,7 @@ pub fn schema() -> Value {
 
 /// Blocks of the drive that the stack is for a file system, and pages of the stack in each.
 fn drive(scenario: &Scenario) -> Result<(u64, u32), ConfigError> {
-    let stack = stack::build::<()>(&mut scenario.clone())?;
+    let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
     let block_bytes = crate::api::BLOCK_BYTES as u32;
     if !block_bytes.is_multiple_of(stack.page_bytes) {
         let problem = format!(

@@ -10,8 +10,8 @@ use crate::store::OpenError;
 use crate::workload::play::{OnFileSystem, PlayCounts, PlayError, PlayOptions, Player};
 use crate::workload::{FileWorkload, FileWorkloadConfig};
 use std::sync::{Arc, Mutex, PoisonError};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::Seed;
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
 
 /// Between two requests of the workload the file system's clock goes on by this, ns.
 const STEP_NS: i64 = 1000;

@@ -6,9 +6,9 @@ use crate::stats::Stats;
 use crate::workload::play::PlayCounts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wearwell_core::trace::Op;
-use wearwell_core::units::Lpn;
-use wearwell_core::workload::{PageBatch, Workload};
+use wearwell_base::request::Op;
+use wearwell_base::units::Lpn;
+use wearwell_workload::{PageBatch, Workload};
 
 /// What a file system at the top of a stack did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use super::{FileWorkload, Fileserver, Fio, Iozone, Postmark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_core::config::{ConfigError, Entry};
-use wearwell_core::seed::Seed;
+use wearwell_base::config::{ConfigError, Entry};
+use wearwell_base::seed::Seed;
 
 /// Writes the table, and the configuration as an enum over its lines.
 macro_rules! file_workloads {

@@ -9,8 +9,8 @@ use rand::Rng;
 use rand_distr::{Distribution, Gamma};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::{Random, Seed};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed};
 
 /// The personality `fileserver.f` of Filebench 1.4.
 ///

@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use rand_distr::{Distribution, Zipf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::{Random, Seed};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed};
 
 /// Updates of a block at a time, in files drawn at random: fio's `rw=randrw` with `nrfiles`, `filesize=min-max` and
 /// `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely.

@@ -8,8 +8,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::{Random, Seed};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed};
 
 /// In what order records are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use super::FileId;
 use rand::Rng;
-use wearwell_core::seed::Random;
+use wearwell_base::seed::Random;
 
 /// Live files with their sizes, from which one may be drawn with equal chances.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use super::{DirectoryId, FileOp, FileWorkload};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_core::config::ConfigError;
-use wearwell_core::seed::{Random, Seed};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed};
 
 /// Katcher's PostMark (NetApp TR3022, 1997; `postmark.c` 1.5).
 ///

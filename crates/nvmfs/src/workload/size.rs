@@ -2,7 +2,7 @@
 
 use crate::api::BLOCK_BYTES;
 use std::fmt::Display;
-use wearwell_core::config::ConfigError;
+use wearwell_base::config::ConfigError;
 
 /// Share of the capacity that files take where nothing else is said: the middle of the paper's "medium disk utilizations
 /// (50%-70%)" (section IV-D).

@@ -2,7 +2,7 @@
 
 use super::{FileOp, FileWorkload};
 use std::collections::VecDeque;
-use wearwell_core::seed::{Random, Seed};
+use wearwell_base::seed::{Random, Seed};
 
 /// Operations that were decided on and not yet asked for.
 pub(super) type Queue = VecDeque<FileOp>;

@@ -3,7 +3,7 @@
 use super::play::{Contents, OnDirectory, PlayError, PlayOptions, Player};
 use super::{FILE_WORKLOADS, FileId, FileOp, FileWorkload, FileWorkloadConfig};
 use std::collections::{BTreeMap, BTreeSet};
-use wearwell_core::seed::Seed;
+use wearwell_base::seed::Seed;
 
 const MIB: u64 = 1 << 20;
 

@@ -3,7 +3,7 @@
 use crate::{nvrams, ssds};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use wearwell_core::seed::Seed;
+use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::nvram::{LINE_BYTES, Nvram, SimulatedNvram};
 use wearwell_nvmfs::power::Power;

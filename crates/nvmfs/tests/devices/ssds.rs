@@ -1,10 +1,10 @@
 //! Every SSD beside a vector of blocks.
 
 use proptest::prelude::*;
-use wearwell_core::stack::Scenario;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::power::Power;
 use wearwell_nvmfs::ssd::{CountingSsd, MemorySsd, Recorded, SimulatedSsd, Ssd, StackSsd};
+use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
 

@@ -1,4 +1,4 @@
-//! The models of `wearwell_core::theory`, over columns of parameters.
+//! The models of `wearwell_theory`, over columns of parameters.
 
 mod models;
 mod policy;
@@ -8,7 +8,7 @@ mod work;
 use models::{Columns, Model};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use wearwell_core::theory::solve_spare;
+use wearwell_theory::solve_spare;
 
 pub use states::{theory_many_classes, theory_steady_state, theory_transient, theory_zipf_classes};
 

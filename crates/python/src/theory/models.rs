@@ -5,9 +5,9 @@ use crate::errors;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use std::sync::atomic::AtomicBool;
-use wearwell_core::theory::closed_forms::{self, OneClass};
-use wearwell_core::theory::mean_field::{MeanField, Structure};
-use wearwell_core::theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
+use wearwell_theory::closed_forms::{self, OneClass};
+use wearwell_theory::mean_field::{MeanField, Structure};
+use wearwell_theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 

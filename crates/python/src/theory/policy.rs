@@ -6,8 +6,8 @@ use numpy::{AllowTypeChange, PyArray1, PyArrayLike1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use wearwell_core::theory::TheoryError;
-use wearwell_core::theory::selection::{
+use wearwell_theory::TheoryError;
+use wearwell_theory::selection::{
     DChoices, GreedyLimit, Law, Level, Random, RandomNotFull, RandomPlusPlus, Selection,
 };
 

@@ -7,8 +7,8 @@ use crate::errors;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use wearwell_core::theory::mean_field::{Beginning, MeanField, SteadyState};
-use wearwell_core::theory::{Class, Classes, Drive, ManyClasses, TheoryError};
+use wearwell_theory::mean_field::{Beginning, MeanField, SteadyState};
+use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
 type Column<'py> = Bound<'py, PyArray1<f64>>;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-use wearwell_core::theory::TheoryError;
+use wearwell_theory::TheoryError;
 
 /// Time between two looks at Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);

@@ -7,8 +7,9 @@ use crate::report::{csv_rows, grid, ordered_json};
 use crate::scenario_args::size;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
-use wearwell_core::stack::{ByteSize, Row};
-use wearwell_core::theory::ftl::{
+use wearwell_stack::ByteSize;
+use wearwell_study::Row;
+use wearwell_theory::ftl::{
     self, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks, flash_bitmap_write_amplification,
     gecko_write_amplification,
 };

@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use wearwell_core::stack::{Draft, Scenario};
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::ssd::{Caching, FileSsd, Ssd, StackSsd};
+use wearwell_stack::{Draft, Scenario};
 
 /// Which devices.
 #[derive(clap::Args)]

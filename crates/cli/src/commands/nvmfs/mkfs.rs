@@ -7,11 +7,11 @@ use crate::scenario_args::size;
 use clap::ValueEnum;
 use std::io::Read;
 use std::sync::Arc;
-use wearwell_core::stack::ByteSize;
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::store::Store;
+use wearwell_stack::ByteSize;
 
 /// Makes a file system over NVRAM and an SSD
 ///

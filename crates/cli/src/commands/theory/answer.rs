@@ -8,8 +8,8 @@ use crate::output::print;
 use crate::report::table::spare_space;
 use crate::report::{csv_rows, grid, ordered_json};
 use serde_json::{Value, json};
-use wearwell_core::stack::Row;
-use wearwell_core::theory::Drive;
+use wearwell_study::Row;
+use wearwell_theory::Drive;
 
 /// The answer to one question.
 pub struct Answer {

@@ -8,8 +8,8 @@ use crate::exit::Failure;
 use crate::report::grid;
 use clap::ValueEnum;
 use serde_json::json;
-use wearwell_core::theory::Classes;
-use wearwell_core::theory::closed_forms::{self, OneClass};
+use wearwell_theory::Classes;
+use wearwell_theory::closed_forms::{self, OneClass};
 
 /// First-in first-out: blocks are cleaned in the order in which they were written
 ///

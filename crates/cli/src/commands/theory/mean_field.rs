@@ -8,8 +8,8 @@ use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
 use serde_json::json;
-use wearwell_core::theory::Classes;
-use wearwell_core::theory::mean_field::{SteadyState, Structure};
+use wearwell_theory::Classes;
+use wearwell_theory::mean_field::{SteadyState, Structure};
 
 #[derive(clap::Args)]
 #[command(after_help = HELP)]

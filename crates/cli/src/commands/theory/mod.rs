@@ -45,7 +45,7 @@ the simulator.";
 
 /// Runs the command.
 pub fn run(command: &Command) -> Result<(), Failure> {
-    use wearwell_core::theory::mean_field::Structure;
+    use wearwell_theory::mean_field::Structure;
     match command {
         Command::Single(args) => mean_field::run(Structure::Single, args),
         Command::Double(args) => mean_field::run(Structure::Double, args),

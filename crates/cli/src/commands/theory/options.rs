@@ -3,12 +3,10 @@
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use wearwell_core::stack::Row;
-use wearwell_core::theory::Drive;
-use wearwell_core::theory::mean_field::Structure;
-use wearwell_core::theory::selection::{
-    DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection,
-};
+use wearwell_study::Row;
+use wearwell_theory::Drive;
+use wearwell_theory::mean_field::Structure;
+use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
 
 /// Spare factor and choices of the canonical scenario.
 const SPARE_FACTOR: f64 = 0.1;

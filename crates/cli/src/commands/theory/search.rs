@@ -7,9 +7,9 @@ use crate::commands::run::Format;
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::json;
-use wearwell_core::theory::mean_field::{self, Structure};
-use wearwell_core::theory::selection::{DChoices, Selection};
-use wearwell_core::theory::{self, Drive, OptimalChoices, TheoryError, closed_forms};
+use wearwell_theory::mean_field::{self, Structure};
+use wearwell_theory::selection::{DChoices, Selection};
+use wearwell_theory::{Drive, OptimalChoices, TheoryError, closed_forms};
 
 /// How much worse than the best still counts as equally good.
 const FLAT: f64 = 1e-3;
@@ -46,7 +46,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
         match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
             // More classes than the model takes: each answer is extrapolated.
             Err(TheoryError::Parameter { parameter: "classes", .. }) => {
-                theory::scan_choices(args.max_choices, |choices| {
+                wearwell_theory::scan_choices(args.max_choices, |choices| {
                     let selection = DChoices::new(f64::from(choices))?;
                     mean_field(drive, &writes, structure, &selection)
                 })
@@ -160,7 +160,7 @@ pub fn solve_spare(args: &SpareArgs) -> Result<(), Failure> {
         Model::Greedy => closed_forms::greedy(&drive),
         Model::Random => closed_forms::random(&drive),
     };
-    let drive = theory::solve_spare(args.target_wa, args.block.pages_per_block, law)?;
+    let drive = wearwell_theory::solve_spare(args.target_wa, args.block.pages_per_block, law)?;
     let name = args.model.to_possible_value().expect("no model is hidden").get_name().to_owned();
     let mut answer = Answer::new("solve-spare", format!("spare space for a write amplification, {name}"));
     answer.figure("Write amplification", format!("{:.4}, as wanted", args.target_wa));

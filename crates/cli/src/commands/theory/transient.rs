@@ -10,9 +10,10 @@ use crate::progress::{ProgressArgs, RunProgress};
 use crate::report::grid;
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use wearwell_core::stack::{self, Phase, Progress, Row, RunError, RunResult, Scenario};
-use wearwell_core::theory::mean_field::{Beginning, MeanField, PathPoint};
-use wearwell_core::theory::{Class, Classes, Drive};
+use wearwell_stack::{Phase, Progress, RunError, RunResult, Scenario};
+use wearwell_study::Row;
+use wearwell_theory::mean_field::{Beginning, MeanField, PathPoint};
+use wearwell_theory::{Class, Classes, Drive};
 
 /// Distance from the steady state within which a path has arrived.
 const ARRIVED: f64 = 0.01;
@@ -241,7 +242,7 @@ fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, F
 /// Write amplification of the simulator, window by window.
 fn simulate(args: &Args, scenario: &Scenario) -> Result<Vec<f64>, Failure> {
     let display = RunProgress::new(args.progress);
-    let outcome = stack::run(scenario, &mut |progress: &Progress| display.show(progress));
+    let outcome = wearwell_stack::run(scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
     let result: RunResult = outcome.map_err(|error| match error {
         RunError::Interrupted => Failure::Interrupted,

@@ -3,10 +3,10 @@
 use super::options::short;
 use crate::exit::Failure;
 use serde_json::{Value, json};
-use wearwell_core::stack::Row;
-use wearwell_core::theory::mean_field::{MeanField, SteadyState, Structure};
-use wearwell_core::theory::selection::Selection;
-use wearwell_core::theory::{Class, Classes, Drive, ManyClasses, TheoryError};
+use wearwell_study::Row;
+use wearwell_theory::mean_field::{MeanField, SteadyState, Structure};
+use wearwell_theory::selection::Selection;
+use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
 /// Logical pages of the canonical scenario.
 const LOGICAL_PAGES: u64 = 2_097_152;

@@ -6,8 +6,8 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::report::grid;
 use crate::report::table::count;
-use wearwell_core::stack::ByteSize;
-use wearwell_core::trace::{
+use wearwell_stack::ByteSize;
+use wearwell_trace::{
     DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,
 };
 

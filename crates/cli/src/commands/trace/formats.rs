@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::print;
 use std::fmt::Write;
-use wearwell_core::trace::{FORMATS, Format, OptionSpec, find_format};
+use wearwell_trace::{FORMATS, Format, OptionSpec, find_format};
 
 /// Explains trace formats: columns, units, operation codes, options
 #[derive(clap::Args)]

@@ -6,10 +6,10 @@ use crate::interrupt::interrupted;
 use crate::scenario_args::{key_and_value, size};
 use serde_json::json;
 use std::path::PathBuf;
-use wearwell_core::seed::Seed;
-use wearwell_core::stack::{ByteSize, Draft};
-use wearwell_core::trace::RequestBatch;
-use wearwell_core::workload::{ArrivalConfig, Spacing, TimedRequests, WorkloadConfig, as_requests};
+use wearwell_base::seed::Seed;
+use wearwell_stack::{ByteSize, Draft};
+use wearwell_trace::RequestBatch;
+use wearwell_workload::{ArrivalConfig, Spacing, TimedRequests, WorkloadConfig, as_requests};
 
 /// Requests made at a time.
 const BATCH_REQUESTS: u64 = 8192;

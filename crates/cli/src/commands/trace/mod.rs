@@ -11,7 +11,7 @@ use crate::output::print;
 use crate::progress::{ProgressArgs, ReadProgress};
 use std::fs::File;
 use std::path::PathBuf;
-use wearwell_core::trace::{ReadOptions, RequestBatch, TraceError, TraceReader};
+use wearwell_trace::{ReadOptions, RequestBatch, TraceError, TraceReader};
 
 /// Requests read at a time.
 const BATCH_REQUESTS: usize = 8192;

@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
-use wearwell_core::stack::ByteSize;
-use wearwell_core::trace::{self, Cut, Op, TraceWriter, WriteOptions, Written};
+use wearwell_stack::ByteSize;
+use wearwell_trace::{Cut, Op, TraceWriter, WriteOptions, Written};
 
 /// A trace to write.
 #[derive(clap::Args, Clone, Debug)]
@@ -169,7 +169,7 @@ pub fn cut(args: &CutArgs) -> Result<(), Failure> {
 fn rewrite(input: &Input, output: &Output, format: Option<&str>, cut: &Cut) -> Result<(), Failure> {
     let (mut reader, display) = input.open()?;
     let mut writer = output.create(format.unwrap_or(reader.format().name))?;
-    trace::cut(&mut reader, &mut writer, cut).map_err(failure)?;
+    wearwell_trace::cut(&mut reader, &mut writer, cut).map_err(failure)?;
     display.clear();
     report_skipped(&reader);
     output.finish(writer)

@@ -1,0 +1,249 @@
+//! What every configurable part shares: errors that name the key, the sizes a part is built for, and the two
+//! forms in which a part is picked from its table: `"greedy"` or `{ policy = "d_choices", choices = 10 }`.
+
+use crate::seed::Seed;
+use schemars::Schema;
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A setting that cannot be used: which key, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ConfigError {
+    /// Path of the key, such as `ftl.victim.choices`.
+    pub key: String,
+    /// What is wrong and what is allowed.
+    pub problem: String,
+}
+
+impl ConfigError {
+    /// `key` has `problem`.
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        ConfigError { key: key.into(), problem: problem.into() }
+    }
+
+    /// The same error, its key being part of `parent`.
+    pub fn within(mut self, parent: &str) -> Self {
+        self.key = format!("{parent}.{}", self.key);
+        self
+    }
+}
+
+/// The sizes of the store that a policy is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreSize {
+    /// Erase blocks (segments) of the medium.
+    pub blocks: u32,
+    /// Pages in each.
+    pub pages_per_block: u32,
+    /// Logical pages shown above.
+    pub logical_pages: u32,
+    /// The store's seed; a part takes its own from it by name.
+    pub seed: Seed,
+}
+
+/// What a part says about itself in listings: its name in scenarios, a line of help, and its source.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name used in scenarios.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// The paper or document it is taken from.
+    pub source: &'static str,
+}
+
+/// Reads a part in either form: its name alone, every setting being left at its default, or a table
+/// whose key `tag` holds the name.
+///
+/// `T` reads the table. A visitor that looks at what comes first, unlike an untagged enum, keeps `T`'s own
+/// errors, which name the key and list the choices.
+pub fn named_or_table<'de, D, T>(
+    deserializer: D,
+    what: &'static str,
+    tag: &'static str,
+) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Form<T> {
+        what: &'static str,
+        tag: &'static str,
+        table: PhantomData<T>,
+    }
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Form<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(
+                f,
+                "the name of a {0}, or a table with the name as `{1}` and its settings",
+                self.what, self.tag
+            )
+        }
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<T, E> {
+            T::deserialize(MapDeserializer::new(std::iter::once((self.tag, name))))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(table))
+        }
+    }
+
+    deserializer.deserialize_any(Form { what, tag, table: PhantomData })
+}
+
+/// Completes the schema of a part: each table gets its help line and its second name, and the names alone
+/// are allowed, too.
+///
+/// `aliases` are pairs of a second name and the entry's own.
+pub fn complete_schema(schema: &mut Schema, tag: &str, entries: &[Entry], aliases: &[(&str, &str)]) {
+    let Some(forms) = schema.get_mut("oneOf").and_then(|forms| forms.as_array_mut()) else { return };
+    for (form, entry) in forms.iter_mut().zip(entries) {
+        form["description"] = entry.help.into();
+        if let Some(&(alias, name)) = aliases.iter().find(|(_, name)| *name == entry.name) {
+            form["properties"][tag] = serde_json::json!({ "type": "string", "enum": [name, alias] });
+        }
+    }
+    let names = entries.iter().map(|entry| entry.name).chain(aliases.iter().map(|&(alias, _)| alias));
+    forms.push(serde_json::json!({
+        "description": "a name alone: every setting at its default",
+        "type": "string",
+        "enum": names.collect::<Vec<_>>(),
+    }));
+}
+
+/// Writes the configuration of a part as an enum over its table, and the listing of the table.
+///
+/// A line is a variant and the type of its settings; the variant's name in snake case is the name in
+/// scenarios, and `#[serde(alias = "...")]` gives it a second one.
+#[macro_export]
+macro_rules! named_config {
+    (
+        $(#[$attribute:meta])*
+        enum $Config:ident, list $ENTRIES:ident, aliases $ALIASES:ident,
+        of $Part:ident, called $what:literal, tag $tag:literal;
+        $($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty;)*
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[serde(tag = $tag, rename_all = "snake_case")]
+        #[schemars(transform = $Config::complete_schema)]
+        pub enum $Config {
+            $(
+                #[allow(missing_docs)]
+                $Variant($Settings),
+            )*
+        }
+
+        #[doc = concat!("Every ", $what, ".")]
+        pub static $ENTRIES: &[$crate::config::Entry] = &[$(<$Settings as $Part>::ENTRY),*];
+
+        #[doc = concat!("Second names of ", $what, "s, each with the name that it stands for.")]
+        pub static $ALIASES: &[(&str, &str)] = &[$($(($alias, <$Settings as $Part>::ENTRY.name),)?)*];
+
+        impl $Config {
+            /// The entry in the listing.
+            pub fn entry(&self) -> &'static $crate::config::Entry {
+                match self { $(Self::$Variant(_) => &<$Settings as $Part>::ENTRY,)* }
+            }
+
+            fn complete_schema(schema: &mut schemars::Schema) {
+                $crate::config::complete_schema(schema, $tag, $ENTRIES, $ALIASES);
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $Config {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(serde::Deserialize)]
+                #[serde(tag = $tag, rename_all = "snake_case")]
+                enum Table {
+                    $($(#[serde(alias = $alias)])? $Variant($Settings),)*
+                }
+
+                $crate::config::named_or_table(deserializer, $what, $tag).map(|table| match table {
+                    $(Table::$Variant(settings) => $Config::$Variant(settings),)*
+                })
+            }
+        }
+    };
+}
+pub use named_config;
+
+/// What every configuration over a table must keep, for the tests of each.
+pub mod checks {
+    use super::Entry;
+    use schemars::JsonSchema;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    /// A configuration over a table, with what its macro was given.
+    pub struct NamedConfig<C: 'static> {
+        /// The key that holds the name.
+        pub tag: &'static str,
+        /// The table.
+        pub entries: &'static [Entry],
+        /// Second names, each with the name that it stands for.
+        pub aliases: &'static [(&'static str, &'static str)],
+        /// The entry of a configuration.
+        pub entry_of: fn(&C) -> &'static Entry,
+    }
+
+    impl<C: Serialize + DeserializeOwned + JsonSchema + PartialEq + std::fmt::Debug> NamedConfig<C> {
+        /// Panics where the configuration does not read, write or describe itself as the others do.
+        pub fn check(&self) {
+            for entry in self.entries {
+                self.check_name(entry.name, entry.name);
+            }
+            for (alias, name) in self.aliases {
+                self.check_name(alias, name);
+            }
+            self.check_refusals();
+            self.check_schema();
+        }
+
+        fn table(&self, name: &str) -> Value {
+            json!({ self.tag: name })
+        }
+
+        /// Both forms mean the entry `name`, and what is written reads back.
+        fn check_name(&self, given: &str, name: &str) {
+            let short: C = serde_json::from_value(json!(given)).unwrap();
+            assert_eq!((self.entry_of)(&short).name, name);
+            assert_eq!(short, serde_json::from_value(self.table(given)).unwrap());
+            let written = serde_json::to_value(&short).unwrap();
+            assert_eq!(written[self.tag], name);
+            assert_eq!(short, serde_json::from_value(written).unwrap());
+        }
+
+        fn check_refusals(&self) {
+            for value in [json!("no_such_name"), self.table("no_such_name")] {
+                let message = serde_json::from_value::<C>(value).unwrap_err().to_string();
+                for name in self.entries.iter().map(|entry| entry.name).chain(["no_such_name"]) {
+                    assert!(message.contains(&format!("`{name}`")), "`{name}` is missing in: {message}");
+                }
+            }
+            let message = serde_json::from_value::<C>(json!({ "size": 3 })).unwrap_err().to_string();
+            assert!(message.contains(&format!("missing field `{}`", self.tag)), "{message}");
+        }
+
+        fn check_schema(&self) {
+            let schema = schemars::schema_for!(C).to_value();
+            let forms = schema["oneOf"].as_array().unwrap();
+            assert_eq!(forms.len(), self.entries.len() + 1);
+            for (form, entry) in forms.iter().zip(self.entries) {
+                assert_eq!(form["description"], entry.help);
+                let name = &form["properties"][self.tag];
+                assert!(name["const"] == entry.name || name["enum"][0] == entry.name, "{form}");
+            }
+            let names = forms[self.entries.len()]["enum"].as_array().unwrap();
+            assert_eq!(names.len(), self.entries.len() + self.aliases.len());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Memory for large tables.
+
+/// Tables from this size on ask for huge pages: two of them, below which there is nothing to gain.
+#[cfg(target_os = "linux")]
+const HUGE_FROM_BYTES: usize = 4 << 20;
+
+/// `len` copies of `value`, on huge pages where the table is large and the system has them.
+///
+/// Every access to a table of gigabytes misses the address-translation cache too; 2 MiB pages make random access to
+/// 1.4 GiB more than twice as fast. Linux gives them only on request by default. The request comes before the
+/// first write, which is what allocates the pages.
+pub fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
+    let mut table = Vec::with_capacity(len);
+    ask_for_huge_pages(&mut table);
+    table.resize(len, value);
+    table
+}
+
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages<T>(table: &mut Vec<T>) {
+    use rustix::mm::{Advice, madvise};
+    let memory = table.spare_capacity_mut();
+    let bytes = size_of_val(memory);
+    if bytes < HUGE_FROM_BYTES {
+        return;
+    }
+    let page = rustix::param::page_size();
+    let start = memory.as_mut_ptr().cast::<u8>();
+    let skip = start.align_offset(page);
+    let whole_pages = (bytes - skip) / page * page;
+    // SAFETY: the range lies within the vector's own allocation, and this advice changes no content. A refusal
+    // (a kernel without huge pages) leaves ordinary pages.
+    let _ = unsafe { madvise(start.add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages<T>(_table: &mut Vec<T>) {}
+
+/// Brings the line at `address` into the cache for writing; any address is allowed.
+#[inline(always)]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn small_and_large_tables_hold_what_was_asked() {
+        for len in [0, 1, 1000, 3 << 20] {
+            let table = super::filled(len, 7u32);
+            assert_eq!(table.len(), len);
+            assert!(table.iter().all(|&value| value == 7));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The Wearwell engine: log-structured stores on flash and on each other, and the policies in them.
+
+/// The naive models name the crate as its users do.
+#[cfg(test)]
+extern crate self as wearwell_engine;
+
+pub mod counters;
+pub mod dedup;
+pub mod ftl;
+pub mod layer;
+pub mod log;
+pub mod mapping;
+pub mod nand;
+pub mod placement;
+pub mod timing;
+pub mod validity;
+pub mod victim;
+pub mod wear;
+
+pub use wearwell_base::{config, request, seed, table, temperature, units};

@@ -1,0 +1,472 @@
+//! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
+
+use super::busy::BusyTime;
+use super::ends::Ends;
+use super::flash::{CleaningInterval, Finished, Flash, Programmed};
+use super::host::{Arrivals, Cleaning, HostTiming};
+use super::journal::{Journal, Step};
+use super::node::NONE;
+use super::parts::{Parts, Share};
+use super::statistics::{Statistics, TimingReport};
+use super::writes::Writes;
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use crate::request::Op;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// So many places are taken before ended requests are forgotten, if the queue is deeper.
+const MOST_PLACES: u32 = 1 << 12;
+
+/// A request in the device.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    op: Op,
+    pages: u32,
+    arrival_ns: u64,
+    before: Before,
+    done_ns: u64,
+    /// Of a write, its number.
+    number: u64,
+    /// Of a flush, when the last write before it ended, if that is known.
+    writes_ended_ns: Option<u64>,
+    /// Of a flush, whether the flash has done its own steps.
+    is_done: bool,
+    /// Whether the host has its answer already.
+    is_answered: bool,
+    /// Whether it came after the measurement began.
+    is_measured: bool,
+}
+
+/// The request about to be served.
+#[derive(Clone, Copy, Debug)]
+struct Dispatch {
+    arrival_ns: u64,
+    now_ns: u64,
+    before: Before,
+}
+
+/// The parts of the response time until the flash began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    queue_ns: u64,
+    queue_of_which_cleaning_ns: u64,
+    buffer_ns: u64,
+    buffer_of_which_cleaning_ns: u64,
+    link_ns: u64,
+}
+
+impl Before {
+    /// With what the flash did.
+    fn and(self, flash: &Parts) -> Parts {
+        Parts {
+            queue_ns: self.queue_ns,
+            queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns,
+            buffer_ns: self.buffer_ns,
+            buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns,
+            link_ns: self.link_ns,
+            ..*flash
+        }
+    }
+}
+
+/// The device as the host sees it.
+///
+/// For each request: [`Clock::next_dispatch`] says when the device takes it, then the layers do it and write their steps
+/// into the journal, then [`Clock::serve`] puts these on the flash. The layers thus do everything in the order in which
+/// the device takes requests.
+///
+/// - The device takes requests in order. It takes one when there is a place in its queue and, for a write where there is a
+///   write buffer, room for its pages (for as many as the buffer holds, if there are more).
+/// - The link carries data in each direction in order. A write's pages are on it before the flash begins, a read's after.
+/// - A buffered write ends when its pages are in the buffer; a page leaves it when its program ends. Reads of pages in the
+///   buffer go to the flash all the same.
+/// - A flush ends when all earlier writes are programmed.
+pub struct Clock {
+    host: HostTiming,
+    flash: Flash,
+    journal: Journal,
+    statistics: Statistics,
+    now_ns: u64,
+    next: Option<Dispatch>,
+    pending: Vec<Pending>,
+    /// The parts, so far, of reads that wait for the link and of flushes that wait for writes.
+    parts: Vec<Parts>,
+    free: Vec<u32>,
+    /// Reads that the flash has done or is known to end, by time, that wait for their turn on the link.
+    done: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Ends of requests that still have a place in the queue, and what cleaning caused of their responses.
+    places: Ends<Share>,
+    /// Requests that have a place, those that ended since it was last full included.
+    in_queue: u32,
+    /// What cleaning caused of the wait that the last request to wait waited for.
+    waited_share: Share,
+    link_in_ns: u64,
+    link_out_ns: u64,
+    buffered: u64,
+    /// Programs whose pages are in the buffer.
+    leaving: BinaryHeap<Reverse<Programmed>>,
+    writes: Writes,
+    busy_before: (Vec<BusyTime>, Vec<BusyTime>),
+    steps: Vec<Step>,
+    finished: Vec<Finished>,
+}
+
+impl Clock {
+    /// At time 0, with nothing to do.
+    pub fn new(host: HostTiming, flash: Flash, journal: Journal) -> Result<Self, ConfigError> {
+        host.check()?;
+        let flash = flash.noting_cleaning();
+        let flash = if host.write_buffer_pages > 0 { flash.noting_programs() } else { flash };
+        let busy_before = (flash.die_busy(0), flash.channel_busy());
+        Ok(Clock {
+            host,
+            flash,
+            journal,
+            statistics: Statistics::new(0, host.page_bytes),
+            now_ns: 0,
+            next: None,
+            pending: Vec::new(),
+            parts: Vec::new(),
+            free: Vec::new(),
+            done: BinaryHeap::new(),
+            places: Ends::new(),
+            in_queue: 0,
+            waited_share: Share::default(),
+            link_in_ns: 0,
+            link_out_ns: 0,
+            buffered: 0,
+            leaving: BinaryHeap::new(),
+            writes: Writes::default(),
+            busy_before,
+            steps: Vec::new(),
+            finished: Vec::new(),
+        })
+    }
+
+    /// When the device takes the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
+    /// the one before it. [`Clock::serve`] must follow.
+    pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
+        let begin_ns = match self.host.arrivals {
+            Arrivals::Open => self.now_ns.max(arrival_ns),
+            Arrivals::Closed => self.now_ns,
+        };
+        let place_ns = self.wait_for_place(begin_ns);
+        // In a closed loop the host asks when it finds a place.
+        let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { place_ns };
+        let queue_ns = place_ns - arrival_ns;
+        // Where the place was free already, the requests before this one waited for it to be taken.
+        let queue_of_which_cleaning_ns = self.waited_share.of(queue_ns);
+        let now_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
+        let buffer_ns = now_ns - place_ns;
+        let buffer_of_which_cleaning_ns = self.waited_share.of(buffer_ns);
+        let before = Before {
+            queue_ns,
+            queue_of_which_cleaning_ns,
+            buffer_ns,
+            buffer_of_which_cleaning_ns,
+            link_ns: 0,
+        };
+        self.now_ns = now_ns;
+        self.next = Some(Dispatch { arrival_ns, now_ns, before });
+        now_ns
+    }
+
+    /// From when on there is a place in the queue.
+    fn wait_for_place(&mut self, mut now_ns: u64) -> u64 {
+        if self.host.link_bytes_per_us.is_some() {
+            self.advance(now_ns);
+        }
+        // Places are counted anew only when all seem to be taken, and now and then.
+        if self.in_queue < self.host.queue_depth.min(MOST_PLACES) {
+            return now_ns;
+        }
+        self.advance(now_ns);
+        loop {
+            let in_queue = &mut self.in_queue;
+            self.places.take_until(now_ns, |_| *in_queue -= 1);
+            if self.in_queue < self.host.queue_depth {
+                return now_ns;
+            }
+            match self.places.first() {
+                Some((end_ns, share)) if self.nothing_ends_before(end_ns) => {
+                    (now_ns, self.waited_share) = (end_ns, share);
+                }
+                _ => self.go_on(),
+            }
+        }
+    }
+
+    /// From when on there is room for a write in the buffer.
+    fn wait_for_room(&mut self, pages: u32, mut now_ns: u64) -> u64 {
+        let capacity = u64::from(self.host.write_buffer_pages);
+        if capacity == 0 {
+            return now_ns;
+        }
+        self.advance(now_ns);
+        let room = capacity - u64::from(pages).min(capacity);
+        loop {
+            while let Some(&Reverse(Programmed { end_ns, pages, .. })) = self.leaving.peek()
+                && end_ns <= now_ns
+            {
+                self.leaving.pop();
+                self.buffered -= u64::from(pages);
+            }
+            if self.buffered <= room {
+                return now_ns;
+            }
+            match self.leaving.peek() {
+                Some(Reverse(next))
+                    if self.flash.next_event_ns().is_none_or(|event_ns| next.end_ns <= event_ns) =>
+                {
+                    (now_ns, self.waited_share) = (next.end_ns, next.share);
+                }
+                _ => self.go_on(),
+            }
+        }
+    }
+
+    /// Whether no request whose end is not settled will end before `time_ns`.
+    fn nothing_ends_before(&self, time_ns: u64) -> bool {
+        self.flash.next_event_ns().is_none_or(|event_ns| time_ns <= event_ns)
+            && self.done.peek().is_none_or(|Reverse((done_ns, _))| time_ns <= *done_ns)
+    }
+
+    /// Settles the next request that is known to end, or works off the flash's next event.
+    fn go_on(&mut self) {
+        let event_ns = self.flash.next_event_ns();
+        let done_ns = self.done.peek().map(|Reverse((done_ns, _))| *done_ns);
+        match (done_ns, event_ns) {
+            (Some(done_ns), Some(event_ns)) if done_ns <= event_ns => self.settle_until(done_ns),
+            (Some(done_ns), None) => self.settle_until(done_ns),
+            _ => {
+                let went_on = self.flash.step();
+                assert!(went_on, "the device waits for what never comes");
+                self.collect();
+            }
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64) {
+        self.flash.advance(now_ns);
+        self.collect();
+        self.settle_until(now_ns);
+    }
+
+    /// Takes what the flash has to tell.
+    #[inline]
+    fn collect(&mut self) {
+        if !self.flash.finished.is_empty() {
+            self.collect_finished();
+        }
+        if let Some(programmed) = &mut self.flash.programmed {
+            self.leaving.extend(programmed.drain(..).map(Reverse));
+        }
+        if self.flash.cleaned.as_ref().is_some_and(|cleaned| !cleaned.is_empty()) {
+            self.collect_cleaned();
+        }
+    }
+
+    fn collect_cleaned(&mut self) {
+        let cleaned = self.flash.cleaned.iter_mut().flat_map(|cleaned| cleaned.drain(..));
+        for CleaningInterval { begin_ns, end_ns, erased_victim } in cleaned {
+            match erased_victim {
+                true => self.statistics.timeline.victim(end_ns),
+                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
+            }
+        }
+    }
+
+    /// Answers the requests that the flash has done or is known to end, but for reads that need the link: nobody else
+    /// has to be answered in order of time.
+    fn collect_finished(&mut self) {
+        // Not copied, as they are large.
+        let mut finished = std::mem::replace(&mut self.flash.finished, std::mem::take(&mut self.finished));
+        for &Finished { tag, done_ns, ref parts } in finished.iter().filter(|finished| finished.tag != NONE) {
+            let pending = &mut self.pending[tag as usize];
+            pending.done_ns = done_ns;
+            if pending.op == Op::Write {
+                self.writes.end(pending.number, done_ns);
+            }
+            if pending.is_answered {
+                self.free.push(tag);
+                continue;
+            }
+            let parts = pending.before.and(parts);
+            match pending.op {
+                Op::Read if self.host.link_bytes_per_us.is_some() => {
+                    self.parts[tag as usize] = parts;
+                    self.done.push(Reverse((done_ns, tag)));
+                }
+                Op::Flush => {
+                    pending.is_done = true;
+                    self.parts[tag as usize] = parts;
+                    self.answer_flush(tag);
+                }
+                _ => self.answer(tag, &parts),
+            }
+        }
+        finished.clear();
+        self.finished = finished;
+        self.release_flushes();
+    }
+
+    /// Answers flushes that only waited for writes.
+    fn release_flushes(&mut self) {
+        while let Some((tag, ended_ns)) = self.writes.released.pop() {
+            let pending = &mut self.pending[tag as usize];
+            pending.writes_ended_ns = Some(ended_ns);
+            if pending.is_done {
+                self.answer_flush(tag);
+            }
+        }
+    }
+
+    /// Answers, in order, the reads that the flash has done by `now_ns`.
+    fn settle_until(&mut self, now_ns: u64) {
+        while let Some(&Reverse((done_ns, tag))) = self.done.peek()
+            && done_ns <= now_ns
+        {
+            self.done.pop();
+            let pages = self.pending[tag as usize].pages;
+            let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pages);
+            self.link_out_ns = end_ns;
+            let mut parts = self.parts[tag as usize];
+            parts.link_ns += end_ns - done_ns;
+            self.answer(tag, &parts);
+        }
+    }
+
+    fn answer_flush(&mut self, tag: u32) {
+        let pending = &mut self.pending[tag as usize];
+        if let Some(ended_ns) = pending.writes_ended_ns {
+            let flush_ns = ended_ns.saturating_sub(pending.done_ns);
+            let parts = Parts { flush_ns, ..self.parts[tag as usize] };
+            self.answer(tag, &parts);
+        }
+    }
+
+    /// The host has its answer, at a time that is settled.
+    fn answer(&mut self, tag: u32, parts: &Parts) {
+        let Pending { op, pages, arrival_ns, is_answered, is_measured, .. } = self.pending[tag as usize];
+        if is_measured {
+            self.statistics.record(op, pages, arrival_ns, parts);
+        }
+        self.places.push(arrival_ns + parts.total_ns(), parts.cleaning_share());
+        if !is_answered {
+            self.free.push(tag);
+        }
+    }
+
+    /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
+    pub fn serve(&mut self, op: Op, pages: u32) {
+        let Dispatch { arrival_ns, now_ns, mut before } =
+            self.next.take().expect("next_dispatch comes before serve");
+        let mut start_ns = now_ns;
+        if op == Op::Write && self.host.link_bytes_per_us.is_some() {
+            start_ns = self.link_in_ns.max(now_ns) + self.host.link_ns(pages);
+            self.link_in_ns = start_ns;
+            before.link_ns = start_ns - now_ns;
+        }
+        let number = if op == Op::Write { self.writes.begin() } else { 0 };
+        let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
+        let pending = Pending {
+            op,
+            pages,
+            arrival_ns,
+            before,
+            done_ns: 0,
+            number,
+            writes_ended_ns: None,
+            is_done: false,
+            is_answered,
+            is_measured: true,
+        };
+        let tag = self.free.pop().unwrap_or(self.pending.len() as u32);
+        match self.pending.get_mut(tag as usize) {
+            Some(place) => *place = pending,
+            None => {
+                self.pending.push(pending);
+                self.parts.push(Parts::default());
+            }
+        }
+        if op == Op::Flush {
+            self.writes.wait(tag);
+            self.release_flushes();
+        }
+        self.in_queue += 1;
+        self.submit(tag, now_ns, start_ns);
+        if is_answered {
+            self.answer(tag, &before.and(&Parts::default()));
+        }
+        self.collect();
+    }
+
+    fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64) {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.clear();
+        self.journal.take(&mut steps);
+        if self.host.write_buffer_pages > 0 {
+            let programs = steps.iter().map(|step| match step {
+                Step::Program { pages, cause: Cause::Host, .. } => u64::from(*pages),
+                _ => 0,
+            });
+            self.buffered += programs.sum::<u64>();
+        }
+        self.flash.submit(tag, now_ns, start_ns, &steps, self.host.cleaning == Cleaning::Foreground);
+        self.steps = steps;
+    }
+
+    /// When the device falls idle before `until_ns`, the arrival of the next request; `None` if it does not. Meanwhile
+    /// the caller may let a layer clean, and call [`Clock::serve_cleaning`].
+    pub fn idle(&mut self, until_ns: u64) -> Option<u64> {
+        while !self.flash.is_settled() && self.flash.next_event_ns().is_some_and(|next_ns| next_ns < until_ns)
+        {
+            self.flash.step();
+        }
+        self.collect();
+        let idle_ns = self.flash.last_end_ns().max(self.now_ns).max(self.link_in_ns);
+        if !self.flash.is_settled() || idle_ns >= until_ns {
+            return None;
+        }
+        self.now_ns = idle_ns;
+        Some(idle_ns)
+    }
+
+    /// Puts the steps that the journal holds on the flash, for nobody, at the time that [`Clock::idle`] told, or when the
+    /// device last took a request.
+    pub fn serve_cleaning(&mut self) {
+        self.submit(NONE, self.now_ns, self.now_ns);
+        self.collect();
+    }
+
+    /// Ends everything that was begun, and tells when the last of it ended.
+    pub fn drain(&mut self) -> u64 {
+        self.advance(u64::MAX >> 1);
+        self.statistics.end_ns().max(self.flash.last_end_ns())
+    }
+
+    /// Begins to measure: only requests that arrive from now on count.
+    pub fn reset(&mut self) {
+        self.advance(self.now_ns);
+        self.statistics.reset(self.now_ns);
+        self.pending.iter_mut().for_each(|pending| pending.is_measured = false);
+        self.busy_before = (self.flash.die_busy(self.now_ns), self.flash.channel_busy());
+    }
+
+    /// What was measured; complete after [`Clock::drain`].
+    pub fn report(&self) -> TimingReport {
+        let end_ns = self.flash.last_end_ns().max(self.now_ns);
+        let since = |now: Vec<BusyTime>, before: &[BusyTime]| {
+            now.into_iter().zip(before).map(|(now, &before)| now - before).collect()
+        };
+        let dies = since(self.flash.die_busy(end_ns), &self.busy_before.0);
+        let channels = since(self.flash.channel_busy(), &self.busy_before.1);
+        self.statistics.report(end_ns, dies, channels)
+    }
+
+    /// Recounts what can be recounted; an error is a defect.
+    pub fn check(&self) -> Result<(), String> {
+        self.flash.check()
+    }
+}

@@ -1,0 +1,313 @@
+//! Logarithmic Gecko: page validity in flash at a fraction of a write per update (GeckoFTL, Section 3).
+//!
+//! Updates go to a buffer of one flash page; a full buffer is written as a *run*, sorted by block. Runs of `T^i` to
+//! `T^(i+1) - 1` pages are in level `i`, and whenever two are in one level they are merged, as in an LSM-tree. What is
+//! merged are bitmaps: entries of the same pages are combined by OR, and an entry with the *erase flag* makes all older ones
+//! of its block obsolete. A query looks in the buffer and then in one page of each run, from the newest to the oldest, and
+//! ends at an erase flag.
+//!
+//! It is usable without the rest: flash is whatever implements [`ValidityFlash`].
+//!
+//! ```
+//! use wearwell_base::units::{BlockId, Slot};
+//! use wearwell_engine::validity::{Gecko, GeckoConfig, MemoryFlash, PageSet, PageValidity};
+//!
+//! // 1024 blocks of 128 pages of 4 KiB.
+//! let mut flash = MemoryFlash::new();
+//! let mut gecko = Gecko::new(GeckoConfig::new(1024, 128, 4096))?;
+//! let page = |block: u32, page: u32| Slot(block * 128 + page);
+//!
+//! gecko.invalidate(page(7, 3), &mut flash)?;
+//! for block in 0..1024 {
+//!     gecko.invalidate(page(block, 100), &mut flash)?;
+//! }
+//! let mut invalid = PageSet::new(128);
+//! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
+//! assert!(invalid.contains(3) && invalid.contains(100) && invalid.count() == 2);
+//! // 1025 updates, two writes: 512 entries fit into a page, and the second flush merged its page with the first one's.
+//! assert_eq!((gecko.report().flushes, flash.appends()), (2, 3));
+//!
+//! gecko.erased(BlockId(7), &mut flash)?;
+//! invalid.clear();
+//! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
+//! assert_eq!(invalid.count(), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod config;
+mod entry;
+mod flush;
+mod merge;
+mod recover;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use config::GeckoConfig;
+pub use run::{GeckoPage, Postamble, Preamble};
+
+use super::{PageSet, PageValidity, ValidityFlash, ValidityPage};
+use crate::config::ConfigError;
+use crate::layer::{LayerError, RamPart};
+use crate::units::{BlockId, Slot};
+use buffer::Buffer;
+use entry::Layout;
+use run::{Run, gecko_page, is_aligned, level_of};
+
+/// What a store did since it was made or recovered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GeckoReport {
+    /// Times that the buffer was written.
+    pub flushes: u64,
+    /// Flushes that led to a merge.
+    pub merges: u64,
+    /// Entries written, in flushes and merges.
+    pub entries_written: u64,
+    /// Pages written, without those that cleaning moved.
+    pub pages_written: u64,
+}
+
+/// Logarithmic Gecko.
+#[derive(Clone, Debug)]
+pub struct Gecko {
+    config: GeckoConfig,
+    layout: Layout,
+    buffer: Buffer,
+    /// From the newest to the oldest, each of a higher level than the one before.
+    runs: Vec<Run>,
+    next_run: u32,
+    next_flush: u64,
+    durable_until: u64,
+    is_replaying: bool,
+    report: GeckoReport,
+}
+
+impl Gecko {
+    /// No page is invalid.
+    ///
+    /// # Errors
+    ///
+    /// A size ratio below 2, no partitions or more than a block has pages, a page too small for two entries, keys too
+    /// short for the device: with the key and what is allowed.
+    pub fn new(config: GeckoConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let layout = Layout::new(&config);
+        Ok(Gecko {
+            config,
+            layout,
+            buffer: Buffer::new(layout, config.page_entries()),
+            runs: Vec::new(),
+            next_run: 0,
+            next_flush: 0,
+            durable_until: 0,
+            is_replaying: false,
+            report: GeckoReport::default(),
+        })
+    }
+
+    /// Its sizes and settings.
+    pub fn config(&self) -> &GeckoConfig {
+        &self.config
+    }
+
+    /// What it did.
+    pub fn report(&self) -> GeckoReport {
+        self.report
+    }
+
+    /// Level and pages of each run, from the newest to the oldest.
+    pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let pages = self.runs.iter().map(|run| run.slots.len() as u64);
+        pages.map(|pages| (level_of(pages, self.config.size_ratio), pages))
+    }
+
+    /// Entries in the buffer.
+    pub fn buffered(&self) -> u32 {
+        self.buffer.len()
+    }
+
+    /// Last page of the run written last; its owner's note tells what was known then.
+    pub fn newest_run_page(&self) -> Option<Slot> {
+        self.runs.first().and_then(|run| run.slots.last().copied())
+    }
+
+    /// Makes an update; should the buffer be full then, writes it, and takes the update back if that fails.
+    fn update(
+        &mut self,
+        key: u64,
+        change: impl FnOnce(&mut Buffer),
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<(), LayerError> {
+        let room = self.config.page_entries();
+        let is_limited = self.config.buffer_inserts_limited;
+        let may_fill = (self.buffer.len() + 1 == room && self.buffer.is_new(key))
+            || (is_limited && self.buffer.updates() + 1 >= room);
+        if !may_fill {
+            change(&mut self.buffer);
+            return Ok(());
+        }
+        let before = self.buffer.clone();
+        change(&mut self.buffer);
+        if self.buffer.len() < room && !(is_limited && self.buffer.updates() >= room) {
+            return Ok(());
+        }
+        self.flush(flash.now(), flash).inspect_err(|_| self.buffer = before)
+    }
+
+    /// Pages that these entries take.
+    fn pages_of(&self, entries: &[u64]) -> u64 {
+        run::pages_of(entries, &self.config, &self.layout)
+    }
+}
+
+impl PageValidity for Gecko {
+    fn invalidate(&mut self, page: Slot, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+        let (key, _, _) = self.layout.place(page);
+        self.update(key, |buffer| buffer.invalidate(page), flash)
+    }
+
+    fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+        self.update(self.layout.first_key(block), |buffer| buffer.erase(block), flash)
+    }
+
+    fn query(
+        &mut self,
+        block: BlockId,
+        invalid: &mut PageSet,
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<(), LayerError> {
+        let mut is_erased = self.buffer.collect_block(block, invalid);
+        let is_aligned = is_aligned(&self.config);
+        for run in &self.runs {
+            if is_erased {
+                break;
+            }
+            for page in run.pages_of(block, &self.layout, is_aligned) {
+                let page = gecko_page(flash.read(run.slots[page])?);
+                is_erased |= self.layout.collect_block(&page.entries, block, invalid);
+            }
+        }
+        Ok(())
+    }
+
+    fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet) {
+        let mut is_erased = self.buffer.collect_block(block, invalid);
+        let is_aligned = is_aligned(&self.config);
+        for run in &self.runs {
+            if is_erased {
+                break;
+            }
+            for page in run.pages_of(block, &self.layout, is_aligned) {
+                let page = gecko_page(flash.peek(run.slots[page]).expect("a page of the directory"));
+                is_erased |= self.layout.collect_block(&page.entries, block, invalid);
+            }
+        }
+    }
+
+    fn relocate(&mut self, at: Slot, flash: &mut dyn ValidityFlash) -> Result<bool, LayerError> {
+        let Some(ValidityPage::Gecko(page)) = flash.peek(at) else { return Ok(false) };
+        let (number, index) = (page.run, page.index as usize);
+        let run = self.runs.iter_mut().find(|run| run.number == number);
+        match run.and_then(|run| run.slots.get_mut(index)) {
+            Some(slot) if *slot == at => {
+                *slot = flash.copy(at)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn count_invalid(
+        &mut self,
+        flash: &mut dyn ValidityFlash,
+        visit: &mut dyn FnMut(BlockId, u32),
+    ) -> Result<(), LayerError> {
+        let entries = self.all_merged(flash)?;
+        let (mut block, mut count) = (BlockId(0), 0);
+        for entry in entries.chunks_exact(self.layout.stride) {
+            let of = self.layout.block(self.layout.key(entry[0]));
+            if of != block {
+                if count > 0 {
+                    visit(block, count);
+                }
+                (block, count) = (of, 0);
+            }
+            count += self.layout.count(entry);
+        }
+        if count > 0 {
+            visit(block, count);
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
+        if self.buffer.len() == 0 { Ok(()) } else { self.flush(flash.now(), flash) }
+    }
+
+    fn durable_until(&self) -> u64 {
+        self.durable_until
+    }
+
+    fn replaying(&mut self, is_under_way: bool) {
+        self.is_replaying = is_under_way;
+    }
+
+    fn ram(&self) -> Vec<RamPart> {
+        // All runs together take at most twice the pages of the largest; an entry of the directory is a key and an address.
+        let directories = 2 * 4 * 2 * self.config.largest_run_pages();
+        // One for updates, one for output, and one for each run that takes part in a merge.
+        let inputs = if self.config.multiway { self.config.levels() } else { 2 };
+        let buffers = u64::from(self.config.page_bytes) * u64::from(2 + inputs);
+        vec![
+            RamPart { name: "run directories", bytes: directories },
+            RamPart { name: "gecko buffers", bytes: buffers },
+        ]
+    }
+
+    fn most_appended(&self) -> u64 {
+        // Alignment may leave a page empty but for V - S + 1 entries.
+        let (entries, parts) = (self.config.page_entries(), self.config.parts());
+        let least = u64::from(if is_aligned(&self.config) { entries - parts + 1 } else { entries });
+        let largest = self.config.most_entries().div_ceil(least).max(1);
+        if self.config.multiway {
+            return largest;
+        }
+        // A chain of merges writes a result for each level, of what the levels up to it hold at most.
+        let ratio = u64::from(self.config.size_ratio);
+        let (mut total, mut put_in) = (0, 1);
+        for level in 0..=level_of(largest, self.config.size_ratio) {
+            put_in += (ratio.pow(level + 1) - 1).min(largest);
+            total += (put_in * u64::from(entries)).div_ceil(least).min(largest);
+        }
+        total
+    }
+
+    fn flash_pages(&self) -> u64 {
+        self.runs.iter().map(|run| run.slots.len() as u64).sum()
+    }
+
+    fn check(&self, flash: &dyn ValidityFlash) -> Result<(), String> {
+        if self.buffer.len() >= self.config.page_entries() {
+            return Err(format!("{} entries in the buffer", self.buffer.len()));
+        }
+        for pair in self.runs().collect::<Vec<_>>().windows(2) {
+            if pair[0].0 >= pair[1].0 {
+                return Err(format!("runs (level, pages) {pair:?} were not merged"));
+            }
+        }
+        let mut next = self.next_flush;
+        for run in &self.runs {
+            let covers = run.preamble.covers;
+            if covers.1 + 1 != next {
+                return Err(format!(
+                    "run {} holds flushes {covers:?}, before it come those from {next}",
+                    run.number
+                ));
+            }
+            next = covers.0;
+            run::check(run, &self.config, &self.layout, flash)?;
+        }
+        if next == 0 { Ok(()) } else { Err(format!("no run holds the flushes before {next}")) }
+    }
+}

@@ -1,0 +1,361 @@
+//! Equal pages stored once survive a power cut: the flash alone tells what every page holds.
+
+use crate::naive::cases::{Op, ops};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing, recover};
+use wearwell_engine::layer::{Content, DedupReport, Layer, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::placement::{PlacementConfig, PlacementContext};
+use wearwell_engine::victim::VictimConfig;
+
+/// What a power cut would leave.
+struct Left {
+    found: Vec<Found>,
+    image: MapImage,
+}
+
+/// Flash that keeps the notes of spare areas, and from time to time what a power cut just there would leave.
+struct Flash {
+    nand: Nand<Content>,
+    notes: Vec<Vec<Option<Note>>>,
+    sharing: Sharing,
+    /// A cut before each operation whose number is a multiple of this.
+    every: u64,
+    operations: u64,
+    cuts: Vec<Left>,
+}
+
+impl Flash {
+    fn left(&mut self) -> Left {
+        let mut found = Vec::new();
+        for block in (0..self.nand.blocks()).map(BlockId) {
+            let spares = self.nand.spare_area().expect("kept").block(block);
+            let mut read = Vec::new();
+            let pages: Vec<u32> = (0..spares.len() as u32).collect();
+            self.nand.read(block, Pages::Listed(&pages), Cause::Host, &mut read).expect("programmed");
+            for ((spare, note), content) in spares.iter().zip(&self.notes[block.index()]).zip(read) {
+                let (slot, sequence) = (spare.owner.0, spare.sequence);
+                found.extend(note.map(|note| Found { slot, sequence, note, content }));
+            }
+        }
+        Left { found, image: self.sharing.map_image() }
+    }
+
+    fn step(&mut self) {
+        self.operations += 1;
+        if self.operations.is_multiple_of(self.every) {
+            let left = self.left();
+            self.cuts.push(left);
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Watched(Arc<Mutex<Flash>>);
+
+impl Watched {
+    fn with<T>(&self, of: impl FnOnce(&mut Flash) -> T) -> T {
+        of(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Medium for Watched {
+    type Payload = Content;
+    const READS_BY_PAGE: bool = true;
+
+    fn blocks(&self) -> u32 {
+        self.with(|flash| flash.nand.blocks())
+    }
+
+    fn pages_per_block(&self) -> u32 {
+        self.with(|flash| flash.nand.pages_per_block())
+    }
+
+    fn program(&mut self, block: BlockId, page: u32, run: Run<'_, Content>) -> Result<(), MediumError> {
+        self.with(|flash| {
+            flash.step();
+            let owners = run.owners.expect("pages have owners");
+            let notes = owners.iter().map(|&owner| flash.sharing.note(owner, run.cause));
+            flash.notes[block.index()].extend(notes);
+            flash.nand.program(block, page, run)
+        })
+    }
+
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
+        self.with(|flash| {
+            flash.step();
+            flash.notes[block.index()].clear();
+            flash.nand.erase(block, cause)
+        })
+    }
+
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        cause: Cause,
+        out: &mut Vec<Content>,
+    ) -> Result<(), MediumError> {
+        self.with(|flash| flash.nand.read(block, pages, cause, out))
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn is_bad(&self, _block: BlockId) -> bool {
+        false
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.with(|flash| flash.nand.erases(block))
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.with(|flash| flash.nand.describe(reports));
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.with(|flash| flash.nand.check())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Drive {
+    dedup: Value,
+    victim: &'static str,
+    placement: Value,
+    logical_pages: u32,
+    pages_per_block: u32,
+    room: u32,
+    every: u64,
+    seed: u64,
+}
+
+impl Drive {
+    fn config(&self) -> DedupConfig {
+        serde_json::from_value(self.dedup.clone()).unwrap()
+    }
+
+    fn build(&self) -> (Dedup, Watched) {
+        let sharing = Sharing::new(&self.config(), self.logical_pages, 0).unwrap();
+        let (pages, size_of_block) = (sharing.store_pages(), self.pages_per_block);
+        let placement: PlacementConfig = serde_json::from_value(self.placement.clone()).unwrap();
+        let size = |blocks| StoreSize {
+            blocks,
+            pages_per_block: size_of_block,
+            logical_pages: pages,
+            seed: Seed(self.seed),
+        };
+        let streams =
+            |size: &StoreSize| placement.build_boxed(PlacementContext { size, temperature: None }).unwrap();
+        let reclaim = Reclaim::FreePool { low: 2, high: 3 };
+        let reserved = reclaim.reserved_blocks(streams(&size(0)).streams());
+        let blocks = pages.div_ceil(size_of_block) + reserved + self.room;
+        let config = StoreConfig::new(pages, reclaim, Seed(self.seed));
+        let geometry = Geometry::flat(blocks, size_of_block, 4096);
+        let medium = Watched(Arc::new(Mutex::new(Flash {
+            nand: Nand::new(geometry, Wear::default(), Seed(self.seed)).with_spare_area(),
+            notes: vec![Vec::new(); blocks as usize],
+            sharing: sharing.clone(),
+            every: self.every,
+            operations: 0,
+            cuts: Vec::new(),
+        })));
+        let policy: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
+        let policy = policy.build_boxed(&size(blocks)).unwrap();
+        let table = PageTable::new(pages, blocks, size_of_block);
+        let streams = streams(&size(blocks));
+        let store = LogStore::new(config, medium.clone(), table, policy, streams).unwrap();
+        let store = match sharing.migration(None, false) {
+            Some(migration) => store.with_migration(migration).unwrap(),
+            None => store,
+        };
+        (Dedup::new(sharing, Box::new(store), None).unwrap(), medium)
+    }
+}
+
+/// A drive, and what each page may hold after a power cut: what it held when the layer was flushed last, and all since.
+struct Rig {
+    drive: Drive,
+    layer: Dedup,
+    flash: Watched,
+    allowed: Vec<Vec<Content>>,
+    random: Random,
+    variety: u64,
+    /// Whether the log of the map is thrown away before it is recovered.
+    drops_log: bool,
+    cuts: u64,
+    wrong: u64,
+}
+
+impl Rig {
+    fn new(drive: Drive, variety: u64, drops_log: bool) -> Self {
+        let (layer, flash) = drive.build();
+        let allowed = vec![vec![Content::UNKNOWN]; drive.logical_pages as usize];
+        let random = Seed(drive.seed).of("contents").random();
+        Rig { drive, layer, flash, allowed, random, variety, drops_log, cuts: 0, wrong: 0 }
+    }
+
+    /// In pieces, so that few pages are in doubt at each cut.
+    fn step(&mut self, op: &Op) {
+        let pages = op.pages(self.layer.logical_pages());
+        for pages in pages.chunks(40) {
+            match op {
+                Op::Trim(_) | Op::TrimAll => {
+                    pages.iter().for_each(|page| self.allowed[page.index()].push(Content::UNKNOWN));
+                    self.layer.trim(pages).unwrap();
+                }
+                Op::Read(_) | Op::Flush => {}
+                _ => {
+                    let draw = |_: &Lpn| Content(below(&mut self.random, self.variety + 1));
+                    let data: Vec<Content> = pages.iter().map(draw).collect();
+                    pages
+                        .iter()
+                        .zip(&data)
+                        .for_each(|(page, content)| self.allowed[page.index()].push(*content));
+                    self.layer.write(pages, &data, op.hint()).unwrap();
+                }
+            }
+            self.check_cuts();
+        }
+        if matches!(op, Op::Flush | Op::Read(_)) {
+            self.layer.flush().unwrap();
+            self.check_cuts();
+            self.allowed.iter_mut().for_each(|states| drop(states.drain(..states.len() - 1)));
+        }
+        let now = self.flash.with(Flash::left);
+        self.flash.with(|flash| flash.cuts.push(now));
+        self.check_cuts();
+        self.layer.check().unwrap();
+    }
+
+    fn check_cuts(&mut self) {
+        let cuts = self.flash.with(|flash| std::mem::take(&mut flash.cuts));
+        for left in cuts {
+            self.cuts += 1;
+            self.check_cut(left);
+        }
+    }
+
+    fn check_cut(&mut self, Left { found, image }: Left) {
+        let image = if self.drops_log { MapImage::default() } else { image };
+        let mut newest: BTreeMap<u32, (u64, Content)> = BTreeMap::new();
+        for page in &found {
+            let known = newest.entry(page.slot).or_insert((page.sequence, page.content));
+            if page.sequence > known.0 {
+                *known = (page.sequence, page.content);
+            }
+        }
+        let recovered = recover(&self.drive.config(), self.drive.logical_pages, found, &image).unwrap();
+        recovered.sharing.check().unwrap();
+        let mut wrong = u64::from(recovered.lost_pages);
+        for (page, allowed) in (0..).map(Lpn).zip(&self.allowed) {
+            let slot = recovered.sharing.slot_of(page);
+            let content = slot.map_or(Content::UNKNOWN, |(slot, ..)| newest[&slot].1);
+            wrong += u64::from(!allowed.contains(&content));
+            assert!(slot.is_none_or(|(_, _, known)| known == content || known == Content::UNKNOWN));
+        }
+        assert!(wrong == 0 || self.drops_log, "cut {}: {wrong} pages are not as they were", self.cuts);
+        self.wrong += wrong;
+    }
+
+    fn report(&self) -> DedupReport {
+        let mut reports = Reports::default();
+        self.layer.describe(&mut reports);
+        let own = &reports.layers[0];
+        let dedup = own.dedup.unwrap();
+        let of_log = dedup.map_log_pages + dedup.map_checkpoint_pages;
+        assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), dedup.index_writes + of_log);
+        assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), dedup.misses);
+        let nand = reports.nand.as_ref().unwrap();
+        assert_eq!(nand.programs, own.counters.outgoing_total(Operation::Write));
+        dedup
+    }
+}
+
+prop_compose! {
+    fn drives()(
+        kind in prop::sample::select(&["inline", "sampled", "pre_hashed", "cagc", "cagc", "cagc"][..]),
+        promotes in any::<bool>(),
+        records in 1..24u32,
+        paged in any::<bool>(),
+        victim in prop::sample::select(&["greedy", "d_choices", "random", "fifo", "cost_benefit"][..]),
+        placement in prop::sample::select(vec![json!("single"), json!("double"), json!("references")]),
+        logical_pages in 8..120u32,
+        pages_per_block in 2..13u32,
+        room in 0..6u32,
+        every in 1..23u64,
+        seed in any::<u64>(),
+    ) -> Drive {
+        let mut dedup = json!({ "kind": kind, "map_log": true, "map_log_page_records": records });
+        if kind == "cagc" {
+            dedup["promotion"] = json!(if promotes { "now" } else { "when_moved" });
+        }
+        if paged {
+            dedup["index"] = json!({ "paged": { "page_entries": 9, "cached_pages": 2 } });
+        }
+        Drive { dedup, victim, placement, logical_pages, pages_per_block, room, every, seed }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Whatever was flushed is there after a power cut before any operation of the flash, unless it was changed since; and
+    /// nothing is there that was not written.
+    #[test]
+    fn what_was_flushed_survives_a_cut_anywhere(
+        drive in drives(), ops in ops(10), variety in prop::sample::select(&[1, 3, 20, 60, 1 << 40][..]),
+    ) {
+        let mut rig = Rig::new(drive, variety, false);
+        for op in &ops {
+            rig.step(op);
+            rig.report();
+        }
+        rig.step(&Op::Flush);
+    }
+}
+
+/// A long history with all that needs a record.
+fn busy(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
+    let drive = Drive {
+        dedup: json!({ "kind": kind, "map_log": true, "map_log_page_records": 12 }),
+        victim: "greedy",
+        placement: json!("references"),
+        logical_pages: 120,
+        pages_per_block: 8,
+        room: 2,
+        every: 7,
+        seed: 5,
+    };
+    let mut rig = Rig::new(drive, 50, drops_log);
+    for seed in 0..20 {
+        rig.step(&Op::Burst(seed, 900, seed % 2 == 0));
+        rig.step(&Op::Trim((0..6).map(|page| page * 19 + seed as u32).collect()));
+        rig.step(&Op::Flush);
+    }
+    (rig.report(), rig.cuts, rig.wrong)
+}
+
+/// Property tests are worth something only if what they are about happens.
+#[test]
+fn without_the_log_pages_are_lost() {
+    for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
+        let (report, cuts, wrong) = busy(kind, false);
+        assert!(wrong == 0 && cuts > 50, "{kind}: {wrong} pages, {cuts} cuts");
+        assert!(report.map_log_pages > 20 && report.map_checkpoint_pages > 20, "{kind}: {report:?}");
+        assert_eq!(report.merged_pages > 100, kind == "cagc");
+        assert_eq!(report.hits > 100, kind != "cagc", "{kind}");
+        let (_, _, wrong) = busy(kind, true);
+        assert!(wrong > 0, "{kind}: nothing is missed");
+    }
+}

@@ -1,0 +1,138 @@
+//! Cleaning coordinated across logs: waiting for the log above, and victims that empty blocks below.
+
+use crate::naive::cases::ops;
+use crate::naive::observe::{observe, reports};
+use crate::naive::rig::{Engine, Setup};
+use proptest::prelude::*;
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::layer::{Layer, no_data};
+use wearwell_engine::log::{Directory, Reclaim};
+use wearwell_engine::nand::Nand;
+
+/// Valid pages in the blocks that hold any of these pages, recounted from the directory, without these pages.
+fn recounted(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
+    let holders: Vec<BlockId> = (0..store.blocks().len())
+        .map(BlockId)
+        .filter(|&block| trimmed.clone().any(|page| store.directory().block_of(Lpn(page)) == Some(block)))
+        .collect();
+    let left = |page: &u32| {
+        let holder = store.directory().block_of(Lpn(*page));
+        !trimmed.contains(page) && holder.is_some_and(|holder| holders.contains(&holder))
+    };
+    let left = (0..store.logical_pages()).filter(left).count() as f64;
+    if holders.is_empty() {
+        0.0
+    } else {
+        left / (holders.len() as f64 * f64::from(store.blocks().pages_per_block()))
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_a_trim_would_leave_is_what_a_recount_finds(
+        ops in ops(25), first in 0..80u32, pages in 0..40u32, seed in any::<u64>(),
+    ) {
+        let setup = Setup { seed, ..Setup::default() };
+        let mut store = setup.engine::<()>();
+        for op in ops {
+            let pages = op.pages(setup.logical_pages);
+            store.write(&pages, no_data(pages.len()), op.hint()).unwrap();
+        }
+        let end = (first + pages).min(setup.logical_pages);
+        let found = store.left_valid(Lpn(first), pages);
+        prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
+    }
+
+    /// Both draw the same blocks and flash has nothing below.
+    #[test]
+    fn on_flash_completing_is_d_choices(ops in ops(60), seed in any::<u64>()) {
+        let stores = ["completing", "d_choices"].map(|victim| {
+            let setup = Setup { seed, victim, choices: 10, ..Setup::default() };
+            let mut store = setup.engine::<()>();
+            for op in &ops {
+                let pages = op.pages(setup.logical_pages);
+                store.write(&pages, no_data(pages.len()), op.hint()).unwrap();
+            }
+            store
+        });
+        observe(&stores[0]).assert_equals(&observe(&stores[1]));
+    }
+}
+
+fn waiting_store(deferred_low: Option<u32>) -> Engine<Nand<()>> {
+    let setup = Setup {
+        blocks: 24,
+        pages_per_block: 4,
+        logical_pages: 64,
+        reclaim: Reclaim::FreePool { low: 4, high: 6 },
+        deferred_low,
+        ..Setup::default()
+    };
+    let mut store = setup.engine::<()>();
+    let all: Vec<Lpn> = (0..64).map(Lpn).collect();
+    store.write(&all, no_data(64), 0).unwrap();
+    store
+}
+
+fn moved(store: &Engine<Nand<()>>) -> u64 {
+    reports(store).layers[0].counters.outgoing(Cause::Cleaning, Operation::Erase)
+}
+
+fn write_blocks(store: &mut Engine<Nand<()>>, blocks: u32) {
+    for page in 0..4 * blocks {
+        store.write(&[Lpn(page * 5 % 64)], no_data(1), 0).unwrap();
+    }
+}
+
+/// 24 blocks, 16 of them full: 8 erased. Four more reach the low mark, seven the deferred one.
+#[test]
+fn a_store_that_waits_cleans_from_the_deferred_mark_on() {
+    for (deferred, blocks, cleans) in
+        [(None, 4, false), (None, 5, true), (Some(1), 7, false), (Some(1), 8, true)]
+    {
+        let mut store = waiting_store(deferred);
+        store.cleaning_above(true);
+        write_blocks(&mut store, blocks);
+        assert_eq!(moved(&store) > 0, cleans, "{deferred:?}, {blocks} blocks");
+        store.check().unwrap();
+    }
+}
+
+#[test]
+fn waiting_ends_with_the_last_log_above() {
+    let mut store = waiting_store(Some(1));
+    store.cleaning_above(true);
+    store.cleaning_above(true);
+    store.cleaning_above(false);
+    write_blocks(&mut store, 6);
+    assert_eq!((moved(&store), reports(&store).layers[0].deferrals), (0, Some(2)));
+    store.cleaning_above(false);
+    write_blocks(&mut store, 1);
+    assert!(moved(&store) >= 4, "the pool is refilled to its high mark");
+    store.check().unwrap();
+}
+
+/// A store that was never told to wait does what one without the setting does.
+#[test]
+fn a_mark_that_is_never_needed_changes_nothing() {
+    let stores = [None, Some(2)].map(|deferred| {
+        let mut store = waiting_store(deferred);
+        write_blocks(&mut store, 40);
+        store
+    });
+    observe(&stores[0]).assert_equals(&observe(&stores[1]));
+}
+
+#[test]
+fn a_mark_out_of_range_is_refused() {
+    for (deferred, reclaim) in [
+        (0, Reclaim::FreePool { low: 2, high: 2 }),
+        (2, Reclaim::FreePool { low: 2, high: 2 }),
+        (1, Reclaim::InPlace),
+    ] {
+        let setup = Setup { reclaim, deferred_low: Some(deferred), logical_pages: 40, ..Setup::default() };
+        let refused = setup.engine_on(setup.nand::<()>()).err().expect("a refusal");
+        assert_eq!(refused.key, "free_blocks_deferred");
+    }
+}

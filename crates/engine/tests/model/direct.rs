@@ -1,0 +1,92 @@
+//! Layers without a log of their own: what they pass on is what arrives, and nothing is lost.
+
+use crate::naive::cases::{Op, ops};
+use crate::naive::observe::reports;
+use crate::naive::rig::{Setup, Stamp};
+use proptest::prelude::*;
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::layer::{Bytes, Layer};
+use wearwell_engine::log::{BoxedLayer, ObjectLayout, Objects, PassThrough, Reclaim, Sparse, TrimLog};
+
+type Page = Bytes<8>;
+
+fn lower(seed: u64) -> BoxedLayer<Page> {
+    let reclaim = Reclaim::FreePool { low: 2, high: 2 };
+    Box::new(Setup { seed, blocks: 24, logical_pages: 100, reclaim, ..Setup::default() }.engine::<Page>())
+}
+
+fn layers(seed: u64, object_pages: u32, classes: u8, trims_per_write: u32) -> [Box<dyn Layer<Page>>; 3] {
+    let layout = ObjectLayout { object_pages, classes, decay_drive_writes: 0.5 };
+    let log = TrimLog { records_per_page: 4, trims_per_write, pages: 3 };
+    [
+        Box::new(PassThrough::new(lower(seed), 90)),
+        Box::new(Sparse::new(lower(seed), log).unwrap()),
+        Box::new(Objects::new(lower(seed), layout).unwrap()),
+    ]
+}
+
+fn check(layer: &mut dyn Layer<Page>, shadow: &[Page]) {
+    layer.check().unwrap();
+    let all: Vec<Lpn> = (0..shadow.len() as u32).map(Lpn).collect();
+    let mut read = Vec::new();
+    layer.read(&all, &mut read).unwrap();
+    assert_eq!(read, shadow);
+    let reports = reports(layer);
+    let [own, below] = &reports.layers[..] else { panic!("two layers") };
+    for operation in [Operation::Write, Operation::Read] {
+        assert_eq!(
+            own.counters.outgoing_total(operation),
+            below.counters.incoming(operation),
+            "{operation:?}"
+        );
+    }
+    assert_eq!(own.trims.sent_pages, below.counters.incoming(Operation::Trim));
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), own.counters.incoming(Operation::Write));
+    let records = own.metadata.map_or(0, |metadata| metadata.trim_record_pages);
+    assert_eq!(own.counters.outgoing(Cause::LogMetadata, Operation::Write), records);
+    let mapped = shadow.iter().filter(|page| **page != Page::default()).count();
+    assert_eq!(own.mapped_pages as usize, mapped);
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_and_counted(
+        ops in ops(20), seed in any::<u64>(), object_pages in 1..40u32, classes in 1..6u8, trims in 1..4u32,
+    ) {
+        for mut layer in layers(seed, object_pages, classes, trims) {
+            let mut shadow = vec![Page::default(); layer.logical_pages() as usize];
+            let mut version = 0;
+            for op in &ops {
+                let pages = op.pages(layer.logical_pages());
+                match op {
+                    Op::Trim(_) | Op::TrimAll => {
+                        layer.trim(&pages).unwrap();
+                        pages.iter().for_each(|page| shadow[page.index()] = Page::default());
+                    }
+                    Op::Read(_) => layer.read(&pages, &mut Vec::new()).unwrap(),
+                    Op::Flush => layer.flush().unwrap(),
+                    _ => {
+                        let data: Vec<Page> = (version + 1..).take(pages.len()).map(Page::stamp).collect();
+                        version += pages.len() as u64;
+                        layer.write(&pages, &data, op.hint()).unwrap();
+                        pages.iter().zip(data).for_each(|(page, data)| shadow[page.index()] = data);
+                    }
+                }
+                check(&mut *layer, &shadow);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_too_far_is_refused_and_changes_nothing() {
+    for mut layer in layers(1, 8, 4, 1) {
+        let pages = layer.logical_pages();
+        let far = [Lpn(0), Lpn(pages)];
+        assert!(layer.write(&far, &[Page::stamp(1); 2], 0).is_err());
+        assert!(layer.trim(&far).is_err());
+        assert!(layer.read(&far, &mut Vec::new()).is_err());
+        check(&mut *layer, &vec![Page::default(); pages as usize]);
+    }
+}

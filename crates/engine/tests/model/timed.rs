@@ -1,0 +1,65 @@
+//! Flash that writes a journal is the same flash, and the journal has everything that it counts.
+
+use crate::naive::cases::{Op, ops, setup};
+use crate::naive::observe::{observe, reports};
+use crate::naive::rig::Engine;
+use proptest::prelude::*;
+use wearwell_engine::layer::{Layer, Medium, no_data};
+use wearwell_engine::timing::{Journal, Step, Timed};
+
+fn step<M: Medium<Payload = ()>>(engine: &mut Engine<M>, op: &Op) {
+    let pages = op.pages(engine.logical_pages());
+    match op {
+        Op::Trim(_) | Op::TrimAll => engine.trim(&pages).unwrap(),
+        Op::Read(_) => engine.read(&pages, &mut Vec::new()).unwrap(),
+        Op::Flush => engine.flush().unwrap(),
+        _ => engine.write(&pages, no_data(pages.len()), op.hint()).unwrap(),
+    }
+}
+
+/// Programs, reads and erases.
+fn counts<M: Medium<Payload = ()>>(engine: &Engine<M>) -> (u64, u64, u64) {
+    let nand = reports(engine).nand.expect("there is flash below");
+    (nand.programs, nand.reads, nand.erases)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn is_the_same_flash_with_a_journal(setup in setup(), ops in ops(12), unrecorded in 0..6usize) {
+        let journal = Journal::default();
+        let mut bare = setup.engine_on(setup.nand::<()>()).unwrap();
+        let mut timed = setup.engine_on(Timed::new(setup.nand::<()>(), journal.clone())).unwrap();
+        journal.set_recording(false);
+        let mut before = (0, 0, 0);
+        for (number, op) in ops.iter().enumerate() {
+            if number == unrecorded {
+                journal.set_recording(true);
+                before = counts(&timed);
+            }
+            step(&mut bare, op);
+            step(&mut timed, op);
+        }
+        observe(&bare).assert_equals(&observe(&timed));
+        prop_assert_eq!(format!("{:?}", reports(&bare)), format!("{:?}", reports(&timed)));
+        timed.check().unwrap();
+        let mut steps = Vec::new();
+        journal.take(&mut steps);
+        if unrecorded >= ops.len() {
+            prop_assert!(steps.is_empty());
+            return Ok(());
+        }
+        let mut seen = before;
+        for step in steps {
+            match step {
+                Step::Program { pages, .. } => seen.0 += u64::from(pages),
+                Step::Read { .. } => seen.1 += 1,
+                Step::Erase { .. } => seen.2 += 1,
+                Step::Hash { .. } => {}
+            }
+        }
+        prop_assert_eq!(seen, counts(&timed));
+        prop_assert_eq!(bare.final_draw(), timed.final_draw());
+    }
+}

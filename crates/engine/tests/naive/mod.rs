@@ -1,0 +1,399 @@
+//! A naive model of the log-structured store on flash, and what it takes to compare the engine with it.
+//!
+//! Written from Van Houdt (2013), sec. 2.3, and the documentation of the engine's types, out of plain vectors that
+//! are searched from end to end. It shares with the engine the random draws (seed names and `seed::below`) and
+//! nothing else. Which of several equally good victims a policy takes is its own affair, so the model is told the
+//! engine's choice and asserts that the policy's rule admits it.
+
+pub mod cases;
+pub mod observe;
+pub mod rig;
+mod rules;
+
+pub use observe::{BlockState, Observation};
+pub use rules::Rule;
+
+use std::collections::VecDeque;
+use wearwell_base::seed::{Random, below};
+use wearwell_base::units::{Lpn, StreamId};
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_engine::layer::LayerError;
+use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
+use wearwell_engine::placement::{PageContext, Placement};
+
+/// A programmed page. It is valid as long as the map names its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    owner: u32,
+    content: u64,
+}
+
+/// An erase block: `pages` are those programmed since the last erase.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub pages: Vec<Page>,
+    pub state: BlockState,
+    pub erases: u32,
+    stream: StreamId,
+    opened_at: u64,
+}
+
+/// What a store asked of what lies below it.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Program { block: usize, page: usize, content: u64, stream: StreamId },
+    Read { block: usize, pages: Vec<usize> },
+    Erase { block: usize },
+}
+
+/// The whole engine: flash, map, streams, free pool, cleaning.
+pub struct Model {
+    pub config: StoreConfig,
+    pub pages_per_block: usize,
+    /// Erases that each block endures.
+    pub endurance: Option<u32>,
+    pub blocks: Vec<Block>,
+    pub map: Vec<Option<(usize, usize)>>,
+    pub counters: Counters,
+    pub victims: Vec<u64>,
+    pub spilled: u64,
+    /// The victims that the engine took and the model has not taken yet.
+    pub picks: VecDeque<usize>,
+    /// What was asked of the blocks since this was last emptied, if it is to be noted.
+    pub asked: Option<Vec<Asked>>,
+    /// Whose write is in hand, where the store has several users.
+    pub writer: usize,
+    /// Writer and page of everything that cleaning moved.
+    pub moved: Vec<(usize, u32)>,
+    open: Vec<Option<usize>>,
+    /// Erased blocks, the one erased first in front.
+    free: VecDeque<usize>,
+    /// Closed blocks, the one closed first in front.
+    closed: Vec<usize>,
+    host_pages: u64,
+    /// Live pages between a victim and their new place.
+    ram: Vec<Page>,
+    rule: Rule,
+    placement: Box<dyn Placement>,
+    random: Random,
+}
+
+impl Model {
+    /// Erased flash of `blocks` blocks, of which those in `bad` are bad.
+    pub fn new(
+        config: StoreConfig,
+        (blocks, pages_per_block): (u32, u32),
+        bad: &[usize],
+        rule: Rule,
+        placement: Box<dyn Placement>,
+    ) -> Self {
+        let erased = Block {
+            pages: Vec::new(),
+            state: BlockState::Erased,
+            erases: 0,
+            stream: StreamId(0),
+            opened_at: 0,
+        };
+        let mut model = Model {
+            pages_per_block: pages_per_block as usize,
+            endurance: None,
+            blocks: vec![erased; blocks as usize],
+            map: vec![None; config.logical_pages as usize],
+            counters: Counters::default(),
+            victims: vec![0; pages_per_block as usize + 1],
+            spilled: 0,
+            picks: VecDeque::new(),
+            asked: None,
+            writer: 0,
+            moved: Vec::new(),
+            open: vec![None; usize::from(placement.streams())],
+            free: (0..blocks as usize).filter(|block| !bad.contains(block)).collect(),
+            closed: Vec::new(),
+            host_pages: 0,
+            ram: Vec::new(),
+            rule,
+            placement,
+            random: config.seed.of("copy order").random(),
+            config,
+        };
+        bad.iter().for_each(|&block| model.blocks[block].state = BlockState::Bad);
+        model
+    }
+
+    pub fn write(&mut self, pages: &[Lpn], contents: &[u64], hint: u16) -> Result<(), LayerError> {
+        self.refuse_unknown(pages)?;
+        for (page, &content) in pages.iter().zip(contents) {
+            let stream = match self.placement.host_stream() {
+                Some(stream) => stream,
+                None => self.place(page.0, Cause::Host, None, hint),
+            };
+            self.open_for_host(stream)?;
+            self.append(stream, Page { owner: page.0, content }, Cause::Host);
+        }
+        Ok(())
+    }
+
+    /// The content of each page; 0 for a page stored nowhere, `None` for one whose block has failed.
+    pub fn read(&mut self, pages: &[Lpn]) -> Result<Vec<Option<u64>>, LayerError> {
+        self.refuse_unknown(pages)?;
+        self.counters.add_incoming(Operation::Read, pages.len() as u64);
+        let stored = pages.iter().filter(|page| self.map[page.index()].is_some()).count();
+        self.counters.add_outgoing(Cause::Host, Operation::Read, stored as u64);
+        for (block, page) in pages.iter().filter_map(|page| self.map[page.index()]).collect::<Vec<_>>() {
+            self.ask(Asked::Read { block, pages: vec![page] });
+        }
+        Ok(pages.iter().map(|&page| self.content(page)).collect())
+    }
+
+    fn ask(&mut self, asked: Asked) {
+        self.asked.iter_mut().for_each(|all| all.push(asked.clone()));
+    }
+
+    pub fn content(&self, page: Lpn) -> Option<u64> {
+        let Some((block, at)) = self.map[page.index()] else { return Some(0) };
+        self.blocks[block].pages.get(at).map(|page| page.content)
+    }
+
+    pub fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        self.refuse_unknown(pages)?;
+        self.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        for &page in pages {
+            if self.map[page.index()].take().is_some() {
+                self.placement.trimmed(page);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self) {
+        self.counters.add_incoming(Operation::Flush, 1);
+    }
+
+    /// Pages of `block` that the map names.
+    pub fn valid(&self, block: usize) -> usize {
+        self.live_pages(block).len()
+    }
+
+    fn refuse_unknown(&self, pages: &[Lpn]) -> Result<(), LayerError> {
+        let highest = pages.iter().map(|page| page.0).max().unwrap_or(0);
+        match highest >= self.config.logical_pages {
+            true => Err(LayerError::OutOfRange { page: highest, pages: self.config.logical_pages }),
+            false => Ok(()),
+        }
+    }
+
+    fn live_pages(&self, block: usize) -> Vec<Page> {
+        let at_home = |(at, page): (usize, &Page)| {
+            (self.map[page.owner as usize] == Some((block, at))).then_some(*page)
+        };
+        self.blocks[block].pages.iter().enumerate().filter_map(at_home).collect()
+    }
+
+    fn place(&mut self, page: u32, cause: Cause, from: Option<StreamId>, hint: u16) -> StreamId {
+        let now = self.host_pages;
+        self.placement.place(&PageContext { page: Lpn(page), cause, now, from, hint, references: 1 })
+    }
+
+    fn room(&self, block: usize) -> usize {
+        self.pages_per_block - self.blocks[block].pages.len()
+    }
+
+    /// Programs the next page of the stream's open block: first the write, then the old place is forgotten.
+    fn append(&mut self, stream: StreamId, page: Page, cause: Cause) {
+        let block = self.open[stream.index()].expect("the stream has an open block");
+        assert!(self.room(block) > 0, "an open block has room");
+        let at = self.blocks[block].pages.len();
+        self.ask(Asked::Program { block, page: at, content: page.content, stream });
+        self.blocks[block].pages.push(page);
+        self.map[page.owner as usize] = Some((block, self.blocks[block].pages.len() - 1));
+        self.counters.add_outgoing(cause, Operation::Write, 1);
+        if cause == Cause::Cleaning {
+            self.moved.push((self.writer, page.owner));
+        }
+        if cause == Cause::Host {
+            self.counters.add_incoming(Operation::Write, 1);
+            self.host_pages += 1;
+        }
+        if self.room(block) == 0 {
+            self.open[stream.index()] = None;
+            self.blocks[block].state = BlockState::Closed;
+            self.closed.push(block);
+        }
+    }
+
+    fn open(&mut self, stream: StreamId, block: usize) {
+        assert!(self.blocks[block].pages.is_empty() && self.open[stream.index()].is_none());
+        self.open[stream.index()] = Some(block);
+        let opened_at = self.host_pages;
+        self.blocks[block] =
+            Block { state: BlockState::Open, stream, opened_at, ..self.blocks[block].clone() };
+    }
+
+    fn open_for_host(&mut self, stream: StreamId) -> Result<(), LayerError> {
+        if self.open[stream.index()].is_some() {
+            return Ok(());
+        }
+        match self.config.reclaim {
+            Reclaim::InPlace if self.free.is_empty() => self.reclaim_in_place()?,
+            Reclaim::FreePool { low, high } if self.free.len() <= low as usize => {
+                self.refill(stream, low as usize, high as usize)?;
+            }
+            _ => {}
+        }
+        if self.open[stream.index()].is_none() {
+            let block = self.free.pop_front().expect("cleaning left an erased block");
+            self.open(stream, block);
+        }
+        Ok(())
+    }
+
+    /// Section 2.3: the victim's live pages go to RAM, as many as fit to the internal frontier if there is one, and
+    /// the rest back to the erased victim, which takes over from whichever frontier it fills or relieves.
+    fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
+        let external = StreamId(0);
+        let internal = self.placement.cleaning_stream().expect("in place has a fixed cleaning stream");
+        while self.open[external.index()].is_none() {
+            let victim = self.take_victim();
+            if internal != external {
+                self.choose_copied(internal);
+                self.copy_to_open(internal);
+            }
+            if !self.erase(victim)? {
+                continue;
+            }
+            self.open(if self.ram.is_empty() { external } else { internal }, victim);
+            self.copy_to_open(internal);
+        }
+        Ok(())
+    }
+
+    /// Cleans until `high` erased blocks wait; with `high` = `low`, until there is room for the host in the block that
+    /// cleaning left open in its stream, or an erased block more than `low`.
+    fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
+        loop {
+            let room_for_host = self.free.len() > low || self.open[host.index()].is_some();
+            let enough = if high == low { room_for_host } else { self.free.len() >= high };
+            if enough {
+                return Ok(());
+            }
+            let victim = self.take_victim();
+            let open: usize = self.open.iter().flatten().map(|&block| self.room(block)).sum();
+            if self.ram.len() > open + self.free.len() * self.pages_per_block {
+                // Only blocks that wore out while they were cleaned can have eaten the reserve.
+                return Err(self.end_of_life());
+            }
+            match self.placement.cleaning_stream() {
+                Some(stream) => {
+                    while !self.ram.is_empty() {
+                        let taken = self.open_for_cleaning(stream);
+                        let before = self.ram.len();
+                        self.choose_copied(taken);
+                        self.copy_to_open(taken);
+                        self.spilled += if taken == stream { 0 } else { (before - self.ram.len()) as u64 };
+                    }
+                }
+                None => self.copy_one_by_one(victim),
+            }
+            if self.erase(victim)? {
+                self.free.push_back(victim);
+            }
+        }
+    }
+
+    fn copy_one_by_one(&mut self, victim: usize) {
+        let from = self.placement.wants_block_history().then_some(self.blocks[victim].stream);
+        for page in std::mem::take(&mut self.ram) {
+            let stream = self.place(page.owner, Cause::Cleaning, from, 0);
+            let taken = self.open_for_cleaning(stream);
+            self.spilled += u64::from(taken != stream);
+            self.append(taken, page, Cause::Cleaning);
+        }
+    }
+
+    /// The stream itself if it has or gets an open block, else the first one that has.
+    fn open_for_cleaning(&mut self, stream: StreamId) -> StreamId {
+        if self.open[stream.index()].is_some() {
+            return stream;
+        }
+        if let Some(block) = self.free.pop_front() {
+            self.open(stream, block);
+            return stream;
+        }
+        StreamId(self.open.iter().position(Option::is_some).expect("some open block has room") as u8)
+    }
+
+    /// Draws the pages that fill up the stream's open block, if it has not room for all.
+    fn choose_copied(&mut self, stream: StreamId) {
+        let Some(block) = self.open[stream.index()] else { return };
+        let room = self.room(block);
+        if self.config.copy_order == CopyOrder::Random && room < self.ram.len() {
+            for at in 0..room {
+                let other = at + below(&mut self.random, (self.ram.len() - at) as u64) as usize;
+                self.ram.swap(at, other);
+            }
+        }
+    }
+
+    /// Copies pages from RAM to the stream's open block, if it has one, until either has no more.
+    fn copy_to_open(&mut self, stream: StreamId) {
+        let Some(block) = self.open[stream.index()] else { return };
+        let room = self.room(block);
+        for page in self.ram.drain(..room.min(self.ram.len())).collect::<Vec<_>>() {
+            self.append(stream, page, Cause::Cleaning);
+        }
+    }
+
+    /// Takes the victim that the engine took, if the policy's rule admits it, and brings its live pages to RAM.
+    fn take_victim(&mut self) -> usize {
+        let victim = self.picks.pop_front().expect("the engine cleaned, too");
+        let candidates: Vec<(usize, usize)> =
+            self.closed.iter().map(|&block| (block, self.valid(block))).collect();
+        self.rule.admit(victim, &candidates, self.blocks.len());
+        self.closed.retain(|&block| block != victim);
+        let live = self.live_pages(victim);
+        self.victims[live.len()] += 1;
+        self.counters.add_outgoing(Cause::Cleaning, Operation::Read, live.len() as u64);
+        if self.placement.wants_block_history() {
+            let Block { stream, opened_at, .. } = self.blocks[victim];
+            self.placement.reclaimed(stream, opened_at, self.host_pages, live.len() as u32);
+        }
+        let here = |page: &Page| self.map[page.owner as usize].expect("a live page").1;
+        let pages = live.iter().map(here).collect();
+        self.ask(Asked::Read { block: victim, pages });
+        self.ram.extend(live);
+        victim
+    }
+
+    /// Erases the block; false if it wore out.
+    fn erase(&mut self, block: usize) -> Result<bool, LayerError> {
+        self.blocks[block].pages.clear();
+        self.ask(Asked::Erase { block });
+        if self.endurance == Some(self.blocks[block].erases) {
+            self.blocks[block].state = BlockState::Bad;
+            let dead = self.usable() < self.needed_blocks();
+            return if dead { Err(self.end_of_life()) } else { Ok(false) };
+        }
+        self.blocks[block].state = BlockState::Erased;
+        self.blocks[block].erases += 1;
+        self.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
+        Ok(true)
+    }
+
+    fn usable(&self) -> u32 {
+        self.blocks.iter().filter(|block| block.state != BlockState::Bad).count() as u32
+    }
+
+    /// Blocks full of the logical pages, one open for each stream, and those that have to wait erased.
+    fn needed_blocks(&self) -> u32 {
+        let waiting = match self.config.reclaim {
+            Reclaim::InPlace => 0,
+            Reclaim::FreePool { low, high } => high.max(low + 1),
+        };
+        self.config.logical_pages.div_ceil(self.pages_per_block as u32) + self.open.len() as u32 + waiting
+    }
+
+    fn end_of_life(&self) -> LayerError {
+        let usable_blocks = self.usable();
+        LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
+    }
+}

@@ -1,0 +1,65 @@
+//! Which victims each policy's rule admits.
+
+use wearwell_base::seed::{Random, Seed, below};
+
+/// A victim policy as a rule over the candidates and their valid pages.
+pub enum Rule {
+    /// Any block with the fewest valid pages of all.
+    Fewest,
+    /// The block closed longest ago.
+    Oldest,
+    /// The first with the fewest valid pages among `d` blocks drawn with replacement from all blocks, drawn again
+    /// when none of them is a candidate.
+    DChoices(u32, Random),
+    /// The first candidate drawn.
+    Drawn(Random),
+}
+
+impl Rule {
+    /// The rule of the policy called `name` in scenarios.
+    pub fn named(name: &str, choices: u32, store: Seed) -> Rule {
+        let random = store.of("victim").random();
+        match name {
+            "greedy" => Rule::Fewest,
+            "fifo" => Rule::Oldest,
+            "d_choices" => Rule::DChoices(choices, random),
+            "random" => Rule::Drawn(random),
+            _ => panic!("the model knows no policy called {name}"),
+        }
+    }
+
+    /// Asserts that `victim` may be taken. `candidates` are (block, valid pages), the one closed first in front.
+    pub fn admit(&mut self, victim: usize, candidates: &[(usize, usize)], blocks: usize) {
+        let valid =
+            |wanted: usize| candidates.iter().find(|(block, _)| *block == wanted).map(|(_, valid)| *valid);
+        let taken = valid(victim).unwrap_or_else(|| panic!("block {victim} is no candidate"));
+        match self {
+            Rule::Fewest => {
+                let fewest = candidates.iter().map(|(_, valid)| *valid).min();
+                assert_eq!(Some(taken), fewest, "valid pages of the victim, and the fewest of all");
+            }
+            Rule::Oldest => {
+                assert_eq!(victim, candidates[0].0, "the victim, and the block closed longest ago")
+            }
+            Rule::DChoices(choices, random) => loop {
+                let drawn: Vec<usize> =
+                    (0..*choices).map(|_| below(random, blocks as u64) as usize).collect();
+                // `min_by_key` gives the first of several minima, as the policy promises.
+                let known = drawn.into_iter().filter_map(|block| Some((block, valid(block)?)));
+                if let Some((best, _)) = known.min_by_key(|(_, valid)| *valid) {
+                    assert_eq!(victim, best, "the victim, and the best of the {choices} drawn");
+                    break;
+                }
+            },
+            Rule::Drawn(random) => {
+                let drawn = loop {
+                    let block = below(random, blocks as u64) as usize;
+                    if valid(block).is_some() {
+                        break block;
+                    }
+                };
+                assert_eq!(victim, drawn, "the victim, and the candidate drawn");
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What each further log on a stack costs, beside the FTL alone.
+//!
+//!     cargo bench --bench stack -- [--quick]
+//!
+//! Runs the same workload on the FTL alone and on stacks of one, two and three logs upon it, in turns, and takes the
+//! median of each. How to read a line:
+//!
+//! - `pages` page writes of all layers together, host and cleaning, metadata included.
+//! - `ns/page` CPU time over these pages, with drawing the workload.
+//! - `above` what a page written by the logs costs, as a multiple of a page in the FTL alone: the time beyond that of the
+//!   FTL's pages, which cost as much as in the FTL alone, over the pages of the logs. The goal is at most 1.
+//!
+//! Times are CPU time of the thread. On a shared machine they wander by half, the ratios by a tenth.
+
+use cpu_time::ThreadTime;
+use std::ops::ControlFlow;
+use wearwell_stack::{Progress, RunResult, Scenario, run};
+
+/// Logs on the FTL, and what is special about them.
+const STACKS: &[(&str, usize, &str)] = &[
+    ("FTL alone", 0, ""),
+    ("1 log", 1, ""),
+    ("2 logs", 2, ""),
+    ("3 logs", 3, ""),
+    ("1 log, page TRIM", 1, "trim = { unit = \"page\" }\n"),
+    ("1 log, F2FS metadata", 1, "metadata = \"f2fs\"\n"),
+];
+
+fn scenario(capacity: &str, logs: usize, special: &str) -> Scenario {
+    let log = format!(
+        "[[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.2\nvictim = {{ policy = \"d_choices\" }}\n{special}"
+    );
+    let text = format!(
+        "[device]\nraw_capacity = \"{capacity}\"\nspare_factor = 0.2\npages_per_block = 128\n\
+         [ftl]\nvictim = {{ policy = \"d_choices\" }}\n{}\
+         [workload]\nkind = \"uniform\"\n[measure]\nwarm_up = 1.0\ndrive_writes = 1.0\n",
+        log.repeat(logs)
+    );
+    toml::from_str(&text).expect("a scenario")
+}
+
+/// CPU nanoseconds of a run, page writes of all its layers, and of the FTL.
+fn measure(scenario: &Scenario) -> (f64, f64, f64) {
+    let start = ThreadTime::now();
+    let result: RunResult = run(scenario, &mut |_: &Progress| ControlFlow::Continue(())).expect("a run");
+    let ns = start.elapsed().as_nanos() as f64;
+    let pages = result.performance.page_writes_per_second * result.performance.seconds;
+    let programs: u64 = result.windows.iter().map(|window| window.programs).sum();
+    (ns, pages, programs as f64)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    for (capacity, rounds) in if quick { &[("256 MiB", 5)][..] } else { &[("256 MiB", 9), ("4 GiB", 5)] } {
+        println!(
+            "{capacity} of flash\n{:<22} {:>14} {:>9} {:>14} {:>7}",
+            "", "pages", "ns/page", "above", "goal"
+        );
+        let scenarios: Vec<Scenario> =
+            STACKS.iter().map(|(_, logs, special)| scenario(capacity, *logs, special)).collect();
+        let mut runs = vec![Vec::new(); STACKS.len()];
+        for _ in 0..*rounds {
+            runs.iter_mut().zip(&scenarios).for_each(|(runs, scenario)| runs.push(measure(scenario)));
+        }
+        let alone: Vec<f64> = runs[0].iter().map(|(ns, pages, _)| ns / pages).collect();
+        for ((name, logs, _), runs) in STACKS.iter().zip(&runs) {
+            let (_, pages, programs) = runs[0];
+            let per_page = median(runs.iter().map(|(ns, pages, _)| ns / pages).collect());
+            let above =
+                |(run, alone): (&(f64, f64, f64), &f64)| (run.0 / alone - programs) / (pages - programs);
+            let ratio = median(runs.iter().zip(&alone).map(above).collect());
+            let goal = if ratio <= 1.0 { "met" } else { "MISSED" };
+            let reached = if *logs == 0 { String::new() } else { format!("{ratio:>12.2} x {goal:>7}") };
+            println!("{name:<22} {pages:>14.0} {per_page:>9.2} {reached}");
+        }
+    }
+}

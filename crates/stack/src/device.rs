@@ -1,0 +1,311 @@
+//! From the drive as a person describes it to a geometry and a number of logical pages.
+
+use super::scenario::{Device, Scenario};
+use super::size::ByteSize;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::nand::{Faults, Geometry, PRESETS, Preset, Wear};
+
+/// A drive with nothing left open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedDevice {
+    /// Geometry in mapping units: what the simulation calls a page is one.
+    pub geometry: Geometry,
+    /// Pages shown to the host.
+    pub logical_pages: u32,
+    /// How blocks wear out in the run.
+    pub wear: Wear,
+    /// How its flash fails besides, if it does.
+    pub faults: Option<Faults>,
+    /// Program/erase cycles for lifetime figures, whether blocks wear out in the run or not.
+    pub endurance_cycles: Option<u32>,
+}
+
+const DEFAULT_UNIT_BYTES: u64 = 4096;
+
+/// The drive of a scenario.
+pub fn of(scenario: &mut Scenario) -> Result<ResolvedDevice, ConfigError> {
+    let zone_blocks = scenario.ftl.zones().map(|zones| zones.zone_blocks);
+    resolve(&mut scenario.device, zone_blocks)
+}
+
+/// Works out the drive and writes every choice back into `device`, so that it can be repeated.
+///
+/// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
+fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
+    let preset = find_preset(device)?;
+    fill_from_preset(device, preset);
+    let mut geometry = units_geometry(device)?;
+    let sizes = Sizes {
+        pages_per_plane_block: u64::from(geometry.pages_per_block / geometry.superblock_blocks),
+        superblock_blocks: u64::from(geometry.superblock_blocks),
+        unit: u64::from(geometry.page_bytes),
+    };
+    let planes = u64::from(geometry.total_planes());
+    let (blocks_per_plane, logical_pages) = match zone_blocks {
+        Some(zone_blocks) => sizes.all_shown(device, planes, zone_blocks)?,
+        None => sizes.solve(device, planes, spare_measure(device, preset)?)?,
+    };
+    geometry.blocks_per_plane = blocks_per_plane;
+    geometry.validate().map_err(|error| ConfigError::new("device", error.to_string()))?;
+    let logical_pages = u32::try_from(logical_pages).map_err(|_| {
+        ConfigError::new(
+            "device.capacity",
+            "has more pages than 32 bits can number; use a larger `mapping_unit`",
+        )
+    })?;
+    if logical_pages == 0 || zone_blocks.is_none() && u64::from(logical_pages) >= geometry.pages() {
+        return Err(ConfigError::new(
+            "device",
+            format!(
+                "{logical_pages} logical pages on {} physical ones; there must be at least one, and fewer than physical ones",
+                geometry.pages()
+            ),
+        ));
+    }
+    device.blocks_per_plane = Some(blocks_per_plane);
+    device.capacity = Some(ByteSize(u64::from(logical_pages) * u64::from(geometry.page_bytes)));
+    (device.raw_capacity, device.spare_factor, device.over_provisioning, device.alpha, device.load) =
+        (None, None, None, None, None);
+    Ok(ResolvedDevice {
+        geometry,
+        logical_pages,
+        wear: wear(device, &geometry)?,
+        faults: faults(device)?,
+        endurance_cycles: device.endurance_cycles,
+    })
+}
+
+fn find_preset(device: &Device) -> Result<Option<&'static Preset>, ConfigError> {
+    let Some(name) = &device.preset else { return Ok(None) };
+    let names = || PRESETS.iter().map(|preset| preset.entry.name).collect::<Vec<_>>().join(", ");
+    Preset::find(name).map(Some).ok_or_else(|| {
+        ConfigError::new("device.preset", format!("\"{name}\" is unknown; one of {}", names()))
+    })
+}
+
+fn fill_from_preset(device: &mut Device, preset: Option<&Preset>) {
+    let or = |field: &mut Option<u32>, value: Option<u32>| *field = field.or(value).or(Some(1));
+    or(&mut device.channels, preset.map(|preset| preset.channels));
+    or(&mut device.ways, preset.map(|preset| preset.ways));
+    or(&mut device.dies, preset.map(|preset| preset.dies));
+    or(&mut device.planes, preset.map(|preset| preset.planes));
+    device.pages_per_block = device.pages_per_block.or(preset.map(|preset| preset.pages_per_block));
+    let page_bytes = preset.map_or(DEFAULT_UNIT_BYTES, |preset| u64::from(preset.page_bytes));
+    let page_size = *device.page_size.get_or_insert(ByteSize(page_bytes));
+    device.spare_size.get_or_insert(ByteSize(preset.map_or(0, |preset| u64::from(preset.spare_bytes))));
+    device.mapping_unit.get_or_insert(ByteSize(page_size.0.min(DEFAULT_UNIT_BYTES)));
+    device.endurance_cycles = device.endurance_cycles.or(preset.map(|preset| preset.endurance_cycles));
+}
+
+/// The geometry with the mapping unit as its page, still without blocks.
+fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
+    let given = |field: Option<u32>| field.expect("filled in from the preset");
+    let page = device.page_size.expect("filled in").0;
+    let unit = device.mapping_unit.expect("filled in").0;
+    if unit == 0 || !page.is_multiple_of(unit) {
+        return Err(ConfigError::new(
+            "device.mapping_unit",
+            format!("is {unit} bytes; it must divide the flash page of {page} bytes"),
+        ));
+    }
+    let pages_per_block = device.pages_per_block.ok_or_else(|| {
+        ConfigError::new("device.pages_per_block", "is missing; give it, or a `preset` that has it")
+    })?;
+    let too_large = |key: &str| ConfigError::new(format!("device.{key}"), "is too large for 32 bits");
+    let units = u32::try_from(page / unit).map_err(|_| too_large("page_size"))?;
+    let superblock_blocks = device.superblock_blocks.unwrap_or(1);
+    let pages_per_block = pages_per_block.checked_mul(superblock_blocks);
+    let geometry = Geometry {
+        channels: given(device.channels),
+        ways: given(device.ways),
+        dies: given(device.dies),
+        planes: given(device.planes),
+        blocks_per_plane: 1,
+        superblock_blocks,
+        pages_per_block: pages_per_block
+            .and_then(|pages| pages.checked_mul(units))
+            .ok_or_else(|| too_large("pages_per_block"))?,
+        page_bytes: u32::try_from(unit).map_err(|_| too_large("mapping_unit"))?,
+        spare_bytes: (device.spare_size.expect("filled in").0 / u64::from(units)) as u32,
+    };
+    geometry.validate().map_err(|error| ConfigError::new("device", error.to_string()))?;
+    Ok(geometry)
+}
+
+/// The spare factor that the one measure given amounts to.
+fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>, ConfigError> {
+    let measures = [
+        ("spare_factor", device.spare_factor, "0 < spare_factor < 1"),
+        ("over_provisioning", device.over_provisioning, "over_provisioning > 0"),
+        ("alpha", device.alpha, "alpha > 1"),
+        ("load", device.load, "0 < load < 1"),
+    ];
+    let given: Vec<_> = measures.iter().filter(|(_, value, _)| value.is_some()).collect();
+    let (name, value, allowed) = match given[..] {
+        [] => {
+            let sizes = [
+                device.capacity.is_some(),
+                device.raw_capacity.is_some() || device.blocks_per_plane.is_some(),
+            ];
+            let from_preset = preset.filter(|_| sizes != [true, true]);
+            return Ok(from_preset.map(|preset| preset.over_provisioning / (1.0 + preset.over_provisioning)));
+        }
+        [(name, value, allowed)] => (*name, value.expect("given"), *allowed),
+        _ => {
+            let names: Vec<_> = given.iter().map(|(name, ..)| *name).collect();
+            return Err(ConfigError::new(
+                "device",
+                format!("{} say the same thing; give one", names.join(" and ")),
+            ));
+        }
+    };
+    let spare_factor = match name {
+        "spare_factor" => value,
+        "over_provisioning" => value / (1.0 + value),
+        "alpha" => 1.0 - 1.0 / value,
+        _ => 1.0 - value,
+    };
+    if !(spare_factor > 0.0 && spare_factor < 1.0) {
+        return Err(ConfigError::new(
+            format!("device.{name}"),
+            format!("is {value}; it must satisfy {allowed}"),
+        ));
+    }
+    Ok(Some(spare_factor))
+}
+
+struct Sizes {
+    pages_per_plane_block: u64,
+    superblock_blocks: u64,
+    unit: u64,
+}
+
+impl Sizes {
+    /// Blocks per plane and logical pages of a drive that shows all its whole zones.
+    fn all_shown(&self, device: &Device, planes: u64, zone_blocks: u32) -> Result<(u32, u64), ConfigError> {
+        let spare = [
+            ("spare_factor", device.spare_factor),
+            ("over_provisioning", device.over_provisioning),
+            ("alpha", device.alpha),
+            ("load", device.load),
+        ];
+        if let Some((key, _)) = spare.iter().find(|(_, value)| value.is_some()) {
+            let problem = "is for drives that clean; a zoned drive shows all its zones, leave it out";
+            return Err(ConfigError::new(format!("device.{key}"), problem));
+        }
+        let stripe = planes * self.pages_per_plane_block;
+        let of_bytes = |size: ByteSize| (size.0 / self.unit).div_ceil(stripe);
+        let blocks = match (device.blocks_per_plane, device.raw_capacity, device.capacity) {
+            (Some(_), Some(_), _) => {
+                let problem = "raw_capacity and blocks_per_plane say the same thing; give one";
+                return Err(ConfigError::new("device", problem));
+            }
+            (Some(blocks), None, _) => u64::from(blocks),
+            (None, raw, capacity) => raw.or(capacity).map(of_bytes).ok_or_else(|| {
+                let problem =
+                    "its size is open; a zoned drive needs raw_capacity, blocks_per_plane or capacity";
+                ConfigError::new("device", problem)
+            })?,
+        };
+        let zone_blocks = u64::from(zone_blocks.max(1)) * self.superblock_blocks;
+        let shown = blocks * planes / zone_blocks * zone_blocks * self.pages_per_plane_block;
+        let other = device.capacity.filter(|capacity| capacity.0 != shown * self.unit);
+        if let Some(capacity) =
+            other.filter(|_| device.blocks_per_plane.or(device.raw_capacity.map(|_| 0)).is_some())
+        {
+            let problem = format!(
+                "is {capacity}; a zoned drive shows all its zones, {}; leave it out",
+                ByteSize(shown * self.unit)
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
+        let blocks = u32::try_from(blocks)
+            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
+        Ok((blocks, shown))
+    }
+
+    /// Blocks per plane and logical pages from the two of physical size, logical size and spare space that are given.
+    fn solve(&self, device: &Device, planes: u64, spare: Option<f64>) -> Result<(u32, u64), ConfigError> {
+        let stripe = planes * self.pages_per_plane_block;
+        if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
+            let problem = format!(
+                "is {} bytes; it must be a multiple of the mapping unit of {}",
+                capacity.0, self.unit
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
+        let logical = device.capacity.map(|capacity| capacity.0 / self.unit);
+        let raw = device.raw_capacity.map(|raw| (raw.0 / self.unit).div_ceil(stripe));
+        let physical = match (raw, device.blocks_per_plane) {
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::new(
+                    "device",
+                    "raw_capacity and blocks_per_plane say the same thing; give one",
+                ));
+            }
+            (raw, blocks) => raw.or(blocks.map(u64::from)),
+        };
+        let (blocks, logical) = match (physical, logical, spare) {
+            (Some(_), Some(_), Some(_)) => {
+                return Err(ConfigError::new(
+                    "device",
+                    "the physical size, the logical size and the spare space are all given; leave one out",
+                ));
+            }
+            (Some(blocks), Some(logical), None) => (blocks, logical),
+            (Some(blocks), None, Some(spare)) => {
+                (blocks, ((blocks * stripe) as f64 * (1.0 - spare)).round() as u64)
+            }
+            (None, Some(logical), Some(spare)) => {
+                let pages = (logical as f64 / (1.0 - spare)).round() as u64;
+                (pages.div_ceil(stripe), logical)
+            }
+            _ => {
+                return Err(ConfigError::new(
+                    "device",
+                    "its size is open; give two of: physical size (raw_capacity or blocks_per_plane), logical size \
+                     (capacity), spare space (spare_factor, over_provisioning, alpha or load, or a preset)",
+                ));
+            }
+        };
+        let blocks = u32::try_from(blocks)
+            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
+        Ok((blocks, logical))
+    }
+}
+
+fn wear(device: &Device, geometry: &Geometry) -> Result<Wear, ConfigError> {
+    if !(0.0..1.0).contains(&device.endurance_spread) {
+        let problem = format!("is {}; it must be at least 0 and below 1", device.endurance_spread);
+        return Err(ConfigError::new("device.endurance_spread", problem));
+    }
+    if device.wears_out && device.endurance_cycles.is_none() {
+        return Err(ConfigError::new(
+            "device.endurance_cycles",
+            "is missing; blocks that wear out need it, or a `preset` that has it",
+        ));
+    }
+    if device.factory_bad_blocks >= geometry.blocks() {
+        let problem =
+            format!("is {} of {} blocks; some must be good", device.factory_bad_blocks, geometry.blocks());
+        return Err(ConfigError::new("device.factory_bad_blocks", problem));
+    }
+    Ok(Wear {
+        endurance_cycles: device.endurance_cycles.filter(|_| device.wears_out),
+        endurance_spread: device.endurance_spread,
+        factory_bad_blocks: device.factory_bad_blocks,
+    })
+}
+
+fn faults(device: &Device) -> Result<Option<Faults>, ConfigError> {
+    let Device { program_failure_rate, read_disturb_limit, .. } = *device;
+    if !(0.0..1.0).contains(&program_failure_rate) {
+        let problem = format!("is {program_failure_rate}; it must be at least 0 and below 1");
+        return Err(ConfigError::new("device.program_failure_rate", problem));
+    }
+    if read_disturb_limit == Some(0) {
+        return Err(ConfigError::new("device.read_disturb_limit", "is 0; a block endures at least 1 read"));
+    }
+    let fails = program_failure_rate > 0.0 || read_disturb_limit.is_some();
+    Ok(fails.then_some(Faults { program_failure_rate, read_disturb_limit }))
+}

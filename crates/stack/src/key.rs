@@ -1,0 +1,95 @@
+//! Paths of keys in a scenario, such as `log[0].victim.choices`.
+
+use serde_json::{Map, Value};
+
+/// A parsed path.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// As it was written.
+    pub text: String,
+    /// Its steps, at least one.
+    pub segments: Vec<Segment>,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// Into a table.
+    Name(String),
+    /// Into a list.
+    Index(usize),
+}
+
+impl Key {
+    /// Parses `a.b[0].c`; `a.b.0.c` is the same.
+    pub fn parse(text: &str) -> Result<Key, String> {
+        let dotted = text.replace('[', ".").replace(']', "");
+        let segments: Vec<Segment> = dotted.split('.').map(Segment::parse).collect();
+        if segments.iter().any(|segment| matches!(segment, Segment::Name(name) if name.is_empty())) {
+            return Err("is no key; write for example device.capacity or log[0].victim".into());
+        }
+        Ok(Key { text: text.into(), segments })
+    }
+
+    /// Whether this is `other` or a key inside it.
+    pub fn is_within(&self, other: &Key) -> bool {
+        self.segments.starts_with(&other.segments)
+    }
+
+    /// Whether the last step is the name `last`.
+    pub fn ends_with(&self, last: &str) -> bool {
+        matches!(self.segments.last(), Some(Segment::Name(name)) if name == last)
+    }
+
+    /// The key of the table or list that holds this one.
+    pub fn parent(&self) -> Option<Key> {
+        let (_, parents) = self.segments.split_last()?;
+        let text = self.text.trim_end_matches(|c| c != '.' && c != '[');
+        let text = text.trim_end_matches(['.', '[']).to_owned();
+        (!parents.is_empty()).then(|| Key { text, segments: parents.to_vec() })
+    }
+}
+
+impl Segment {
+    fn parse(text: &str) -> Segment {
+        text.parse().map_or_else(|_| Segment::Name(text.trim().into()), Segment::Index)
+    }
+
+    /// What it leads to.
+    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match self {
+            Segment::Name(name) => value.get(name),
+            Segment::Index(index) => value.get(index),
+        }
+    }
+
+    /// What it leads to, to be changed.
+    pub fn of_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
+        match self {
+            Segment::Name(name) => value.get_mut(name),
+            Segment::Index(index) => value.get_mut(index),
+        }
+    }
+
+    /// What it leads to, made where a table does not have it yet.
+    pub fn enter<'a>(&self, value: &'a mut Value) -> Result<&'a mut Value, String> {
+        if value.is_null() {
+            *value = Value::Object(Map::new());
+        }
+        match (self, value) {
+            (Segment::Name(name), Value::Object(table)) => {
+                Ok(table.entry(name.as_str()).or_insert(Value::Null))
+            }
+            (Segment::Index(index), Value::Array(list)) => {
+                let length = list.len();
+                list.get_mut(*index).ok_or_else(|| {
+                    format!("there is no entry {index}; the list has {length}, counted from 0")
+                })
+            }
+            (Segment::Index(_), _) => Err("a number follows what is no list".into()),
+            (Segment::Name(name), other) => {
+                Err(format!("`{name}` cannot be set inside of {other}, which is no table"))
+            }
+        }
+    }
+}

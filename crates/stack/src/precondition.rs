@@ -1,0 +1,58 @@
+//! What a drive is written with before the workload begins.
+
+use super::source::{Source, SourceError};
+use wearwell_base::seed::{Random, below};
+use wearwell_base::units::Lpn;
+use wearwell_trace::Op;
+use wearwell_workload::PageBatch;
+
+/// Every page once, in order.
+pub(super) struct Sequential {
+    /// The next page.
+    pub next: u32,
+    /// One past the last.
+    pub end: u32,
+}
+
+impl Source for Sequential {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        let count = (pages as u64).min(u64::from(self.end - self.next)) as u32;
+        batch.push_request(Op::Write, 0, Lpn(self.next), count);
+        self.next += count;
+        Ok(())
+    }
+
+    fn passes(&self) -> Option<u64> {
+        None
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Uniformly random page writes.
+pub(super) struct Uniform {
+    /// Pages to draw from.
+    pub pages: u32,
+    /// What draws.
+    pub random: Random,
+}
+
+impl Source for Uniform {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        for _ in 0..pages {
+            let page = below(&mut self.random, u64::from(self.pages)) as u32;
+            batch.push_request(Op::Write, 0, Lpn(page), 1);
+        }
+        Ok(())
+    }
+
+    fn passes(&self) -> Option<u64> {
+        None
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,100 @@
+//! The times of a trace: relative to its beginning, never backwards, pass after pass.
+
+use crate::scenario::Backwards;
+use wearwell_trace::RequestBatch;
+
+/// Requests within which `sort` puts times into order.
+pub const SORT_WINDOW: usize = 4096;
+
+/// A request that arrives before the one in front of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Its time, ns.
+    pub time_ns: u64,
+    /// The time of the one in front, ns.
+    pub before_ns: u64,
+}
+
+/// Turns the times of a trace that is replayed in a loop into arrivals.
+pub struct TraceClock {
+    rule: Backwards,
+    speed_up: f64,
+    /// When the pass begins, ns before the speed-up.
+    pass_begins_ns: u64,
+    /// Times of the first and the last request of the pass.
+    pass: Option<(u64, u64)>,
+    /// Requests of the pass.
+    requests: u64,
+    arrival_ns: Option<u64>,
+}
+
+impl TraceClock {
+    pub fn new(rule: Backwards, speed_up: f64) -> Self {
+        TraceClock { rule, speed_up, pass_begins_ns: 0, pass: None, requests: 0, arrival_ns: None }
+    }
+
+    /// The request in hand came at `time_ns` on the trace's clock.
+    pub fn advance(&mut self, time_ns: u64) -> Result<(), Late> {
+        let (first, last) = self.pass.unwrap_or((time_ns, time_ns));
+        if time_ns < last && self.rule != Backwards::Clamp {
+            return Err(Late { time_ns, before_ns: last });
+        }
+        let last = time_ns.max(last);
+        self.pass = Some((first, last));
+        self.requests += 1;
+        let since_begin = self.pass_begins_ns.saturating_add(last - first);
+        self.arrival_ns = Some(match self.speed_up {
+            1.0 => since_begin,
+            speed_up => (since_begin as f64 / speed_up) as u64,
+        });
+        Ok(())
+    }
+
+    /// The pass is over; the next one begins a mean gap after its last request.
+    pub fn end_pass(&mut self) {
+        if let Some((first, last)) = self.pass.take() {
+            let gap = (last - first) / (self.requests - 1).max(1);
+            self.pass_begins_ns = self.pass_begins_ns.saturating_add(last - first).saturating_add(gap);
+        }
+        self.requests = 0;
+    }
+
+    pub fn arrival_ns(&self) -> Option<u64> {
+        self.arrival_ns
+    }
+}
+
+/// Puts requests into the order of their times, looking ahead by [`SORT_WINDOW`] of them.
+#[derive(Default)]
+pub struct Sorter {
+    /// Read, but not given out yet, in order.
+    held: RequestBatch,
+    /// Their numbers in the trace.
+    held_numbers: Vec<u64>,
+}
+
+impl Sorter {
+    /// Takes the next requests of the trace in `batch`, the first of them number `first`, and puts into it those that are
+    /// next in order, and into `numbers` their numbers. At the end of the trace it takes none and gives all that is left.
+    pub fn sort(&mut self, batch: &mut RequestBatch, first: u64, numbers: &mut Vec<u64>) {
+        let is_end = batch.is_empty();
+        for at in 0..batch.len() {
+            self.held.push_from(batch, at);
+            self.held_numbers.push(first + at as u64);
+        }
+        let mut order: Vec<usize> = (0..self.held.len()).collect();
+        // Stable: requests of the same time stay as they are.
+        order.sort_by_key(|&at| self.held.time_ns[at]);
+        let ready = if is_end { order.len() } else { order.len().saturating_sub(SORT_WINDOW) };
+        batch.clear();
+        numbers.clear();
+        let (mut rest, mut rest_numbers) = (RequestBatch::default(), Vec::new());
+        for (rank, &at) in order.iter().enumerate() {
+            let (into, into_numbers) =
+                if rank < ready { (&mut *batch, &mut *numbers) } else { (&mut rest, &mut rest_numbers) };
+            into.push_from(&self.held, at);
+            into_numbers.push(self.held_numbers[at]);
+        }
+        (self.held, self.held_numbers) = (rest, rest_numbers);
+    }
+}

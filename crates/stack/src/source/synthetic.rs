@@ -1,0 +1,99 @@
+//! Sources around sources: contents and arrival times for operations that come without.
+
+use super::{Source, SourceError};
+use wearwell_workload::{Arrivals, Contents, PageBatch};
+
+/// A source whose pages hold generated contents.
+pub struct Dressed {
+    source: Box<dyn Source>,
+    contents: Contents,
+}
+
+impl Dressed {
+    /// `source`, which brings no contents of its own, with `contents`.
+    pub fn new(source: Box<dyn Source>, contents: Contents) -> Self {
+        Dressed { source, contents }
+    }
+}
+
+impl Source for Dressed {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        self.source.fill(batch, pages)?;
+        self.contents.dress(batch);
+        Ok(())
+    }
+
+    fn passes(&self) -> Option<u64> {
+        self.source.passes()
+    }
+
+    fn skipped(&self) -> u64 {
+        self.source.skipped()
+    }
+
+    fn arrival_ns(&self) -> Option<u64> {
+        self.source.arrival_ns()
+    }
+
+    fn dress(&mut self, batch: &mut PageBatch) {
+        self.contents.dress(batch);
+    }
+
+    fn report(&self) -> Option<serde_json::Value> {
+        self.source.report()
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.source.final_draw() ^ self.contents.final_draw().rotate_left(16)
+    }
+}
+
+/// A source whose requests arrive at drawn times.
+pub struct Scheduled {
+    source: Box<dyn Source>,
+    arrivals: Arrivals,
+    latest_ns: Option<u64>,
+}
+
+impl Scheduled {
+    /// `source`, which has no times of its own and no end, with `arrivals`.
+    pub fn new(source: Box<dyn Source>, arrivals: Arrivals) -> Self {
+        Scheduled { source, arrivals, latest_ns: None }
+    }
+}
+
+impl Source for Scheduled {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        let wanted = batch.pages.len() + pages;
+        // Request by request, as each takes a time of its own.
+        while batch.pages.len() < wanted {
+            self.source.fill(batch, 1)?;
+            self.latest_ns = Some(self.arrivals.next_ns());
+        }
+        Ok(())
+    }
+
+    fn passes(&self) -> Option<u64> {
+        self.source.passes()
+    }
+
+    fn skipped(&self) -> u64 {
+        self.source.skipped()
+    }
+
+    fn arrival_ns(&self) -> Option<u64> {
+        self.latest_ns
+    }
+
+    fn dress(&mut self, batch: &mut PageBatch) {
+        self.source.dress(batch);
+    }
+
+    fn report(&self) -> Option<serde_json::Value> {
+        self.source.report()
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.source.final_draw()
+    }
+}

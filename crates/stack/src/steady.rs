@@ -1,0 +1,131 @@
+//! When a run is steady, and how sure its mean is.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Batches into which the measured windows are gathered. Twenty is the usual compromise between
+/// independent batches and a usable number of them (Law and Kelton, Simulation Modeling and Analysis, 9.5.3).
+const BATCHES: usize = 20;
+
+/// Windows that a verdict on steadiness needs in the second half of the warm-up.
+const FEWEST_WINDOWS: usize = 10;
+
+/// The mean of a series with the half-width of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Mean over the batches.
+    pub mean: f64,
+    /// Half-width of the 95 % confidence interval by batch means; `None` with fewer than two batches.
+    pub ci95_half_width: Option<f64>,
+    /// Batches it rests on.
+    pub batches: usize,
+    /// Correlation of neighbouring batches; far from zero, the interval is too narrow.
+    pub lag1_autocorrelation: Option<f64>,
+}
+
+/// Mean and confidence interval by batch means.
+///
+/// Windows are gathered into at most twenty batches of equal length; windows that do not fill a batch are
+/// left out at the beginning, where what is left of the warm-up would be.
+pub fn estimate(windows: &[f64]) -> Option<Estimate> {
+    let length = windows.len().div_ceil(BATCHES).max(1);
+    let means: Vec<f64> = windows.rchunks_exact(length).map(mean).collect();
+    if means.is_empty() {
+        return None;
+    }
+    let centre = mean(&means);
+    let squares: f64 = means.iter().map(|value| (value - centre).powi(2)).sum();
+    let count = means.len();
+    let ci95_half_width = (count >= 2).then(|| {
+        let students = StudentsT::new(0.0, 1.0, (count - 1) as f64).expect("positive degrees of freedom");
+        let deviation = (squares / (count - 1) as f64).sqrt();
+        students.inverse_cdf(0.975) * deviation / (count as f64).sqrt()
+    });
+    let products: f64 = means.windows(2).map(|pair| (pair[0] - centre) * (pair[1] - centre)).sum();
+    let lag1_autocorrelation = (count >= 3 && squares > 0.0).then(|| products / squares);
+    Some(Estimate { mean: centre, ci95_half_width, batches: count, lag1_autocorrelation })
+}
+
+/// How much the least-squares line through `windows` changes from its first to its last point, as a share of
+/// their mean; `None` with too few windows to say.
+pub fn drift(windows: &[f64]) -> Option<f64> {
+    if windows.len() < FEWEST_WINDOWS {
+        return None;
+    }
+    let middle = (windows.len() - 1) as f64 / 2.0;
+    let centre = mean(windows);
+    let (mut covariance, mut variance) = (0.0, 0.0);
+    for (at, value) in windows.iter().enumerate() {
+        covariance += (at as f64 - middle) * (value - centre);
+        variance += (at as f64 - middle).powi(2);
+    }
+    Some(covariance / variance * (windows.len() - 1) as f64 / centre)
+}
+
+/// Whether the warm-up has gone on long enough: the second half of `windows` drifts by at most `tolerance`.
+///
+/// Half of the whole history, not a fixed number of windows: a slow approach to the steady state, as when cold data
+/// turns over seldom, drifts little over any fixed stretch but not over half of its own length.
+pub fn is_steady(windows: &[f64], tolerance: f64) -> bool {
+    drift(&windows[windows.len() / 2..]).is_some_and(|drift| drift.abs() <= tolerance)
+}
+
+/// Whether `values` lie within `tolerance` of each other, as a share of their mean.
+pub fn agree(values: &[f64], tolerance: f64) -> bool {
+    let highest = values.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = values.iter().copied().fold(f64::MAX, f64::min);
+    highest - lowest <= tolerance * mean(values)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+    use wearwell_base::seed::Seed;
+
+    fn noise(count: usize, seed: u64) -> Vec<f64> {
+        let mut random = Seed(seed).random();
+        (0..count).map(|_| 3.0 + random.random_range(-0.1..0.1)).collect()
+    }
+
+    #[test]
+    fn the_interval_covers_the_true_mean_as_often_as_it_says() {
+        let covers = |seed: &u64| {
+            let estimate = estimate(&noise(100, *seed)).unwrap();
+            (estimate.mean - 3.0).abs() <= estimate.ci95_half_width.unwrap()
+        };
+        let covered = (0..1000).filter(covers).count();
+        // Binomial(1000, 0.95): four standard deviations are 28.
+        assert!((922..=978).contains(&covered), "{covered} of 1000");
+    }
+
+    #[test]
+    fn a_straight_line_drifts_by_its_rise() {
+        let line: Vec<f64> = (0..11).map(|at| 1.0 + 0.01 * f64::from(at)).collect();
+        assert!((drift(&line).unwrap() - 0.1 / 1.05).abs() < 1e-12);
+        assert_eq!(drift(&line[..9]), None);
+    }
+
+    #[test]
+    fn an_exponential_approach_is_steady_only_after_several_time_constants() {
+        let approach = |windows: usize| -> Vec<f64> {
+            (0..windows).map(|at| 4.0 - 2.0 * (-(at as f64) / 50.0).exp()).collect()
+        };
+        let first = (20..1000).find(|&windows| is_steady(&approach(windows), 0.01)).unwrap();
+        let left = 2.0 * (-(first as f64) / 50.0).exp() / 4.0;
+        assert!(left < 0.01, "steady at window {first} with {left} still to go");
+        assert!(first > 150, "steady already at window {first}");
+    }
+
+    #[test]
+    fn batches_leave_out_the_beginning() {
+        let mut windows = vec![100.0];
+        windows.extend([2.0; 40]);
+        let estimate = estimate(&windows[..]).unwrap();
+        assert_eq!((estimate.mean, estimate.batches), (2.0, 13));
+    }
+}

@@ -1,0 +1,53 @@
+//! What several test targets share: running scenarios, and files that tests compare with and can renew.
+#![allow(dead_code, reason = "no test target needs all of it")]
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use wearwell_stack::{RunError, RunResult, Scenario, run};
+
+/// The scenario in TOML.
+pub fn scenario(text: &str) -> Scenario {
+    toml::from_str(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// Runs it.
+pub fn try_run(scenario: &Scenario) -> Result<RunResult, RunError> {
+    run(scenario, &mut |_: &_| ControlFlow::Continue(()))
+}
+
+/// Runs it; it must work.
+pub fn run_text(text: &str) -> RunResult {
+    try_run(&scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the crate lies two levels down")
+}
+
+/// Compares a generated text with the file that holds it, from the root of the repository; with `WEARWELL_BLESS=1`,
+/// writes the file instead.
+///
+/// Renewing a golden file is a commit of its own, which says why the results changed.
+pub fn assert_holds(file: &str, generated: &str) {
+    let path = root().join(file);
+    if std::env::var_os("WEARWELL_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, generated).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        return;
+    }
+    let held = std::fs::read_to_string(&path).unwrap_or_default();
+    if held == generated {
+        return;
+    }
+    let gone = held.lines().filter(|line| !generated.lines().any(|other| other == *line));
+    let new = generated.lines().filter(|line| !held.lines().any(|other| other == *line));
+    let mut difference: Vec<String> = gone.map(|line| format!("- {line}")).collect();
+    difference.extend(new.map(|line| format!("+ {line}")));
+    panic!(
+        "{file} differs:\n{}\n\nIf that is meant, renew it with WEARWELL_BLESS=1 in a commit of its own that says why.",
+        difference.join("\n")
+    );
+}

@@ -1,0 +1,309 @@
+//! What advice consists of.
+
+use super::candidate::Candidate;
+use super::saving::{Measured, Saving, saving};
+use super::{Change, Setting};
+use crate::summary::Row;
+use serde::Serialize;
+use serde_json::{Value, json};
+use wearwell_stack::RunResult;
+
+/// What was tried on a stack, and what helps.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// Version of Wearwell.
+    pub version: String,
+    /// Runs of each change, with the same seeds for all.
+    pub replicas: u32,
+    /// The stack as it is.
+    pub base: Figures,
+    /// The changes tried alone, best first.
+    pub changes: Vec<Tried>,
+    /// Changes tried together, in the order of the steps, in each step best first.
+    pub combinations: Vec<Tried>,
+    /// Changes that were not tried.
+    pub skipped: Vec<Skipped>,
+}
+
+/// What was measured of a stack, as means over its replicas.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// Write amplification of the whole stack; `None` where it would mean nothing.
+    pub write_amplification: Option<f64>,
+    /// The same of each replica; the first has the scenario's own seed, which `wearwell run` repeats.
+    pub write_amplifications: Vec<Option<f64>>,
+    /// Every layer, in the order of the scenario and the FTL last.
+    pub layers: Vec<LayerFigure>,
+    /// Pages that all tenants see together.
+    pub host_pages: u64,
+    /// Terabytes that can be written if wear is even; `None` without `device.endurance_cycles`.
+    pub tbw: Option<f64>,
+    /// Whether all replicas became steady.
+    pub steady: bool,
+    /// Why there is no figure, or none to be trusted.
+    pub problem: Option<String>,
+    #[serde(skip)]
+    pub(super) state: State,
+    #[serde(skip)]
+    pub(super) measured: Vec<Measured>,
+}
+
+/// One layer of a stack.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerFigure {
+    /// Its name.
+    pub name: String,
+    /// Outgoing over incoming writes; `None` where it would mean nothing.
+    pub write_amplification: Option<f64>,
+}
+
+/// How the runs of a stack went, the worst of all replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    Good,
+    Unsteady,
+    Meaningless,
+    Failed,
+}
+
+/// A change, or several together, that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// Its place among the changes that save, from 1; `None` for all others.
+    pub rank: Option<usize>,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// What was changed.
+    #[serde(flatten)]
+    pub change: Change,
+    /// The saving over the stack as it is; `None` where there is no figure.
+    pub saving: Option<Saving>,
+    /// Combinations: the saving over the best of the step before, on which the verdict rests.
+    pub gain: Option<Saving>,
+    /// Lifetime after over before.
+    pub tbw_ratio: Option<f64>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What a change comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It saves wear.
+    Saves,
+    /// No difference that can be told.
+    Untold,
+    /// It costs wear.
+    Costs,
+    /// It, or the stack as it is, did not become steady, so the saving is not to be trusted.
+    Unsteady,
+    /// Nothing was cleaned, so there is no amplification to compare.
+    Meaningless,
+    /// Its run failed.
+    Failed,
+}
+
+/// A change that was not tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Skipped {
+    /// The change.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Why it does not fit.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Saves => "saves",
+            Verdict::Untold => "no difference that can be told",
+            Verdict::Costs => "costs",
+            Verdict::Unsteady => "not steady",
+            Verdict::Meaningless => "means nothing",
+            Verdict::Failed => "failed",
+        }
+    }
+}
+
+impl Figures {
+    /// The figures of `candidate` from the outcomes of its replicas.
+    pub(super) fn of(candidate: &Candidate, outcomes: &[Result<RunResult, String>]) -> Figures {
+        let results: Vec<&RunResult> = outcomes.iter().flatten().collect();
+        let (state, problem) = judged(outcomes);
+        let values: Vec<Option<f64>> = results.iter().map(|result| result.write_amplification).collect();
+        let measured = |result: &&RunResult| {
+            let estimate = result.write_amplification_estimate;
+            Some(Measured { write_amplification: result.write_amplification?, estimate })
+        };
+        let figures = Figures {
+            write_amplification: mean(&values),
+            write_amplifications: values,
+            layers: layers(&results),
+            host_pages: candidate.host_pages,
+            tbw: mean(&results.iter().map(|result| result.lifetime.map(|life| life.tbw)).collect::<Vec<_>>()),
+            steady: state < State::Unsteady,
+            problem,
+            state,
+            measured: results.iter().filter_map(measured).collect(),
+        };
+        if state < State::Meaningless {
+            return figures;
+        }
+        // Means over some of the replicas only would not be comparable.
+        Figures { write_amplification: None, tbw: None, measured: Vec::new(), ..figures }
+    }
+
+    /// The saving from here to `after`, where both have figures.
+    pub(super) fn saving(&self, after: &Figures, family: usize) -> Option<Saving> {
+        let comparable = !self.measured.is_empty() && self.measured.len() == after.measured.len();
+        comparable.then(|| saving(&self.measured, &after.measured, family))
+    }
+}
+
+/// The worst of the outcomes, and what is wrong.
+fn judged(outcomes: &[Result<RunResult, String>]) -> (State, Option<String>) {
+    if let Some(error) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
+        return (State::Failed, Some(error.clone()));
+    }
+    let count = |bad: fn(&RunResult) -> bool| outcomes.iter().flatten().filter(|result| bad(result)).count();
+    let meaningless = count(|result| result.write_amplification.is_none());
+    let unsteady = count(|result| !result.course.steady);
+    let all = outcomes.len();
+    match (meaningless, unsteady) {
+        (0, 0) => (State::Good, None),
+        (0, _) => (State::Unsteady, Some(format!("{unsteady} of {all} runs did not become steady"))),
+        _ => (State::Meaningless, Some(format!("{meaningless} of {all} runs cleaned nothing"))),
+    }
+}
+
+fn layers(results: &[&RunResult]) -> Vec<LayerFigure> {
+    let Some(first) = results.first() else { return Vec::new() };
+    let of = |at: usize| -> Vec<Option<f64>> {
+        results.iter().map(|result| result.layers[at].write_amplification).collect()
+    };
+    let layer =
+        |(at, name): (usize, &String)| LayerFigure { name: name.clone(), write_amplification: mean(&of(at)) };
+    first.layers.iter().map(|layer| &layer.name).enumerate().map(layer).collect()
+}
+
+/// The mean; `None` if a value is missing, or all are.
+fn mean(values: &[Option<f64>]) -> Option<f64> {
+    let known: Option<Vec<f64>> = values.iter().copied().collect();
+    known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+impl Tried {
+    /// `change` with its figures, held against those of the stack as it is, and of the `step` before.
+    pub(super) fn of(
+        change: &Change,
+        figures: Figures,
+        base: &Figures,
+        family: usize,
+        step: Option<(&Figures, usize)>,
+    ) -> Tried {
+        let saving = base.saving(&figures, family);
+        let gain = step.and_then(|(before, family)| before.saving(&figures, family));
+        let decisive = if step.is_some() { gain } else { saving };
+        let verdict = match (base.state.max(figures.state), decisive) {
+            (State::Failed, _) => Verdict::Failed,
+            (State::Meaningless, _) | (_, None) => Verdict::Meaningless,
+            (State::Unsteady, _) => Verdict::Unsteady,
+            (State::Good, Some(saving)) if !saving.is_told() => Verdict::Untold,
+            (State::Good, Some(saving)) if saving.mean > 0.0 => Verdict::Saves,
+            (State::Good, Some(_)) => Verdict::Costs,
+        };
+        let tbw_ratio = figures.tbw.zip(base.tbw).map(|(after, before)| after / before);
+        Tried { rank: None, verdict, change: change.clone(), saving, gain, tbw_ratio, figures }
+    }
+}
+
+/// Best first: by verdict, then by saving; ranks are given to what saves.
+pub(super) fn rank(tried: &mut [Tried]) {
+    let saving = |tried: &Tried| tried.saving.map_or(f64::NEG_INFINITY, |saving| saving.mean);
+    tried.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(saving(b).total_cmp(&saving(a))));
+    let saves = tried.iter_mut().filter(|tried| tried.verdict == Verdict::Saves);
+    saves.enumerate().for_each(|(at, tried)| tried.rank = Some(at + 1));
+}
+
+impl Advice {
+    /// The best that was found: the last combination that helped, else the best change, if any saves.
+    pub fn best(&self) -> Option<&Tried> {
+        let saves = |tried: &&Tried| tried.verdict == Verdict::Saves;
+        // The first of each step is its best, and the next step exists only if it saved.
+        let last_step = self.combinations.iter().rev().find(|tried| tried.rank == Some(1));
+        last_step.or_else(|| self.changes.first().filter(saves))
+    }
+
+    /// A row for the stack as it is, each change and each combination, for tables.
+    pub fn rows(&self) -> Vec<Row> {
+        let unchanged =
+            Change { family: String::new(), description: "as it is".into(), settings: Vec::new() };
+        let base = row("base", None, &unchanged, Default::default(), &self.base);
+        let changes = self.changes.iter().map(|tried| tried_row("change", tried));
+        let combinations = self.combinations.iter().map(|tried| tried_row("combination", tried));
+        std::iter::once(base).chain(changes).chain(combinations).collect()
+    }
+}
+
+/// Columns on what a change comes to; null for the stack as it is.
+const COMPARED: [&str; 7] =
+    ["verdict", "saving", "saving_ci95", "saving_family_ci95", "gain", "gain_family_ci95", "tbw_ratio"];
+
+fn tried_row(kind: &str, tried: &Tried) -> Row {
+    let (saving, gain) = (tried.saving, tried.gain);
+    let compared = [
+        json!(tried.verdict),
+        json!(saving.map(|saving| saving.mean)),
+        json!(saving.and_then(|saving| saving.ci95_half_width)),
+        json!(saving.and_then(|saving| saving.family_half_width)),
+        json!(gain.map(|gain| gain.mean)),
+        json!(gain.and_then(|gain| gain.family_half_width)),
+        json!(tried.tbw_ratio),
+    ];
+    row(kind, tried.rank, &tried.change, compared, &tried.figures)
+}
+
+fn row(
+    kind: &str,
+    rank: Option<usize>,
+    change: &Change,
+    compared: [Value; COMPARED.len()],
+    figures: &Figures,
+) -> Row {
+    let settings: Vec<String> = change.settings.iter().map(Setting::argument).collect();
+    let mut row = vec![
+        ("kind".to_owned(), json!(kind)),
+        ("rank".to_owned(), json!(rank)),
+        ("family".to_owned(), json!(change.family)),
+        ("change".to_owned(), json!(change.description)),
+    ];
+    row.extend(COMPARED.iter().map(|name| (*name).to_owned()).zip(compared));
+    row.extend(figure_columns(figures));
+    row.push(("settings".to_owned(), json!(settings.join("; "))));
+    row
+}
+
+fn figure_columns(figures: &Figures) -> Row {
+    let mut row = vec![
+        ("write_amplification".to_owned(), json!(figures.write_amplification)),
+        (
+            "first_write_amplification".to_owned(),
+            json!(figures.write_amplifications.first().copied().flatten()),
+        ),
+        ("tbw".to_owned(), json!(figures.tbw)),
+        ("host_pages".to_owned(), json!(figures.host_pages)),
+        ("steady".to_owned(), json!(figures.steady)),
+        ("problem".to_owned(), json!(figures.problem)),
+    ];
+    row.extend(
+        figures
+            .layers
+            .iter()
+            .map(|layer| (format!("{}_write_amplification", layer.name), json!(layer.write_amplification))),
+    );
+    row
+}

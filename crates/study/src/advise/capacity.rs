@@ -1,0 +1,147 @@
+//! Spare space moved between the layers, while those who write keep their capacity and the drive its flash.
+//!
+//! All of a layer's spare space serves all logs on it, so it moves between a layer and all logs that stand on it. The
+//! lower layer comes to show more or fewer pages; each log above is then given the spare factor at which it shows as
+//! many as before.
+
+use super::situation::{Situation, size_value};
+use super::{Change, Family, Setting};
+use wearwell_stack::tree::User;
+
+pub(super) const FAMILY: Family =
+    Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
+
+/// Shares of the spare space that are moved down, and up. Little is moved up: a drive almost full takes long to
+/// simulate and is never good.
+const DOWN: &[f64] = &[0.25, 0.5, 0.75];
+const UP: &[f64] = &[0.25, 0.5];
+
+/// The measures of spare space that a scenario may give.
+const MEASURES: &[&str] = &["spare_factor", "over_provisioning", "alpha", "load"];
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    let only_logs = |at: &usize| {
+        let users = &situation.node(*at).users;
+        !users.is_empty() && users.iter().all(|user| matches!(user, User::Log(_)))
+    };
+    situation.layers().filter(only_logs).flat_map(|at| of_layer(situation, at)).collect()
+}
+
+fn of_layer(situation: &Situation<'_>, lower: usize) -> Vec<Change> {
+    let spare = |at: usize| {
+        let node = situation.node(at);
+        node.physical_pages - u64::from(node.logical_pages)
+    };
+    let logs = situation.logs_on(lower);
+    let above: u64 = logs.iter().map(|&log| spare(log)).sum();
+    let shown = f64::from(situation.node(lower).logical_pages);
+    let names: Vec<String> = logs.iter().map(|&log| situation.called(log)).collect();
+    let (names, own) = (names.join(" and "), situation.called(lower));
+    let down = DOWN.iter().map(|share| {
+        let text = format!("{} % of the spare space of {names} moved down to {own}", share * 100.0);
+        (shown - share * above as f64, text)
+    });
+    let up = UP.iter().map(|share| {
+        let text = format!("{} % of the spare space of {own} moved up to {names}", share * 100.0);
+        (shown + share * spare(lower) as f64, text)
+    });
+    let moves = down.chain(up).filter_map(|(target, text)| {
+        let settings = settings(situation, lower, &logs, whole(situation, &logs, target))?;
+        Some(Change::new(&FAMILY, text, settings))
+    });
+    moves.collect()
+}
+
+/// The nearest number of pages that leaves nothing over: whole segments, where one log has them all.
+fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
+    let unit = match logs {
+        [only] => f64::from(situation.node(*only).block),
+        _ => 1.0,
+    };
+    ((pages / unit).round() * unit) as u64
+}
+
+/// What makes `lower` show `target` pages and each of `logs`, which stand on it, as many as before.
+fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64) -> Option<Vec<Setting>> {
+    let mut settings = match lower == situation.tree.ftl() {
+        true => device_settings(situation, target)?,
+        false => vec![spare_factor(situation, lower, situation.node(lower).physical_pages, target)],
+    };
+    let mut draft = situation.draft.clone();
+    let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
+    // What cannot be resolved is proposed as it is, to be refused with its reason.
+    if let (Ok(()), Ok(resized)) = (applied, Situation::of(&draft)) {
+        settings.extend(logs.iter().map(|&log| {
+            let shown = u64::from(situation.node(log).logical_pages);
+            spare_factor(situation, log, resized.node(log).physical_pages, shown)
+        }));
+    }
+    Some(settings)
+}
+
+/// The spare factor with which a log shows `logical` of its `physical` pages; 0 or below where it cannot.
+fn spare_factor(situation: &Situation<'_>, log: usize, physical: u64, logical: u64) -> Setting {
+    let exact = 1.0 - logical as f64 / physical as f64;
+    let shows = |spare: f64| (physical as f64 * (1.0 - spare)).round() as u64 == logical;
+    Setting::new(format!("{}.spare_factor", situation.node(log).key), fewest_digits(exact, shows))
+}
+
+/// What makes the drive show `logical` pages on the flash that it has, in the terms in which the scenario gives its size.
+fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Setting>> {
+    let given = |key: &str| situation.draft.get(&format!("device.{key}")).is_some();
+    let geometry = &situation.device.geometry;
+    let (physical, blocks) = (geometry.pages(), situation.scenario.device.blocks_per_plane);
+    let stripe = physical / u64::from(blocks.unwrap_or(1)).max(1);
+    let measure = MEASURES.iter().copied().find(|measure| given(measure));
+    let spare = 1.0 - logical as f64 / physical as f64;
+    let in_measure = |fits: &dyn Fn(f64) -> bool| {
+        let measure = measure.unwrap_or("spare_factor");
+        let value = fewest_digits(of_spare(measure, spare), |value| {
+            let spare = to_spare(measure, value);
+            spare > 0.0 && spare < 1.0 && fits(spare)
+        });
+        Setting::new(format!("device.{measure}"), value)
+    };
+    let capacity = || Setting::new("device.capacity", size_value(logical * situation.page_bytes()));
+    let has_physical = given("raw_capacity") || given("blocks_per_plane");
+    match (given("capacity"), has_physical) {
+        (true, true) => Some(vec![capacity()]),
+        (true, false) => {
+            let same_flash = |spare: f64| {
+                let pages = (logical as f64 / (1.0 - spare)).round() as u64;
+                pages.div_ceil(stripe) * stripe == physical
+            };
+            Some(vec![capacity(), in_measure(&same_flash)])
+        }
+        (false, true) => {
+            Some(vec![in_measure(&|spare| (physical as f64 * (1.0 - spare)).round() as u64 == logical)])
+        }
+        (false, false) => None,
+    }
+}
+
+/// A spare factor in another measure.
+fn of_spare(measure: &str, spare: f64) -> f64 {
+    match measure {
+        "over_provisioning" => spare / (1.0 - spare),
+        "alpha" => 1.0 / (1.0 - spare),
+        "load" => 1.0 - spare,
+        _ => spare,
+    }
+}
+
+/// The reverse.
+fn to_spare(measure: &str, value: f64) -> f64 {
+    match measure {
+        "over_provisioning" => value / (1.0 + value),
+        "alpha" => 1.0 - 1.0 / value,
+        "load" => 1.0 - value,
+        _ => value,
+    }
+}
+
+/// `value` in as few digits as `fits` allows, all of them if none will do.
+fn fewest_digits(value: f64, fits: impl Fn(f64) -> bool) -> f64 {
+    let rounded = |digits: usize| format!("{value:.digits$}").parse().unwrap_or(value);
+    (2..=16).map(rounded).find(|&value| fits(value)).unwrap_or(value)
+}

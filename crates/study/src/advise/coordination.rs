@@ -1,0 +1,82 @@
+//! Cleaning and placing in agreement: waiting for the log above, victims that empty blocks below, streams that are told
+//! apart all the way down.
+
+use super::situation::Situation;
+use super::streams::streams_of;
+use super::{Change, Family, Setting};
+use serde_json::json;
+use wearwell_stack::scenario::ReclaimKind;
+use wearwell_stack::tree::User;
+
+pub(super) const FAMILY: Family = Family {
+    name: "coordination",
+    help: "layers wait while a log above cleans, logs choose victims that empty blocks below, users of one layer have \
+           streams of their own",
+    changes,
+};
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    let waiting = situation.layers().filter_map(|at| wait(situation, at));
+    let completing = situation.logs().flat_map(|log| complete(situation, log));
+    let apart = situation.layers().filter_map(|at| tell_apart(situation, at));
+    waiting.chain(completing).chain(apart).collect()
+}
+
+/// The layer keeps erased blocks for what the largest segment above may hold, and waits as long as they last.
+fn wait(situation: &Situation<'_>, at: usize) -> Option<Change> {
+    let (node, config) = (situation.node(at), situation.config(at));
+    let largest = situation.logs_on(at).iter().map(|&log| situation.node(log).block).max()?;
+    if config.reclaim == ReclaimKind::InPlace || config.free_blocks_deferred.is_some() {
+        return None;
+    }
+    let low = config.free_blocks_low.unwrap_or(u32::from(streams_of(situation, at)) + 1);
+    let raised = low + largest.div_ceil(node.block);
+    let high = config.free_blocks_high.unwrap_or(low).max(raised);
+    let key = |name: &str| format!("{}.{name}", node.key);
+    let settings = vec![
+        Setting::new(key("free_blocks_low"), raised),
+        Setting::new(key("free_blocks_high"), high),
+        Setting::new(key("free_blocks_deferred"), low),
+    ];
+    let called = situation.called(at);
+    let description =
+        format!("{called} waits while a log above cleans, down to {low} erased blocks of {raised}");
+    Some(Change::new(&FAMILY, description, settings))
+}
+
+/// Two weights: what is left below counts as much as what must be moved here, or a quarter of it.
+fn complete(situation: &Situation<'_>, log: usize) -> Vec<Change> {
+    let change = |weight: f64| {
+        let value = json!({"policy": "completing", "weight": weight});
+        let called = situation.called(log);
+        let description = format!("{called} takes victims that empty blocks below, weight {weight}");
+        Change::new(
+            &FAMILY,
+            description,
+            vec![Setting::new(format!("{}.victim", situation.node(log).key), value)],
+        )
+    };
+    [1.0, 0.25].map(change).into()
+}
+
+/// Several users of a layer, each with hints of its own.
+fn tell_apart(situation: &Situation<'_>, at: usize) -> Option<Change> {
+    let node = situation.node(at);
+    if node.users.len() < 2 || situation.config(at).reclaim == ReclaimKind::InPlace {
+        return None;
+    }
+    let (mut settings, mut next) = (Vec::new(), 0u16);
+    for &user in &node.users {
+        let (key, streams) = match user {
+            User::Log(log) if situation.config(log).other_structure().is_some() => return None,
+            User::Log(log) => (situation.node(log).key.clone(), streams_of(situation, log)),
+            User::Tenant(tenant) => (format!("tenant[{tenant}]"), 1),
+        };
+        settings.push(Setting::new(format!("{key}.first_hint"), next));
+        next += u16::from(streams);
+    }
+    let placement = json!({"kind": "host_hint", "streams": next});
+    settings.push(Setting::new(format!("{}.placement", node.key), placement));
+    let description = format!("{} keeps the {next} streams of its users apart", situation.called(at));
+    Some(Change::new(&FAMILY, description, settings))
+}

@@ -1,0 +1,97 @@
+//! The stack that advice is asked for: what stands where, how large it is and how it is set.
+
+use serde_json::Value;
+use wearwell_stack::device::{self, ResolvedDevice};
+use wearwell_stack::scenario::{LogConfig, Scenario};
+use wearwell_stack::tenants;
+use wearwell_stack::tree::{self, Node, Tree, User};
+use wearwell_stack::{Draft, DraftError};
+
+/// A scenario with its sizes worked out, but not built.
+pub(super) struct Situation<'a> {
+    /// As it was written.
+    pub draft: &'a Draft,
+    /// With sizes, names and places filled in.
+    pub scenario: Scenario,
+    pub device: ResolvedDevice,
+    pub tree: Tree,
+}
+
+impl<'a> Situation<'a> {
+    /// What `draft` describes.
+    pub fn of(draft: &'a Draft) -> Result<Self, DraftError> {
+        let mut scenario = draft.scenario()?;
+        let explain = |error| draft.explain(&error);
+        tenants::check(&scenario).map_err(explain)?;
+        let device = device::of(&mut scenario).map_err(explain)?;
+        let tree = tree::resolve(&mut scenario, &device).map_err(explain)?;
+        Ok(Situation { draft, scenario, device, tree })
+    }
+
+    /// The numbers of all log-structured stores: the FTL first, then the logs in the order of the scenario.
+    pub fn layers(&self) -> impl Iterator<Item = usize> + '_ {
+        let ftl = self.tree.ftl();
+        let is_log = |at: &usize| self.config(*at).other_structure().is_none();
+        std::iter::once(ftl).filter(is_log).chain(self.logs())
+    }
+
+    /// The numbers of the logs, without layers of another structure.
+    pub fn logs(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.tree.ftl()).filter(|at| self.config(*at).other_structure().is_none())
+    }
+
+    pub fn node(&self, at: usize) -> &Node {
+        &self.tree.layers[at]
+    }
+
+    /// How a layer is set.
+    pub fn config(&self, at: usize) -> &LogConfig {
+        self.scenario.log.get(at).unwrap_or(&self.scenario.ftl)
+    }
+
+    /// The layer below a log.
+    pub fn below(&self, log: usize) -> usize {
+        self.node(log).seat.as_ref().expect("a log stands on a layer").on
+    }
+
+    /// The logs that stand on a layer.
+    pub fn logs_on(&self, at: usize) -> Vec<usize> {
+        let log = |user: &User| match user {
+            User::Log(at) => Some(*at),
+            User::Tenant(_) => None,
+        };
+        self.node(at).users.iter().filter_map(log).collect()
+    }
+
+    /// What a layer is called in a sentence.
+    pub fn called(&self, at: usize) -> String {
+        let name = &self.node(at).name;
+        match (at == self.tree.ftl(), name.as_str()) {
+            (true, "ftl") => "the FTL".into(),
+            (true, _) => format!("FTL `{name}`"),
+            _ => format!("log `{name}`"),
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u64 {
+        u64::from(self.device.geometry.page_bytes)
+    }
+
+    /// Pages that each tenant sees; of one source of writes, those of the stack.
+    pub fn host_pages(&self) -> Vec<u32> {
+        self.tree.tenants.iter().map(|seat| seat.pages).collect()
+    }
+}
+
+/// A size as it is written by hand: in the largest unit that leaves no fraction.
+pub(super) fn size_text(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let whole = units.iter().find(|(_, bits)| bytes != 0 && bytes.is_multiple_of(1 << bits));
+    whole.map_or_else(|| format!("{bytes} bytes"), |(unit, bits)| format!("{} {unit}", bytes >> bits))
+}
+
+/// The same as the value of a key.
+pub(super) fn size_value(bytes: u64) -> Value {
+    if bytes.is_multiple_of(1024) { Value::String(size_text(bytes)) } else { Value::from(bytes) }
+}

@@ -1,0 +1,61 @@
+//! Other placements, among them one stream for each stream of the log above.
+
+use super::situation::Situation;
+use super::{Change, Family, Setting};
+use serde_json::{Value, json};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+use wearwell_engine::placement::{Placement, PlacementContext};
+use wearwell_stack::scenario::ReclaimKind;
+
+pub(super) const FAMILY: Family = Family {
+    name: "streams",
+    help: "each layer places by single, double, bloom or age_classes, or by the streams of the log above",
+    changes,
+};
+
+/// Placements that cannot be reclaimed in place.
+const NEED_POOL: &[&str] = &["bloom", "age_classes", "host_hint"];
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    situation.layers().flat_map(|at| of_layer(situation, at)).collect()
+}
+
+fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
+    let plain = ["single", "double", "bloom", "age_classes"];
+    let mut choices: Vec<(&str, Value, String)> =
+        plain.iter().map(|name| (*name, json!(name), String::new())).collect();
+    // Several logs may name the same streams; as many as the one with most are needed.
+    if let Some(streams) = situation.logs_on(at).iter().map(|&log| streams_of(situation, log)).max() {
+        let value = json!({"kind": "host_hint", "streams": streams});
+        choices.push(("host_hint", value, format!(" with {streams} streams, those of the log above")));
+    }
+    let (node, config) = (situation.node(at), situation.config(at));
+    let present = config.placement.entry().name;
+    choices
+        .into_iter()
+        .filter(|(name, ..)| *name != present)
+        .map(|(name, value, detail)| {
+            let mut settings = vec![Setting::new(format!("{}.placement", node.key), value)];
+            if config.reclaim == ReclaimKind::InPlace && NEED_POOL.contains(&name) {
+                settings.push(Setting::new(format!("{}.reclaim", node.key), "free_pool"));
+            }
+            let called = situation.called(at);
+            let description = format!("{called}: places by {name} instead of {present}{detail}");
+            Change::new(&FAMILY, description, settings)
+        })
+        .collect()
+}
+
+/// Streams that a log writes in; two, which is what blind separation has, where only the workload can tell.
+pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
+    let node = situation.node(log);
+    let size = StoreSize {
+        blocks: u32::try_from(node.physical_pages / u64::from(node.block)).unwrap_or(u32::MAX),
+        pages_per_block: node.block,
+        logical_pages: node.logical_pages,
+        seed: Seed(situation.scenario.seed),
+    };
+    let context = PlacementContext { size: &size, temperature: None };
+    situation.config(log).placement.build_boxed(context).map_or(2, |placement| placement.streams())
+}

@@ -1,0 +1,12 @@
+//! Studies over many runs: sweeps, advice, and the simulator held against theory.
+
+pub mod advise;
+mod axis;
+mod journal;
+mod summary;
+mod sweep;
+pub mod theory_check;
+
+pub use axis::Axis;
+pub use summary::{Row, rows, summary};
+pub use sweep::{Point, PointResult, RunScenario, Sweep, SweepError, SweepObserver, SweepOptions};

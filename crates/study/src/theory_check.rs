@@ -1,0 +1,284 @@
+//! The simulator held against the mean field, on a grid of random points.
+//!
+//! Both sides describe the same drive: blocks cleaned in place, d-choices, pages of a victim in random order. The mean
+//! field is the limit of very many blocks, so what is left between the two is noise, which an interval over replicas
+//! bounds, and the finite number of blocks, for which [`Comparison::allowance`] is stated beforehand.
+
+use super::sweep::SweepObserver;
+use rand::Rng;
+use rayon::prelude::*;
+use serde_json::json;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use wearwell_base::seed::Seed;
+use wearwell_stack::scenario::Scenario;
+use wearwell_stack::{Progress, RunError, run};
+use wearwell_theory::mean_field::{MeanField, Structure};
+use wearwell_theory::selection::DChoices;
+use wearwell_theory::{Classes, Drive, TheoryError};
+
+/// A drive and its load, both of which theory and simulator can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CheckPoint {
+    /// One write frontier or two.
+    pub structure: Structure,
+    /// `b`.
+    pub pages_per_block: u32,
+    /// `S_f`.
+    pub spare_factor: f64,
+    /// `d`.
+    pub choices: u32,
+    /// `r`.
+    pub hot_writes: f64,
+    /// `f`.
+    pub hot_space: f64,
+}
+
+/// How the grid is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Blocks of each drive.
+    pub blocks: u32,
+    /// Runs of each point, with the seeds `1..=runs`; 2 or more.
+    pub runs: u64,
+    /// Runs at a time; as many as there are cores unless given.
+    pub jobs: Option<usize>,
+}
+
+/// Theory and simulation of one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What was compared.
+    pub point: CheckPoint,
+    /// The mean field, very many blocks.
+    pub theory: f64,
+    /// The same with the spare space that two frontiers hold back, see [`CheckPoint::held_back`].
+    pub theory_finite: f64,
+    /// Mean over the runs.
+    pub simulated: f64,
+    /// Half-width of its 95 % interval, Student's t.
+    pub half_width: f64,
+    /// The same at the level at which all points together hold in 95 % of all cases, if all is right (Sidak).
+    pub family_half_width: f64,
+    /// What the finite number of blocks may do besides: a block of spare space.
+    ///
+    /// Amplification falls about as the inverse of the spare space, `blocks * S_f` blocks. Frontiers and the victim in
+    /// hand are of the order of a block, and so is what the number of blocks with `j` valid pages fluctuates by,
+    /// squared and over the number of blocks. A rule stated beforehand, not a fit.
+    pub allowance: f64,
+    /// Drive writes of warm-up, and as many measured.
+    pub drive_writes: f64,
+}
+
+impl Comparison {
+    /// Simulation less theory (of finitely many blocks).
+    pub fn difference(&self) -> f64 {
+        self.simulated - self.theory_finite
+    }
+
+    /// The difference in blocks of spare space: what is of the order of one over the number of blocks.
+    pub fn blocks_of_spare(&self) -> f64 {
+        self.difference() / self.allowance
+    }
+
+    /// Whether the point agrees at the level of a single point; by chance 5 % of sound points may not.
+    pub fn agrees_alone(&self) -> bool {
+        self.difference().abs() <= self.half_width + self.allowance
+    }
+
+    /// Whether the point agrees at the level of all points together.
+    pub fn agrees(&self) -> bool {
+        self.difference().abs() <= self.family_half_width + self.allowance
+    }
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The theory has no answer, or a number asked for is out of range.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+    /// A simulation failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A simulation has no write amplification.
+    #[error("no write amplification was measured: {0}")]
+    Nothing(String),
+    /// The threads could not be started.
+    #[error("cannot start the threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+}
+
+/// Sizes of blocks on the grid.
+pub const BLOCK_SIZES: &[u32] = &[4, 8, 16, 32, 64];
+
+/// Longest turnover of the slower class on the grid, drive writes: each run takes ten times as long, and more.
+const LONGEST_TURNOVER: f64 = 12.0;
+
+/// `points` random points: blocks of `sizes`, spare factors 0.05 to 0.3, 1 to 30 choices, `r` and `f` 0.05 to 0.95.
+///
+/// Both structures take turns. Pairs of `r` and `f` that leave a class untouched for more than twelve drive writes are
+/// drawn again, as they would take too long to settle.
+pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
+    let mut random = Seed(seed).of("theory check").random();
+    // Rounded, so that a point can be repeated from what is printed.
+    let mut share = |low: u32, high: u32, unit: f64| f64::from(random.random_range(low..=high)) / unit;
+    let mut points_drawn = Vec::with_capacity(points);
+    while points_drawn.len() < points {
+        let structure = [Structure::Single, Structure::Double][points_drawn.len() % 2];
+        let size = share(0, sizes.len() as u32 - 1, 1.0) as usize;
+        let point = CheckPoint {
+            structure,
+            pages_per_block: sizes[size],
+            spare_factor: share(50, 300, 1000.0),
+            choices: share(1, 30, 1.0) as u32,
+            hot_writes: share(5, 95, 100.0),
+            hot_space: share(5, 95, 100.0),
+        };
+        if point.turnover() <= LONGEST_TURNOVER {
+            points_drawn.push(point);
+        }
+    }
+    points_drawn
+}
+
+/// Fewest drive writes of warm-up, and the warm-up in turnovers of the slower class.
+const FEWEST: f64 = 20.0;
+const TURNOVERS: f64 = 5.0;
+
+/// Drive writes of uniform overwrites before the workload: they throw the classes together.
+const MIXING: f64 = 2.0;
+
+impl CheckPoint {
+    /// Drive writes after which the slower of the two classes was overwritten once on average.
+    fn turnover(&self) -> f64 {
+        let (r, f) = (self.hot_writes, self.hot_space);
+        ((1.0 - f) / (1.0 - r)).max(f / r)
+    }
+
+    /// Drive writes of warm-up: five turnovers of the slower class, which leave less than 1 % of the beginning.
+    pub fn warm_up(&self) -> f64 {
+        (TURNOVERS * self.turnover()).max(FEWEST)
+    }
+
+    /// Spare space that the erased pages of the internal frontier take, as a share of a drive of `blocks` blocks.
+    ///
+    /// When two frontiers take a victim the host's is full, and the internal one has 0 to `b - 1` erased pages, each
+    /// number as likely as another (`mean_field/double.rs`): `(b - 1) / 2` pages of `b * blocks`. A single frontier is
+    /// full whenever it takes one.
+    pub fn held_back(&self, blocks: u32) -> f64 {
+        let pages = f64::from(self.pages_per_block);
+        match self.structure {
+            Structure::Single => 0.0,
+            Structure::Double => (pages - 1.0) / (2.0 * pages * f64::from(blocks)),
+        }
+    }
+
+    /// Write amplification by the mean field, for the spare factor of a drive of `blocks` blocks less `held_back`.
+    ///
+    /// Whole pages make the spare factor and the share of hot pages differ a little from what was asked for.
+    fn theory(&self, blocks: u32, held_back: f64) -> Result<f64, TheoryError> {
+        let physical = f64::from(blocks) * f64::from(self.pages_per_block);
+        let logical = (physical * (1.0 - self.spare_factor)).round();
+        let hot_space = (logical * self.hot_space).round() / logical;
+        let drive = Drive::new(self.pages_per_block, 1.0 - logical / physical - held_back)?;
+        let classes = Classes::hot_cold(self.hot_writes, hot_space)?;
+        let selection = DChoices::new(f64::from(self.choices))?;
+        let state = MeanField::new(drive, classes, self.structure, &selection)?.steady_state()?;
+        Ok(state.write_amplification)
+    }
+
+    /// The same for the simulator.
+    pub fn scenario(&self, blocks: u32, seed: u64) -> Scenario {
+        let placement = match self.structure {
+            Structure::Single => "single",
+            Structure::Double => "double",
+        };
+        let scenario = json!({
+            "seed": seed,
+            "device": {
+                "blocks_per_plane": blocks,
+                "pages_per_block": self.pages_per_block,
+                "spare_factor": self.spare_factor,
+            },
+            "ftl": {
+                "victim": { "policy": "d_choices", "choices": self.choices },
+                "placement": placement,
+                "reclaim": "in_place",
+                "copy_order": "random",
+            },
+            "precondition": { "random_overwrites": MIXING },
+            "workload": { "kind": "hot_cold", "hot_writes": self.hot_writes, "hot_space": self.hot_space },
+            "measure": { "warm_up": self.warm_up(), "drive_writes": self.warm_up(), "window": 1.0 },
+        });
+        serde_json::from_value(scenario).expect("the keys of a scenario")
+    }
+}
+
+/// Probability with which all points together hold, if all is right.
+const CONFIDENCE: f64 = 0.95;
+
+/// Simulates every point and compares; the comparisons in the order of the points, whatever the number of threads.
+pub fn check(
+    points: &[CheckPoint],
+    options: &CheckOptions,
+    observer: &dyn SweepObserver,
+) -> Result<Vec<Comparison>, CheckError> {
+    if options.runs < 2 {
+        let problem = format!("{} runs have no interval; give 2 or more", options.runs);
+        return Err(TheoryError::parameter("runs", problem).into());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build()?;
+    let theory: Result<Vec<(f64, f64)>, TheoryError> = pool.install(|| {
+        let both = |point: &CheckPoint| {
+            let held_back = point.held_back(options.blocks);
+            Ok((point.theory(options.blocks, 0.0)?, point.theory(options.blocks, held_back)?))
+        };
+        points.par_iter().map(both).collect()
+    });
+    let theory = theory?;
+    let simulated = pool.install(|| simulate(points, options, observer))?;
+    let family = 1.0 - CONFIDENCE.powf(1.0 / points.len().max(1) as f64);
+    let runs = options.runs as f64;
+    let students = StudentsT::new(0.0, 1.0, runs - 1.0).expect("at least one degree of freedom");
+    let (alone, together) = (students.inverse_cdf(0.975), students.inverse_cdf(1.0 - 0.5 * family));
+    let compared = points.iter().zip(theory).zip(simulated.chunks(options.runs as usize));
+    let compared = compared.map(|((point, (theory, theory_finite)), values)| {
+        let mean = values.iter().sum::<f64>() / runs;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (runs - 1.0);
+        let error = (variance / runs).sqrt();
+        Comparison {
+            point: *point,
+            theory,
+            theory_finite,
+            simulated: mean,
+            half_width: alone * error,
+            family_half_width: together * error,
+            allowance: theory_finite / (f64::from(options.blocks) * point.spare_factor),
+            drive_writes: point.warm_up(),
+        }
+    });
+    Ok(compared.collect())
+}
+
+/// Write amplification of every run, seed by seed and point by point.
+fn simulate(
+    points: &[CheckPoint],
+    options: &CheckOptions,
+    observer: &dyn SweepObserver,
+) -> Result<Vec<f64>, CheckError> {
+    let (finished, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let runs = options.runs as usize;
+    let all = points.len() * runs;
+    let one = |number: usize| {
+        if stopped.load(Ordering::Relaxed) || observer.begin(number).is_break() {
+            return Err(RunError::Interrupted.into());
+        }
+        let scenario = points[number / runs].scenario(options.blocks, (number % runs) as u64 + 1);
+        let result = run(&scenario, &mut |progress: &Progress| observer.progress(number, progress));
+        let result = result.inspect_err(|_| stopped.store(true, Ordering::Relaxed))?;
+        observer.finished(finished.fetch_add(1, Ordering::Relaxed) + 1, all);
+        result.write_amplification.ok_or_else(|| CheckError::Nothing(result.warnings.join("; ")))
+    };
+    (0..all).into_par_iter().with_max_len(1).map(one).collect()
+}

@@ -1,0 +1,51 @@
+//! The mean field and the simulator at random points, at a level that holds for all of them together.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+use wearwell_stack::Progress;
+use wearwell_study::SweepObserver;
+use wearwell_study::theory_check::{CheckOptions, Comparison, check, grid};
+
+struct Nobody;
+
+impl SweepObserver for Nobody {
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn finished(&self, _: usize, _: usize) {}
+}
+
+#[test]
+fn sixty_random_points_agree() {
+    let start = Instant::now();
+    let points = grid(64, 1, &[4, 8, 16, 32]);
+    let options = CheckOptions { blocks: 2000, runs: 10, jobs: None };
+    let compared = check(&points, &options, &Nobody).unwrap();
+    for of in &compared {
+        println!(
+            "{:?}: {:.5} (finite {:.5}), simulated {:.5} ± {:.5}, allowed {:.5}, {:+.2} blocks of spare",
+            of.point,
+            of.theory,
+            of.theory_finite,
+            of.simulated,
+            of.half_width,
+            of.family_half_width + of.allowance,
+            of.blocks_of_spare(),
+        );
+    }
+    println!("{:.1} s", start.elapsed().as_secs_f64());
+    assert!(compared.len() >= 60);
+    let apart: Vec<_> = compared.iter().filter(|of| !of.agrees()).collect();
+    assert!(apart.is_empty(), "{apart:#?}");
+    // Intervals that prove something, and no more points outside their own than chance has it.
+    for of in &compared {
+        assert!(of.family_half_width < 0.015 * of.simulated, "{of:?}");
+    }
+    let alone = compared.iter().filter(|of| !of.agrees_alone()).count();
+    assert!(alone <= 8, "{alone} of {} outside the interval of a single point", compared.len());
+    // A theory that errs by 3 % would not have passed.
+    let wrong = compared.iter().map(|of| Comparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
+    let found = wrong.filter(|of| !of.agrees()).count();
+    assert!(found >= 60, "only {found} of {} wrong points are found", compared.len());
+}

@@ -1,0 +1,21 @@
+//! What write amplification must be, by calculation alone: mean fields, closed forms and limits.
+//!
+//! Nothing here knows the simulator; the two meet in the tests of `study` and in `wearwell check theory`.
+
+pub mod closed_forms;
+pub mod ftl;
+pub mod mean_field;
+pub mod selection;
+
+mod classes;
+mod drive;
+mod error;
+mod many_classes;
+mod search;
+mod zipf;
+
+pub use classes::{Class, Classes};
+pub use drive::{Drive, MAX_PAGES_PER_BLOCK};
+pub use error::TheoryError;
+pub use many_classes::ManyClasses;
+pub use search::{Choice, OptimalChoices, scan_choices, solve_spare};

@@ -1,0 +1,150 @@
+//! One pass over the levels: how blocks fall from full to empty, and where cleaning takes them.
+//!
+//! In the steady state what enters a content leaves it, by the death of a page or by selection. Beginning with full
+//! blocks, of which the frontier supplies the law `q`, each level is one scalar equation in the mass `m_j` of the level;
+//! the flow then passes to the level below.
+
+use super::lattice::{Lattice, unless_tiny};
+use crate::selection::{Level, Selection};
+
+/// What a pass finds, by number of valid pages `j = 0..=b`.
+#[derive(Debug)]
+pub(super) struct Levels {
+    /// `m_j`, share of the blocks with `j` valid pages.
+    pub masses: Vec<f64>,
+    /// `p_j`, share of the victims.
+    pub victims: Vec<f64>,
+    /// `p[.][j]`, by content; levels above the highest selected are left alone.
+    pub selected: Vec<Vec<f64>>,
+    /// `sum_c c_t m[c]`: pages of each class on an average block.
+    pub class_pages: Vec<f64>,
+    /// The same on an average victim.
+    pub class_victim_pages: Vec<f64>,
+    contents: Vec<f64>,
+    inflow: Vec<f64>,
+}
+
+/// How the hazards `h_j = p_j / m_j` of the levels are known.
+pub(super) enum Hazards<'a> {
+    /// From the masses at the level and above it, on the way down.
+    Descending(&'a dyn Selection),
+    /// From an estimate of all of them.
+    Given(&'a [f64]),
+}
+
+impl Levels {
+    pub fn new(lattice: &Lattice) -> Self {
+        let levels = lattice.pages() + 1;
+        Levels {
+            masses: vec![0.0; levels],
+            victims: vec![0.0; levels],
+            selected: (0..levels).map(|_| vec![0.0; lattice.size()]).collect(),
+            class_pages: vec![0.0; lattice.classes()],
+            class_victim_pages: vec![0.0; lattice.classes()],
+            contents: vec![0.0; lattice.size()],
+            inflow: vec![0.0; lattice.size()],
+        }
+    }
+
+    /// The steady state of the levels when full blocks arrive with the law `full`, one a victim, and a page of class
+    /// `t` dies at `rates[t]` in the time between two victims (times the number of blocks).
+    pub fn pass(&mut self, lattice: &Lattice, full: &[f64], rates: &[f64], hazards: &Hazards) {
+        self.inflow.copy_from_slice(full);
+        self.class_pages.fill(0.0);
+        self.class_victim_pages.fill(0.0);
+        let mut above = 0.0;
+        for level in (0..=lattice.pages()).rev() {
+            let hazard = match hazards {
+                Hazards::Given(hazards) => hazards[level],
+                Hazards::Descending(selection) => {
+                    let entering = lattice.total(level, &self.inflow);
+                    let mass_at = |hazard| mass_at(lattice, level, &self.inflow, rates, hazard);
+                    let guess = self.masses[level];
+                    selection.hazard(&Level {
+                        above,
+                        entering,
+                        is_last: level == 0,
+                        guess,
+                        mass_at: &mass_at,
+                    })
+                }
+            };
+            self.settle(lattice, level, rates, hazard);
+            above += self.masses[level];
+            if level > 0 {
+                lattice.deaths(level, rates, &self.contents, &mut self.inflow);
+            }
+        }
+    }
+
+    /// Contents, victims and sums of a level whose hazard is known.
+    fn settle(&mut self, lattice: &Lattice, level: usize, rates: &[f64], hazard: f64) {
+        let (mut mass, mut victims) = (0.0, 0.0);
+        let selected = &mut self.selected[level];
+        for row in lattice.rows().iter().filter(|row| row.sum <= level) {
+            let span = lattice.span(row, level);
+            let (first, step) = lattice.death_rate(row, level, rates);
+            let inflow = &self.inflow[span.clone()];
+            let contents = &mut self.contents[span.clone()];
+            let selected = &mut selected[span];
+            if hazard == f64::INFINITY {
+                contents.fill(0.0);
+                selected.copy_from_slice(inflow);
+            } else {
+                for (i, (content, &inflow)) in contents.iter_mut().zip(inflow).enumerate() {
+                    *content = inflow / (first + i as f64 * step + hazard);
+                }
+                for (selected, content) in selected.iter_mut().zip(&*contents) {
+                    *selected = unless_tiny(hazard * content);
+                }
+            }
+            mass += contents.iter().sum::<f64>();
+            victims += selected.iter().sum::<f64>();
+        }
+        self.masses[level] = mass;
+        self.victims[level] = victims;
+        lattice.add_class_pages(level, &self.contents, &mut self.class_pages);
+        lattice.add_class_pages(level, selected, &mut self.class_victim_pages);
+    }
+
+    /// Invalid pages of an average block, `sum_j (b - j) m_j`.
+    pub fn invalid_pages(&self) -> f64 {
+        let pages = self.masses.len() - 1;
+        self.masses.iter().enumerate().map(|(level, mass)| (pages - level) as f64 * mass).sum()
+    }
+
+    /// Pages that an average victim gives to the host, `E = sum_j (b - j) p_j`.
+    pub fn host_pages(&self) -> f64 {
+        let pages = self.masses.len() - 1;
+        self.victims.iter().enumerate().map(|(level, victims)| (pages - level) as f64 * victims).sum()
+    }
+}
+
+/// Mass of a level under `hazard`, and its derivative: `sum_c inflow[c] / (rate[c] + hazard)`.
+fn mass_at(lattice: &Lattice, level: usize, inflow: &[f64], rates: &[f64], hazard: f64) -> (f64, f64) {
+    let (mut mass, mut slope) = (0.0, 0.0);
+    for row in lattice.rows().iter().filter(|row| row.sum <= level) {
+        let (first, step) = lattice.death_rate(row, level, rates);
+        // Two sums for each result, because additions of one sum wait for each other.
+        let mut sums = [[0.0; 4]; 2];
+        let inflow = &inflow[lattice.span(row, level)];
+        let chunks = inflow.chunks_exact(4);
+        let (rest, rest_start) = (chunks.remainder(), inflow.len() - chunks.remainder().len());
+        for (chunk, inflow) in chunks.enumerate() {
+            for lane in 0..4 {
+                let stay = 1.0 / (first + (4 * chunk + lane) as f64 * step + hazard);
+                let content = inflow[lane] * stay;
+                sums[0][lane] += content;
+                sums[1][lane] += content * stay;
+            }
+        }
+        for (i, inflow) in rest.iter().enumerate() {
+            let stay = 1.0 / (first + (rest_start + i) as f64 * step + hazard);
+            mass += inflow * stay;
+            slope -= inflow * stay * stay;
+        }
+        mass += sums[0].iter().sum::<f64>();
+        slope -= sums[1].iter().sum::<f64>();
+    }
+    (mass, slope)
+}

@@ -1,0 +1,54 @@
+//! Where the search for a steady state begins: the drive as cyclic cleaning would leave it.
+
+use super::Structure;
+use super::lattice::Lattice;
+use crate::closed_forms::fifo_copied_shares;
+use crate::{Classes, Drive, TheoryError};
+
+/// A guess of the law of full blocks and of the host pages a victim gives.
+pub(super) struct Start {
+    pub full_blocks: Vec<f64>,
+    pub host_pages: f64,
+}
+
+impl Start {
+    /// From the closed form of cyclic cleaning: what share of the pages of each class is copied.
+    pub fn cyclic(
+        drive: &Drive,
+        classes: &Classes,
+        structure: Structure,
+        lattice: &Lattice,
+    ) -> Result<Self, TheoryError> {
+        let pages = lattice.pages();
+        let (amplification, copied) = fifo_copied_shares(drive, classes)?;
+        let fresh = classes.write_shares();
+        let host_share = 1.0 / amplification;
+        let mixed = |share: f64| -> Vec<f64> {
+            fresh.iter().zip(&copied).map(|(fresh, copied)| share * fresh + (1.0 - share) * copied).collect()
+        };
+        let full_blocks = match structure {
+            Structure::Single => lattice.multinomial(pages, &mixed(host_share)),
+            Structure::Double => {
+                let host = lattice.multinomial(pages, &fresh);
+                let cleaned = lattice.multinomial(pages, &copied);
+                host.iter().zip(&cleaned).map(|(a, b)| host_share * a + (1.0 - host_share) * b).collect()
+            }
+        };
+        Ok(Start { full_blocks, host_pages: pages as f64 * host_share })
+    }
+
+    /// The same law in blocks of `pages` pages, for two classes: by the share of a block that the first class has.
+    pub fn stretched(&self, pages: usize) -> Self {
+        let last = self.full_blocks.len() - 1;
+        let at = |count: usize| {
+            let place = count as f64 / pages as f64 * last as f64;
+            let (low, part) = (place as usize, place.fract());
+            let high = self.full_blocks[(low + 1).min(last)];
+            self.full_blocks[low] * (1.0 - part) + high * part
+        };
+        let mut full_blocks: Vec<f64> = (0..=pages).map(at).collect();
+        let total: f64 = full_blocks.iter().sum();
+        full_blocks.iter_mut().for_each(|share| *share /= total);
+        Start { full_blocks, host_pages: self.host_pages * pages as f64 / last as f64 }
+    }
+}

@@ -1,0 +1,272 @@
+//! What must hold whatever the parameters.
+
+use super::*;
+use crate::closed_forms;
+use crate::selection::{DChoices, GreedyLimit, Law, Random, RandomNotFull, RandomPlusPlus};
+use crate::{Class, solve_spare};
+use proptest::prelude::*;
+
+fn near(found: f64, expected: f64, relative: f64) {
+    assert!((found / expected - 1.0).abs() < relative, "{found}, expected {expected}");
+}
+
+#[test]
+fn one_choice_costs_the_inverse_of_the_spare_space() {
+    for structure in BOTH {
+        for selection in [&DChoices::new(1.0).unwrap() as &dyn Selection, &Random] {
+            for (pages, spare, r, f) in [(1, 0.2, 0.8, 0.2), (16, 0.1, 0.9, 0.1), (64, 0.02, 0.4, 0.6)] {
+                near(
+                    steady(pages, spare, hot_cold(r, f), structure, selection).write_amplification,
+                    1.0 / spare,
+                    1e-9,
+                );
+            }
+        }
+    }
+}
+
+/// Where the cyclic start is too far: what blocks of 64 and 128 pages give goes on to 256 about as `a - c / b`.
+#[test]
+fn large_blocks_settle_from_small_ones() {
+    for (r, f, choices, spare) in [(0.99, 0.01, 10.0, 0.1), (0.9, 0.1, 100.0, 0.07)] {
+        let selection = DChoices::new(choices).unwrap();
+        let [small, middle, large] = [64, 128, 256].map(|pages| {
+            steady(pages, spare, hot_cold(r, f), Structure::Single, &selection).write_amplification
+        });
+        near(large, middle + (middle - small) / 2.0, 0.01);
+        assert!(large > middle);
+    }
+}
+
+/// A block of one page is either valid or not: `WA = 1 / (1 - rho^d)` whatever is hot.
+#[test]
+fn blocks_of_one_page_have_a_closed_form() {
+    for structure in BOTH {
+        for (spare, choices, r, f) in [(0.2, 3.0, 0.8, 0.2), (0.05, 12.0, 0.3, 0.5)] {
+            let selection = DChoices::new(choices).unwrap();
+            let found = steady(1, spare, hot_cold(r, f), structure, &selection);
+            near(found.write_amplification, 1.0 / (1.0 - (1.0 - spare).powf(choices)), 1e-10);
+        }
+    }
+}
+
+#[test]
+fn equally_hot_classes_need_one_frontier_only() {
+    for (pages, spare, choices, f) in [(16, 0.1, 4.0, 0.3), (32, 0.05, 10.0, 0.5), (64, 0.2, 2.5, 0.9)] {
+        let selection = DChoices::new(choices).unwrap();
+        let of =
+            |classes, structure| steady(pages, spare, classes, structure, &selection).write_amplification;
+        let uniform = of(Classes::uniform(), Structure::Single);
+        for structure in BOTH {
+            near(of(hot_cold(f, f), structure), uniform, 1e-10);
+            near(of(Classes::uniform(), structure), uniform, 1e-10);
+        }
+    }
+}
+
+/// Cutting a class in two changes nothing: the rows of three classes against the one row of two.
+#[test]
+fn more_classes_than_needed_change_nothing() {
+    let half = |write_share: f64, space_share: f64| Class { write_share, space_share };
+    let three = [half(0.5, 0.05), half(0.4, 0.04), half(0.1, 0.91)];
+    let four = [half(0.9, 0.09), half(0.05, 0.455), half(0.02, 0.182), half(0.03, 0.273)];
+    let selection = DChoices::new(6.0).unwrap();
+    for structure in BOTH {
+        let two = steady(10, 0.1, hot_cold(0.9, 0.09), structure, &selection);
+        for classes in [&three[..], &four[..]] {
+            let found = steady(10, 0.1, Classes::new(classes).unwrap(), structure, &selection);
+            near(found.write_amplification, two.write_amplification, 1e-9);
+            for (a, b) in found.valid_pages.iter().zip(&two.valid_pages) {
+                assert!((a - b).abs() < 1e-10);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_names_hot_and_cold_do_not_matter() {
+    let selection = DChoices::new(7.0).unwrap();
+    for structure in BOTH {
+        let found = steady(24, 0.12, hot_cold(0.8, 0.3), structure, &selection);
+        let swapped = steady(24, 0.12, hot_cold(1.0 - 0.8, 1.0 - 0.3), structure, &selection);
+        near(found.write_amplification, swapped.write_amplification, 1e-11);
+    }
+}
+
+#[test]
+fn greedy_in_the_limit_is_greedy_under_uniform_writes() {
+    for (pages, spare) in [(8, 0.1), (32, 0.07), (64, 0.3)] {
+        let drive = Drive::new(pages, spare).unwrap();
+        let closed = closed_forms::greedy(&drive).unwrap();
+        for structure in BOTH {
+            near(
+                steady(pages, spare, Classes::uniform(), structure, &GreedyLimit).write_amplification,
+                closed,
+                1e-9,
+            );
+        }
+    }
+}
+
+/// Random among blocks that are not full, uniform writes: `1 / WA = S_f + rho / b`.
+#[test]
+fn random_not_full_has_a_closed_form() {
+    for (pages, spare) in [(8u32, 0.1), (32, 0.2)] {
+        let found =
+            steady(pages, spare, Classes::uniform(), Structure::Single, &RandomNotFull).write_amplification;
+        near(1.0 / found, spare + (1.0 - spare) / f64::from(pages), 1e-9);
+    }
+}
+
+/// A law handed in as a function, solved with unknown hazards, against the same law solved on the way down.
+#[test]
+fn a_plain_function_does_as_well_as_a_built_in_law() {
+    let built_in = DChoices::new(5.0).unwrap();
+    let law = Law::new("five choices", |masses: &[f64], mean: f64, victims: &mut [f64]| {
+        DChoices::new(5.0).unwrap().probabilities(masses, mean, victims);
+    });
+    for structure in BOTH {
+        let expected = steady(16, 0.1, hot_cold(0.8, 0.2), structure, &built_in).write_amplification;
+        near(steady(16, 0.1, hot_cold(0.8, 0.2), structure, &law).write_amplification, expected, 1e-9);
+    }
+}
+
+#[test]
+fn a_search_from_a_similar_drive_ends_in_the_same_place() {
+    let (near_by, wanted) = (DChoices::new(9.0).unwrap(), DChoices::new(12.0).unwrap());
+    for structure in BOTH {
+        let model = |selection| {
+            MeanField::new(Drive::new(16, 0.1).unwrap(), hot_cold(0.8, 0.2), structure, selection).unwrap()
+        };
+        let similar = model(&near_by).steady_state().unwrap();
+        let found = model(&wanted).steady_state_near(&similar).unwrap();
+        let expected = model(&wanted).steady_state().unwrap();
+        near(found.write_amplification, expected.write_amplification, 1e-10);
+        assert!(found.evaluations <= expected.evaluations);
+    }
+}
+
+#[test]
+fn the_spare_factor_is_found_again() {
+    let selection = DChoices::new(10.0).unwrap();
+    let law = |drive: Drive| -> Result<f64, TheoryError> {
+        Ok(MeanField::new(drive, hot_cold(0.8, 0.2), Structure::Double, &selection)?
+            .steady_state()?
+            .write_amplification)
+    };
+    let drive = solve_spare(2.5, 32, law).unwrap();
+    near(law(drive).unwrap(), 2.5, 1e-10);
+    assert!(solve_spare(0.9, 32, law).is_err(), "less than one");
+    assert!(solve_spare(f64::NAN, 32, law).is_err());
+}
+
+#[test]
+fn impossible_questions_are_refused() {
+    for (pages, spare) in [(0, 0.1), (8193, 0.1), (32, 0.0), (32, 1.0), (32, -0.1), (32, f64::NAN)] {
+        assert!(Drive::new(pages, spare).is_err(), "b = {pages}, S_f = {spare}");
+    }
+    for choices in [0.0, 0.5, -1.0, f64::INFINITY, f64::NAN] {
+        assert!(DChoices::new(choices).is_err(), "d = {choices}");
+    }
+    for (r, f) in
+        [(0.0, 0.2), (1.0, 0.2), (0.8, 0.0), (0.8, 1.0), (f64::NAN, 0.2), (0.8, f64::NAN), (1.2, 0.5)]
+    {
+        assert!(Classes::hot_cold(r, f).is_err(), "r = {r}, f = {f}");
+    }
+    for corner in [0.0, 1.0] {
+        assert_eq!(Classes::hot_cold(corner, corner).unwrap(), Classes::uniform());
+    }
+    let selection = DChoices::new(2.0).unwrap();
+    let classes = Classes::zipf(1.0, 100).unwrap();
+    assert!(
+        MeanField::new(Drive::new(64, 0.1).unwrap(), classes, Structure::Single, &selection).is_err(),
+        "too many"
+    );
+}
+
+/// Near the edges of what is allowed an answer comes.
+#[test]
+fn extreme_parameters_are_survived() {
+    for structure in BOTH {
+        for (pages, spare, choices) in
+            [(1, 0.5, 1e6), (2, 1e-3, 3.0), (16, 0.999, 2.0), (256, 0.3, 1.0001), (3, 0.02, 100.0)]
+        {
+            for (r, f) in [(0.5, 0.5), (0.999, 0.001), (0.001, 0.999)] {
+                let selection = DChoices::new(choices).unwrap();
+                let found = steady(pages, spare, hot_cold(r, f), structure, &selection);
+                assert!(
+                    found.write_amplification >= 1.0 - 1e-12
+                        && found.write_amplification <= 1.0 / spare * (1.0 + 1e-9)
+                );
+            }
+        }
+    }
+}
+
+/// Where it does not (a per mille of the writes for nearly all pages, next to no spare space, hundreds of choices), the
+/// solver says so instead of giving a number.
+#[test]
+fn a_lost_search_is_admitted() {
+    let selection = DChoices::new(500.0).unwrap();
+    let model =
+        MeanField::new(Drive::new(3, 0.01).unwrap(), hot_cold(0.001, 0.999), Structure::Single, &selection)
+            .unwrap();
+    match model.steady_state() {
+        Ok(state) => assert!(state.residual <= 1e-8),
+        Err(error) => assert!(error.to_string().contains("b = 3"), "{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// The fixed point is found wherever it is looked for, and is a distribution with the right pages.
+    #[test]
+    fn random_points_are_solved(
+        pages in prop::sample::select(vec![2u32, 4, 5, 8, 12, 16, 32, 48]),
+        log_spare in -2.0..-0.3f64,
+        log_choices in 0.0..2.3f64,
+        r in 0.01..0.99f64,
+        f in 0.01..0.99f64,
+        is_double: bool,
+    ) {
+        let (spare, selection) = (10f64.powf(log_spare), DChoices::new(10f64.powf(log_choices)).unwrap());
+        let structure = BOTH[usize::from(is_double)];
+        let state = steady(pages, spare, hot_cold(r, f), structure, &selection);
+        let b = f64::from(pages);
+        let sum = |law: &[f64]| law.iter().sum::<f64>();
+        let mean = |law: &[f64]| law.iter().enumerate().map(|(j, share)| j as f64 * share).sum::<f64>();
+        prop_assert!((sum(&state.valid_pages) - 1.0).abs() < 1e-9);
+        prop_assert!((sum(&state.victim_valid_pages) - 1.0).abs() < 1e-9);
+        prop_assert!((sum(&state.moved_shares) - 1.0).abs() < 1e-9);
+        prop_assert!((mean(&state.valid_pages) / (b * (1.0 - spare)) - 1.0).abs() < 1e-9);
+        prop_assert!((b / (b - mean(&state.victim_valid_pages)) / state.write_amplification - 1.0).abs() < 1e-9);
+        // d-choices never does worse than one draw, nor better than no cleaning at all.
+        prop_assert!(state.write_amplification >= 1.0 && state.write_amplification <= 1.0 / spare * (1.0 + 1e-9));
+        let victims = selection_of(&selection, &state.valid_pages, b * (1.0 - spare));
+        for (found, law) in state.victim_valid_pages.iter().zip(victims) {
+            prop_assert!((found - law).abs() < 1e-9);
+        }
+    }
+}
+
+fn selection_of(selection: &dyn Selection, masses: &[f64], mean: f64) -> Vec<f64> {
+    let mut victims = vec![0.0; masses.len()];
+    selection.probabilities(masses, mean, &mut victims);
+    victims
+}
+
+/// Laws that look downwards: solved with unknown hazards, they must satisfy their own definition.
+#[test]
+fn every_law_holds_at_its_fixed_point() {
+    let laws: [&dyn Selection; 4] = [&Random, &RandomNotFull, &RandomPlusPlus, &DChoices::new(3.0).unwrap()];
+    for selection in laws {
+        for structure in BOTH {
+            let state = steady(20, 0.13, hot_cold(0.85, 0.15), structure, selection);
+            let victims = selection_of(selection, &state.valid_pages, 20.0 * 0.87);
+            for (found, law) in state.victim_valid_pages.iter().zip(victims) {
+                assert!((found - law).abs() < 1e-9, "{}: {found} and {law}", selection.describe());
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The path in time.
+
+use super::*;
+use crate::selection::{DChoices, GreedyLimit};
+
+const ALL: [Beginning; 3] = [Beginning::Fresh, Beginning::Sequential, Beginning::Mixed];
+
+fn path(
+    structure: Structure,
+    from: Beginning,
+    drive_writes: f64,
+    points: usize,
+) -> (Vec<PathPoint>, SteadyState) {
+    let selection = DChoices::new(8.0).unwrap();
+    let model =
+        MeanField::new(Drive::new(12, 0.15).unwrap(), hot_cold(0.8, 0.2), structure, &selection).unwrap();
+    (model.transient(from, drive_writes, points).unwrap(), model.steady_state().unwrap())
+}
+
+/// Blocks sum to one all along; once every page was written, hot and cold pages keep their numbers.
+#[test]
+fn blocks_and_pages_of_each_class_are_conserved() {
+    let pages = [12.0 * 0.85 * 0.2, 12.0 * 0.85 * 0.8];
+    for structure in BOTH {
+        for from in ALL {
+            for point in path(structure, from, 12.0, 24).0 {
+                let blocks: f64 = point.valid_pages.iter().sum();
+                assert!((blocks + point.erased - 1.0).abs() < 1e-9);
+                for (found, all) in point.class_pages.iter().zip(pages) {
+                    // A fresh drive fills as pages are written for the first time: 1 - exp(-heat * drive writes).
+                    let heat = if all < 5.0 { 4.0 } else { 0.25 };
+                    let written =
+                        if from == Beginning::Fresh { 1.0 - (-heat * point.drive_writes).exp() } else { 1.0 };
+                    assert!((found / (all * written) - 1.0).abs() < 1e-6, "{from:?} {point:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is moved before the erased blocks run out, and every beginning ends in the steady state.
+#[test]
+fn paths_begin_at_one_and_end_in_the_steady_state() {
+    for structure in BOTH {
+        for from in ALL {
+            let (points, steady) = path(structure, from, 80.0, 800);
+            let first = &points[0];
+            match from {
+                Beginning::Mixed => assert!(first.write_amplification > 1.5),
+                Beginning::Fresh | Beginning::Sequential => {
+                    assert!((first.write_amplification - 1.0).abs() < 1e-9, "{first:?}");
+                    let free = if from == Beginning::Fresh { 1.0 } else { 0.15 };
+                    assert!((first.erased - (free - 0.1 * 0.85)).abs() < 1e-9, "{first:?}");
+                }
+            }
+            let last = &points[799];
+            assert!(
+                (last.write_amplification / steady.write_amplification - 1.0).abs() < 1e-5,
+                "{from:?}: {last:?}"
+            );
+            for (found, expected) in last.valid_pages.iter().zip(&steady.valid_pages) {
+                assert!((found - expected).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+/// How often the path is looked at does not change it.
+#[test]
+fn points_do_not_steer_the_path() {
+    let (often, _) = path(Structure::Double, Beginning::Sequential, 6.0, 60);
+    let (seldom, _) = path(Structure::Double, Beginning::Sequential, 6.0, 3);
+    for (a, b) in often.last().unwrap().valid_pages.iter().zip(&seldom.last().unwrap().valid_pages) {
+        assert!((a - b).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn paths_that_make_no_sense_are_refused() {
+    let selection = DChoices::new(2.0).unwrap();
+    let drive = Drive::new(8, 0.1).unwrap();
+    let model = MeanField::new(drive, Classes::uniform(), Structure::Single, &selection).unwrap();
+    for (drive_writes, points) in [(0.0, 5), (f64::NAN, 5), (-1.0, 5), (1.0, 0)] {
+        assert!(model.transient(Beginning::Fresh, drive_writes, points).is_err());
+    }
+    let greedy = MeanField::new(drive, Classes::uniform(), Structure::Single, &GreedyLimit).unwrap();
+    assert!(greedy.transient(Beginning::Fresh, 1.0, 2).is_err(), "no smooth law");
+}

@@ -1,0 +1,285 @@
+//! The path of the mean field in time: eq. (6) and (9), from any beginning.
+
+use super::frontier::Frontier;
+use super::levels::Levels;
+use super::{MeanField, Structure};
+use crate::error::between;
+use crate::{Classes, TheoryError};
+
+/// The state of a drive when the path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// All blocks erased, no data: the first writes fill the drive.
+    Fresh,
+    /// Every page written once in the order of addresses, pages of a class beside each other; the rest erased.
+    Sequential,
+    /// The steady state of uniform writes, pages of all classes thrown together: where the paper begins.
+    Mixed,
+}
+
+/// A point on the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathPoint {
+    /// Host writes so far, in logical capacities of the drive.
+    pub drive_writes: f64,
+    /// Write amplification since the point before.
+    pub write_amplification: f64,
+    /// Share of the blocks that are erased and were not written since the beginning.
+    pub erased: f64,
+    /// `m_j`: share of the blocks with `j` valid pages, `j = 0..=b`, erased ones apart.
+    pub valid_pages: Vec<f64>,
+    /// Pages of each class on an average block, `sum_c c_t m[c]`.
+    pub class_pages: Vec<f64>,
+}
+
+/// Error allowed in a step, 1-norm of the blocks' distribution: far below what a drive of a million blocks shows.
+const TOLERANCE: f64 = 1e-7;
+
+/// Drive writes by which a point may be missed.
+const PUNCTUALITY: f64 = 1e-9;
+
+/// Steps after which a path is given up.
+const MOST_STEPS: usize = 2_000_000;
+
+impl MeanField<'_> {
+    /// The path from `from` over `drive_writes`, at `points` equal distances.
+    pub fn transient(
+        &self,
+        from: Beginning,
+        drive_writes: f64,
+        points: usize,
+    ) -> Result<Vec<PathPoint>, TheoryError> {
+        self.selection.check_smooth()?;
+        between("drive_writes", drive_writes, 0.0, f64::INFINITY)?;
+        if points == 0 {
+            return Err(TheoryError::parameter("points", "0 leaves nothing to show"));
+        }
+        let mut path = Path::new(self, from)?;
+        let mut shown = Vec::with_capacity(points);
+        for point in 1..=points {
+            shown.push(path.advance(drive_writes * point as f64 / points as f64)?);
+        }
+        Ok(shown)
+    }
+}
+
+/// Integrates by the pairs of Bogacki and Shampine, order 3 with an estimate of order 2 (Appl. Math. Lett. 2(4), 1989).
+///
+/// The system is stiff in the hazards of the lowest levels, so that stability and not accuracy sets the step, and
+/// higher orders gain nothing.
+struct Path<'a> {
+    model: &'a MeanField<'a>,
+    frontier: Box<dyn Frontier>,
+    levels: Levels,
+    /// Law of blocks that the host alone fills.
+    fresh: Vec<f64>,
+    /// `m`, level by level.
+    state: Vec<f64>,
+    erased: f64,
+    drive_writes: f64,
+    step: f64,
+    slopes: [Vec<f64>; 4],
+    trial: Vec<f64>,
+    contents: Vec<f64>,
+}
+
+impl<'a> Path<'a> {
+    fn new(model: &'a MeanField<'a>, from: Beginning) -> Result<Self, TheoryError> {
+        let lattice = &model.lattice;
+        let length = (lattice.pages() + 1) * lattice.size();
+        let (state, erased) = begin(model, from)?;
+        let empty = || vec![0.0; length];
+        Ok(Path {
+            frontier: model.structure.frontier(lattice, &model.classes),
+            levels: Levels::new(lattice),
+            fresh: lattice.multinomial(lattice.pages(), &model.classes.write_shares()),
+            state,
+            erased,
+            drive_writes: 0.0,
+            step: 1e-3,
+            slopes: [empty(), empty(), empty(), empty()],
+            trial: empty(),
+            contents: vec![0.0; lattice.size()],
+            model,
+        })
+    }
+
+    /// Goes on until the host has written `until` drive writes.
+    fn advance(&mut self, until: f64) -> Result<PathPoint, TheoryError> {
+        let (begin, mut victims) = (self.drive_writes, 0.0);
+        for _ in 0..MOST_STEPS {
+            let left = until - self.drive_writes;
+            if left <= PUNCTUALITY {
+                return Ok(self.point(victims, begin));
+            }
+            victims += self.step_towards(left);
+        }
+        Err(self.model.not_converged(MOST_STEPS, f64::NAN))
+    }
+
+    fn point(&mut self, victims: f64, begin: f64) -> PathPoint {
+        let lattice = &self.model.lattice;
+        let mut class_pages = vec![0.0; lattice.classes()];
+        let mut valid_pages = Vec::with_capacity(lattice.pages() + 1);
+        for (level, of) in self.state.chunks(lattice.size()).enumerate() {
+            lattice.add_class_pages(level, of, &mut class_pages);
+            valid_pages.push(lattice.total(level, of));
+        }
+        let written = victims / self.model.drive.load();
+        PathPoint {
+            drive_writes: self.drive_writes,
+            write_amplification: written / (self.drive_writes - begin),
+            erased: self.erased,
+            valid_pages,
+            class_pages,
+        }
+    }
+
+    /// One accepted step of at most `left` drive writes; returns its length in victims per block.
+    fn step_towards(&mut self, left: f64) -> f64 {
+        let mean_valid_pages = self.model.drive.mean_valid_pages();
+        let cleans = self.erased <= 0.0;
+        let mut slopes = std::mem::take(&mut self.slopes);
+        let mut trial = std::mem::take(&mut self.trial);
+        let state = std::mem::take(&mut self.state);
+        let host_pages = self.drift(&state, cleans, &mut slopes[0]);
+        let mut longest = left * mean_valid_pages / host_pages;
+        if !cleans {
+            longest = longest.min(self.erased);
+        }
+        loop {
+            let step = self.step.min(longest);
+            combine(&state, step, &[(0.5, &slopes[0])], &mut trial);
+            let second = self.drift(&trial, cleans, &mut slopes[1]);
+            combine(&state, step, &[(0.75, &slopes[1])], &mut trial);
+            let third = self.drift(&trial, cleans, &mut slopes[2]);
+            let weights = [(2.0 / 9.0, &slopes[0]), (1.0 / 3.0, &slopes[1]), (4.0 / 9.0, &slopes[2])];
+            combine(&state, step, &weights, &mut trial);
+            self.drift(&trial, cleans, &mut slopes[3]);
+            let error = step * difference(&slopes);
+            let factor = (0.9 * (TOLERANCE / error.max(1e-300)).powf(1.0 / 3.0)).clamp(0.2, 2.0);
+            let is_accepted = error <= TOLERANCE;
+            // A step cut short by a point to be shown says nothing against longer ones.
+            if !is_accepted || step == self.step {
+                self.step = step * factor;
+            }
+            if is_accepted {
+                let pages = host_pages * 2.0 / 9.0 + second / 3.0 + third * 4.0 / 9.0;
+                self.drive_writes += step * pages / mean_valid_pages;
+                self.erased = if cleans || step >= self.erased { 0.0 } else { self.erased - step };
+                self.state = trial;
+                self.normalise();
+                (self.slopes, self.trial) = (slopes, state);
+                return step;
+            }
+        }
+    }
+
+    /// Makes blocks sum to what is not erased: in the double frontier that sum is unstable under rounding.
+    fn normalise(&mut self) {
+        let sum: f64 = self.state.iter().sum();
+        let scale = (1.0 - self.erased) / sum;
+        self.state.iter_mut().for_each(|share| *share *= scale);
+    }
+
+    /// The change of `state` per victim (times the number of blocks), written to `slope`; returns the host's pages.
+    fn drift(&mut self, state: &[f64], cleans: bool, slope: &mut [f64]) -> f64 {
+        let lattice = &self.model.lattice;
+        let (pages, size) = (lattice.pages(), lattice.size());
+        if cleans {
+            self.select(state);
+        }
+        let host_pages = if cleans { self.levels.host_pages() } else { pages as f64 };
+        let rate = host_pages / self.model.drive.mean_valid_pages();
+        let rates: Vec<f64> = self.model.classes.as_slice().iter().map(|class| rate * class.heat()).collect();
+        let full = &mut slope[pages * size..];
+        if cleans {
+            self.frontier.fill(lattice, &self.model.classes.write_shares(), &self.levels, full);
+        } else {
+            full.copy_from_slice(&self.fresh);
+        }
+        for level in (0..=pages).rev() {
+            let of = &state[level * size..(level + 1) * size];
+            let (below, here) = slope.split_at_mut(level * size);
+            for row in lattice.rows().iter().filter(|row| row.sum <= level) {
+                let span = lattice.span(row, level);
+                let (first, step) = lattice.death_rate(row, level, &rates);
+                let taken = &self.levels.selected[level][span.clone()];
+                let here = here[span.clone()].iter_mut().zip(&of[span]).zip(taken);
+                for (i, ((slope, content), taken)) in here.enumerate() {
+                    *slope -= (first + i as f64 * step) * content + if cleans { *taken } else { 0.0 };
+                }
+            }
+            if level > 0 {
+                self.contents.fill(0.0);
+                lattice.deaths(level, &rates, of, &mut self.contents);
+                below[(level - 1) * size..].copy_from_slice(&self.contents);
+            }
+        }
+        host_pages
+    }
+
+    /// Victims from `state`: `p_j`, and by content `p_j m[c] / m_j`.
+    fn select(&mut self, state: &[f64]) {
+        let lattice = &self.model.lattice;
+        let size = lattice.size();
+        for (level, of) in state.chunks(size).enumerate() {
+            self.levels.masses[level] = lattice.total(level, of);
+        }
+        let (masses, victims) = (&self.levels.masses, &mut self.levels.victims);
+        self.model.selection.probabilities(masses, self.model.drive.mean_valid_pages(), victims);
+        for (level, of) in state.chunks(size).enumerate() {
+            let mass = self.levels.masses[level];
+            let hazard = if mass != 0.0 { self.levels.victims[level] / mass } else { 0.0 };
+            for (taken, content) in self.levels.selected[level].iter_mut().zip(of) {
+                *taken = hazard * content;
+            }
+        }
+    }
+}
+
+/// The state of the blocks at the beginning, and the share that is erased.
+fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryError> {
+    let lattice = &model.lattice;
+    let (pages, size) = (lattice.pages(), lattice.size());
+    let mut state = vec![0.0; (pages + 1) * size];
+    let erased = match from {
+        Beginning::Fresh => 1.0,
+        Beginning::Sequential => {
+            let shares = model.classes.as_slice().iter().map(|class| class.space_share);
+            for (class, share) in shares.enumerate() {
+                state[pages * size + lattice.pure(class)] += model.drive.load() * share;
+            }
+            model.drive.spare_factor()
+        }
+        Beginning::Mixed => {
+            let uniform =
+                MeanField::new(model.drive, Classes::uniform(), Structure::Single, model.selection)?;
+            let masses = uniform.steady_state()?.valid_pages;
+            let shares: Vec<f64> = model.classes.as_slice().iter().map(|class| class.space_share).collect();
+            for (level, mass) in masses.iter().enumerate() {
+                let law = lattice.multinomial(level, &shares);
+                lattice.add(level, *mass, &law, &mut state[level * size..(level + 1) * size]);
+            }
+            0.0
+        }
+    };
+    Ok((state, erased))
+}
+
+/// `to = state + step * sum of weighted slopes`.
+fn combine(state: &[f64], step: f64, slopes: &[(f64, &Vec<f64>)], to: &mut [f64]) {
+    to.copy_from_slice(state);
+    for (weight, slope) in slopes {
+        for (to, slope) in to.iter_mut().zip(slope.iter()) {
+            *to += step * weight * slope;
+        }
+    }
+}
+
+/// The 1-norm of the difference between the results of order 3 and 2, for a step of length one.
+fn difference(slopes: &[Vec<f64>; 4]) -> f64 {
+    let [first, second, third, fourth] = slopes;
+    let pairs = first.iter().zip(second).zip(third).zip(fourth);
+    pairs.map(|(((a, b), c), d)| (-5.0 / 72.0 * a + b / 12.0 + c / 9.0 - d / 8.0).abs()).sum()
+}

@@ -1,0 +1,223 @@
+//! The text that blkparse prints by default.
+
+use super::prelude::*;
+use crate::volumes::{VolumesSeen, device_numbers, device_volume};
+
+/// Which event of a request counts as the request; the others are passed over.
+pub const ACTION: OptionSpec = OptionSpec {
+    name: "action",
+    help: "the event that counts as a request: Q queued, I inserted, D issued to the driver, C completed",
+    choices: &["Q", "I", "D", "C"],
+    default: Some("D"),
+};
+
+/// `blkparse`.
+pub static FORMAT: Format = Format {
+    name: "blkparse",
+    help: "blkparse text: seconds, sectors, one kind of event (option action, default D)",
+    columns: "major,minor cpu sequence time[decimal s] pid action RWBS sector[512 B] + sectors [process]. In RWBS, \
+              W writes, R reads, D discards (not to be confused with action D); FN, FF and F without sectors \
+              flush; a leading F before data and all modifiers are passed over, as are N, SCSI commands, and the \
+              summary at the end. The volume is major << 20 | minor. Not always sorted by time.",
+    source: "blktrace package, blkparse(1) and blkparse_fmt.c",
+    extensions: &["blkparse", "txt"],
+    time_step_ns: 1,
+    options: &[ACTION],
+    detect: Some(|beginning| {
+        let mut lines = beginning.split(|&byte| byte == b'\n').filter(|line| !is_preamble(line));
+        lines.next().is_some_and(|line| event(line).is_ok())
+    }),
+    read: |settings| Lines::boxed(Blkparse::new(settings)),
+    write: Some(|settings| Box::new(Blkparse::new(settings))),
+};
+
+struct Blkparse {
+    action: u8,
+    in_summary: bool,
+    devices: VolumesSeen,
+    sequence: u64,
+}
+
+impl Blkparse {
+    fn new(settings: &Settings) -> Self {
+        let action = settings.get("action").as_bytes()[0];
+        Blkparse { action, in_summary: false, devices: VolumesSeen::default(), sequence: 0 }
+    }
+}
+
+/// The columns that every event has, and those after them.
+struct Event<'a> {
+    volume: u32,
+    time_ns: u64,
+    action: &'a [u8],
+    rwbs: &'a [u8],
+    rest: Fields<'a>,
+}
+
+fn event(line: &[u8]) -> Result<Event<'_>, Bad> {
+    let mut fields = Fields::blanks(line);
+    let device = fields.text("major,minor")?;
+    let mut numbers = Fields::commas(device);
+    let (major, minor) = (numbers.u32("major,minor")?, numbers.u32("major,minor")?);
+    let volume = device_volume(major, minor)
+        .ok_or_else(|| Bad::new("major,minor", device, "device numbers of at most 12 and 20 bits"))?;
+    fields.u32("cpu")?;
+    fields.u64("sequence")?;
+    let time_ns = fields.decimal("time", 9)?;
+    fields.u64("pid")?;
+    let action = fields.text("action")?;
+    if !action.iter().all(u8::is_ascii_alphabetic) {
+        return Err(Bad::new("action", action, "one or two letters"));
+    }
+    // Unplug events have no RWBS but a process name; messages have text: neither is looked at.
+    let rwbs = fields.next().unwrap_or_default();
+    Ok(Event { volume, time_ns, action, rwbs, rest: fields })
+}
+
+/// What blkparse may say before the first event.
+fn is_preamble(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty() || line.starts_with(b"===") || line.starts_with(b"Input file ")
+}
+
+/// Whether the summary begins here, after which there are no more events.
+fn is_summary(line: &[u8]) -> bool {
+    let after_cpu = line.strip_prefix(b"CPU").and_then(|rest| rest.first());
+    after_cpu.is_some_and(u8::is_ascii_digit) || line.starts_with(b"Total (")
+}
+
+/// What an RWBS column asks for; `Ok(None)` where it moves no data and makes nothing durable.
+fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
+    let (preflush, kind) = match rwbs {
+        [b'F', kind @ ..] => (true, kind.first()),
+        kind => (false, kind.first()),
+    };
+    let op = match kind {
+        Some(b'W') => Some(Op::Write),
+        Some(b'R') => Some(Op::Read),
+        Some(b'D') => Some(Op::Trim),
+        Some(b'N') => None,
+        Some(b'F' | b'S' | b'A' | b'M') | None if preflush => None,
+        _ => {
+            return Err(Bad::new(
+                "RWBS",
+                rwbs,
+                "letters of which the first, after an optional F, is R, W, D or N",
+            ));
+        }
+    };
+    Ok(match op {
+        Some(op) if has_sectors => Some(op),
+        _ if preflush && !has_sectors => Some(Op::Flush),
+        _ => None,
+    })
+}
+
+/// First sector and number of sectors in bytes, if the columns after RWBS are `sector + sectors`.
+fn extent(fields: &mut Fields<'_>) -> Result<Option<(u64, u64)>, Bad> {
+    let Some(sector) = fields.next() else { return Ok(None) };
+    if fields.next() != Some(b"+") {
+        return Ok(None);
+    }
+    let offset = fields::whole(sector).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
+    let offset =
+        offset.ok_or_else(|| Bad::new("sector", sector, "a whole number that stays below 2^64 in bytes"))?;
+    Ok(Some((offset, fields.bytes("sectors", SECTOR_BYTES)?)))
+}
+
+impl LineFormat for Blkparse {
+    fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
+        self.in_summary |= is_summary(line);
+        if self.in_summary || is_preamble(line) {
+            return Ok(None);
+        }
+        let mut event = event(line)?;
+        if event.action != [self.action] {
+            return Ok(None);
+        }
+        let extent = extent(&mut event.rest)?.filter(|&(_, length)| length > 0);
+        let Some(op) = rwbs_op(event.rwbs, extent.is_some())? else { return Ok(None) };
+        self.devices.note(event.volume);
+        let (offset_bytes, length_bytes) = extent.unwrap_or_default();
+        let Event { time_ns, volume, .. } = event;
+        Ok(Some(Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }))
+    }
+
+    fn volume_names(&self) -> Vec<(u32, String)> {
+        self.devices.device_names()
+    }
+}
+
+impl Encode for Blkparse {
+    fn request(&mut self, request: &Request, _: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
+        let (major, minor) = device_numbers(request.volume);
+        let (s, ns) = (request.time_ns / 1_000_000_000, request.time_ns % 1_000_000_000);
+        let action = char::from(self.action);
+        let (sector, sectors) = in_sectors(request)?;
+        self.sequence += 1;
+        put!(out, "{major:3},{minor:<3} 0 {:8} {s:5}.{ns:09}     0  {action} ", self.sequence);
+        let rwbs = match request.op {
+            Op::Read => "R",
+            Op::Write => "W",
+            Op::Trim => "D",
+            Op::Flush => "FN",
+        };
+        let process = if self.action == b'C' { "0" } else { "wearwell" };
+        match request.op {
+            Op::Flush => put!(out, "{rwbs:>3} [{process}]\n"),
+            _ => put!(out, "{rwbs:>3} {sector} + {sectors} [{process}]\n"),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(action: &str, line: &str) -> Result<Option<(Op, u64, u64)>, Bad> {
+        let given = [("action".to_owned(), action.to_owned())];
+        let mut format = Blkparse::new(&Settings::new(&FORMAT, &given).unwrap());
+        let request = format.line(line.as_bytes(), &mut Vec::new())?;
+        Ok(request.map(|request| (request.op, request.offset_bytes, request.length_bytes)))
+    }
+
+    fn issued(rwbs_and_rest: &str) -> Option<(Op, u64, u64)> {
+        read("D", &format!("  8,16   3        5     0.000026421  3645  D {rwbs_and_rest}")).unwrap()
+    }
+
+    #[test]
+    fn rwbs_letters_mean_what_they_stand_for() {
+        assert_eq!(issued("  R 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
+        assert_eq!(issued(" RA 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
+        assert_eq!(issued("WSM 16 + 8 [a b]"), Some((Op::Write, 8192, 4096)));
+        assert_eq!(issued("  D 16 + 8 [fstrim]"), Some((Op::Trim, 8192, 4096)));
+        assert_eq!(issued("DE 16 + 8 [blkdiscard]"), Some((Op::Trim, 8192, 4096)));
+        assert_eq!(issued("FWFS 16 + 8 [jbd2]"), Some((Op::Write, 8192, 4096)));
+        for flush in ["FN [kworker]", "FF [kworker]", "F [kworker]", "FWS [jbd2]", "FWS 0 + 0 [jbd2]"] {
+            assert_eq!(issued(flush), Some((Op::Flush, 0, 0)), "{flush}");
+        }
+        for nothing in ["N 0 + 0 [x]", "N [x]", "N 16 + 8 [x]", "R 36 (12 01 00 00 24 00 ..) [udevd]"] {
+            assert_eq!(issued(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn one_kind_of_event_counts() {
+        let line = "  8,16   3        7     0.001795683  3557  C   R 4938888 + 256 [0]";
+        assert_eq!(read("D", line), Ok(None));
+        assert_eq!(read("C", line), Ok(Some((Op::Read, 4_938_888 * 512, 131_072))));
+        assert_eq!(read("Q", "  8,0 1 9 0.1 42 m   N cfq workload slice:300"), Ok(None));
+        assert_eq!(read("Q", "  8,0 1 9 0.1 42 UT  N [kworker/1:1] 1"), Ok(None));
+    }
+
+    #[test]
+    fn strange_lines_are_refused_with_their_column() {
+        let bad = |line| read("D", line).unwrap_err().column;
+        assert_eq!(bad("hello"), "major,minor");
+        assert_eq!(bad("9999,0 0 1 0.1 5 D R 1 + 1 [x]"), "major,minor");
+        assert_eq!(bad("8,0 0 1 1e3 5 D R 1 + 1 [x]"), "time");
+        assert_eq!(bad("8,0 0 1 0.1 5 D ZA 1 + 1 [x]"), "RWBS");
+        assert_eq!(bad("8,0 0 1 0.1 5 D R 99999999999999999999 + 1 [x]"), "sector");
+    }
+}

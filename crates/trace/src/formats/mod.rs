@@ -1,0 +1,32 @@
+//! One file per trace format: how a line or record becomes a request, and back.
+
+pub mod alibaba;
+pub mod blkparse;
+pub mod blkreplay;
+pub mod blktrace;
+pub mod cloudphysics;
+pub mod disksim;
+pub mod fio;
+pub mod fiu;
+pub mod mqsim;
+pub mod msr;
+pub mod oracle_general;
+pub mod spc;
+pub mod ssdsim;
+pub mod systor17;
+pub mod tencent;
+pub mod wearwell_csv;
+
+/// What the formats' files have in common.
+mod prelude {
+    pub(super) use crate::error::Bad;
+    pub(super) use crate::fields::{self, Fields};
+    pub(super) use crate::format::Format;
+    pub(super) use crate::options::{OptionSpec, Settings};
+    pub(super) use crate::request::{Digest, Op, Request};
+    pub(super) use crate::text::{LineFormat, Lines, first_line};
+    pub(super) use crate::writer::{Content, Encode, Reason, in_sectors, put, read_or_write, without_volume};
+
+    /// Size of the sectors that most formats count in, bytes.
+    pub const SECTOR_BYTES: u64 = 512;
+}

@@ -1,0 +1,29 @@
+//! Block traces: named formats, read as streams of requests.
+//!
+//! [`open`] reads any of [`FORMATS`], [`TraceWriter`] writes them, [`convert`] and [`cut`] go from one to the
+//! other, [`describe`] measures. A format is one file in `formats/` and one line in the table.
+
+mod cut;
+mod describe;
+mod error;
+mod fields;
+mod format;
+mod formats;
+mod input;
+mod options;
+mod reader;
+mod records;
+mod text;
+mod volumes;
+mod writer;
+
+pub use cut::{Cut, convert, cut};
+pub use describe::*;
+pub use error::{Bad, Place, TraceError};
+pub use format::{DIGEST_FORMATS, FORMATS, Format, detect_format, find_format};
+pub use input::MAX_LINE_BYTES;
+pub use options::{OptionSpec, ReadOptions, Settings, WriteOptions};
+pub use reader::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped, TraceReader, open};
+use wearwell_base::request;
+pub use wearwell_base::request::{Digest, Op, Request, RequestBatch, is_zero_digest, page_digest};
+pub use writer::{Content, Encode, TraceWriter, Written};

@@ -1,0 +1,126 @@
+//! Page operations in batches: what a stack's top layer is fed with.
+
+use wearwell_base::content::Content;
+use wearwell_base::request::Op;
+use wearwell_base::units::Lpn;
+
+/// Consecutive pages of a batch that share an operation and a hint.
+///
+/// The run is made of requests of `request_pages` pages each, in order; page-sized requests that follow
+/// each other share one run, so that a stream of single-page writes is a single run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRun {
+    /// Read, write, trim or flush (a flush has no pages).
+    pub op: Op,
+    /// The host's stream hint; 0 where it gives none.
+    pub hint: u16,
+    /// One past the last page of the run in [`PageBatch::pages`].
+    pub end: u32,
+    /// Pages of each request in the run.
+    pub request_pages: u32,
+}
+
+/// A batch of page operations in order, reused from fill to fill.
+#[derive(Clone, Debug, Default)]
+pub struct PageBatch {
+    /// The pages of all runs, one run after the other.
+    pub pages: Vec<Lpn>,
+    /// The runs; their ends rise to `pages.len()`.
+    pub runs: Vec<PageRun>,
+    /// What each page holds, in a batch whose source knows, as many as pages; else empty. Of pages that are not written it
+    /// means nothing.
+    pub contents: Vec<Content>,
+}
+
+impl PageBatch {
+    /// Forgets all operations, keeping the memory.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+        self.runs.clear();
+        self.contents.clear();
+    }
+
+    /// Whether there is no operation in the batch.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Appends one request for the pages `first .. first + pages`.
+    #[inline]
+    pub fn push_request(&mut self, op: Op, hint: u16, first: Lpn, pages: u32) {
+        self.pages.extend((first.0..first.0 + pages).map(Lpn));
+        let end = self.pages.len() as u32;
+        match self.runs.last_mut() {
+            Some(run) if pages == 1 && run.request_pages == 1 && run.op == op && run.hint == hint => {
+                run.end = end
+            }
+            _ => self.runs.push(PageRun { op, hint, end, request_pages: pages }),
+        }
+    }
+
+    /// Appends one-page requests that share an operation and a hint, as [`Self::push_request`] would one by
+    /// one, at no cost beyond that of drawing the pages.
+    #[inline]
+    pub fn extend_single(&mut self, op: Op, hint: u16, pages: impl Iterator<Item = Lpn>) {
+        let before = self.pages.len();
+        self.pages.extend(pages);
+        let end = self.pages.len() as u32;
+        match self.runs.last_mut() {
+            Some(run) if run.request_pages == 1 && run.op == op && run.hint == hint => run.end = end,
+            _ if self.pages.len() == before => {}
+            _ => self.runs.push(PageRun { op, hint, end, request_pages: 1 }),
+        }
+    }
+
+    /// Gives a content to each page that has none yet, the last ones of the batch; `content` is asked for the pages that
+    /// are written, in their order, and all others get [`Content::UNKNOWN`].
+    ///
+    /// A source that knows contents calls this for what it appended, so that there are as many contents as pages.
+    pub fn dress(&mut self, mut content: impl FnMut(Lpn) -> Content) {
+        let mut next = self.contents.len();
+        let first = self.runs.partition_point(|run| run.end as usize <= next);
+        for run in &self.runs[first..] {
+            let pages = &self.pages[next..run.end as usize];
+            match run.op {
+                Op::Write => self.contents.extend(pages.iter().map(|&page| content(page))),
+                _ => self.contents.resize(run.end as usize, Content::UNKNOWN),
+            }
+            next = run.end as usize;
+        }
+    }
+
+    /// The runs with their pages.
+    pub fn iter(&self) -> impl Iterator<Item = (&PageRun, &[Lpn])> {
+        let starts = std::iter::once(0).chain(self.runs.iter().map(|run| run.end as usize));
+        self.runs.iter().zip(starts).map(|(run, start)| (run, &self.pages[start..run.end as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_as_many_as_pages_and_asked_for_writes_only() {
+        let mut batch = PageBatch::default();
+        let mut asked = Vec::new();
+        let mut dress = |batch: &mut PageBatch| {
+            batch.dress(|page| {
+                asked.push(page.0);
+                Content(u64::from(page.0) + 1)
+            });
+            assert_eq!(batch.contents.len(), batch.pages.len());
+        };
+        batch.push_request(Op::Write, 0, Lpn(7), 1);
+        dress(&mut batch);
+        // This page joins the run of the one before, which has its content already.
+        batch.push_request(Op::Write, 0, Lpn(5), 1);
+        batch.push_request(Op::Flush, 0, Lpn(0), 0);
+        batch.push_request(Op::Read, 0, Lpn(1), 2);
+        batch.push_request(Op::Write, 0, Lpn(2), 2);
+        dress(&mut batch);
+        dress(&mut batch);
+        assert_eq!(asked, [7, 5, 2, 3]);
+        assert_eq!(batch.contents, [8, 6, 0, 0, 3, 4].map(Content));
+    }
+}

@@ -1,0 +1,93 @@
+//! A naive store that keeps equal pages once, to measure what a workload writes.
+
+use crate::PageBatch;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use wearwell_base::content::Content;
+use wearwell_base::request::Op;
+
+/// Counts of contents and of what became of them.
+#[derive(Default)]
+pub struct Census {
+    /// Requests: all, and those that write.
+    pub requests: u64,
+    pub writes: u64,
+    /// Pages of all requests, and those written.
+    pub pages: u64,
+    pub written: u64,
+    /// Pages written with what was written before.
+    pub duplicates: u64,
+    /// Pages written again, and those of them that held already what is written.
+    pub overwritten: u64,
+    pub same: u64,
+    /// Contents that lost their last reference, by the most references they had at a time.
+    pub dead: BTreeMap<u32, u64>,
+    seen: HashSet<Content>,
+    held: HashMap<u64, Content>,
+    /// References now, and the most at a time since there were none.
+    references: HashMap<Content, (u32, u32)>,
+}
+
+impl Census {
+    pub fn add(&mut self, batch: &PageBatch) {
+        let mut contents = batch.contents.iter();
+        for (run, pages) in batch.iter() {
+            let requests = pages.len() as u64 / u64::from(run.request_pages.max(1));
+            self.requests += requests;
+            self.pages += pages.len() as u64;
+            self.writes += requests * u64::from(run.op == Op::Write);
+            for page in pages {
+                let content = *contents.next().expect("a content for each page");
+                if run.op == Op::Write {
+                    self.write(u64::from(page.0), content);
+                }
+            }
+        }
+    }
+
+    pub fn write(&mut self, page: u64, content: Content) {
+        assert_ne!(content, Content::UNKNOWN);
+        self.written += 1;
+        self.duplicates += u64::from(!self.seen.insert(content));
+        let old = self.held.insert(page, content);
+        self.overwritten += u64::from(old.is_some());
+        if old == Some(content) {
+            self.same += 1;
+            return;
+        }
+        let (now, most) = self.references.entry(content).or_default();
+        *now += 1;
+        *most = (*most).max(*now);
+        if let Some(old) = old {
+            let (now, most) = self.references.get_mut(&old).unwrap();
+            *now -= 1;
+            if *now == 0 {
+                *self.dead.entry(*most).or_default() += 1;
+                self.references.remove(&old);
+            }
+        }
+    }
+
+    /// Forgets what was counted, but not what is stored.
+    pub fn restart(&mut self) {
+        let Census { seen, held, references, .. } = std::mem::take(self);
+        *self = Census { seen, held, references, ..Census::default() };
+    }
+
+    /// Share of the written pages that were written before.
+    pub fn dedup_ratio(&self) -> f64 {
+        self.duplicates as f64 / self.written as f64
+    }
+
+    /// Share of the dead contents that had at least so many references.
+    pub fn dead_share(&self, from: u32) -> f64 {
+        let all: u64 = self.dead.values().sum();
+        self.dead.range(from..).map(|(_, count)| count).sum::<u64>() as f64 / all as f64
+    }
+
+    /// References of each stored content, the most first.
+    pub fn reference_counts(&self) -> Vec<u32> {
+        let mut counts: Vec<u32> = self.references.values().map(|(now, _)| *now).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
+    }
+}

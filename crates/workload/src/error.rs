@@ -1,0 +1,45 @@
+//! What is wrong with a workload's configuration, key by key.
+
+use std::fmt::Display;
+use wearwell_base::config::ConfigError;
+
+/// The error of `key` holding `value` where only `allowed` will do.
+pub(super) fn refusal(key: impl Into<String>, value: impl Display, allowed: &str) -> ConfigError {
+    ConfigError::new(key, format!("is {value}; it {allowed}"))
+}
+
+/// Passes if `holds`, and otherwise blames `key`.
+pub(super) fn require(
+    holds: bool,
+    key: impl Into<String>,
+    value: impl Display,
+    allowed: &str,
+) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(refusal(key, value, allowed)) }
+}
+
+/// A share that may be anything from 0 to 1.
+pub(super) fn require_ratio(key: &str, value: f64) -> Result<(), ConfigError> {
+    require((0.0..=1.0).contains(&value), key, value, "must lie from 0 to 1")
+}
+
+/// A share that must not be nothing.
+pub(super) fn require_share(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0 && value <= 1.0, key, value, "must be above 0 and at most 1")
+}
+
+/// Weights of alternatives, any positive multiple of their shares. `table` names the list, `key` the weight.
+pub(super) fn require_weights(table: &str, weights: &[f64]) -> Result<(), ConfigError> {
+    require(!weights.is_empty(), table, "[]", "must have at least one entry")?;
+    for (index, &weight) in weights.iter().enumerate() {
+        let key = format!("{table}[{index}].weight");
+        require(weight >= 0.0 && weight.is_finite(), key, weight, "must be a finite number, 0 or above")?;
+    }
+    let sum: f64 = weights.iter().sum();
+    require(
+        sum > 0.0 && sum.is_finite(),
+        table,
+        format!("weights that sum to {sum}"),
+        "must sum to a finite number above 0",
+    )
+}

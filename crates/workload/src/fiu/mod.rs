@@ -1,0 +1,122 @@
+//! Stand-ins for the FIU traces of I/O deduplication, which are too large to ship: the same request mix by their published
+//! figures.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use table::{FIU_TRACES, FiuTrace};
+
+use super::Workload;
+use super::config::Kind;
+use super::hot_cold::HotCold;
+use super::place::Space;
+use super::requests::{RequestConfig, RequestPages, WeightedPages};
+use schemars::{JsonSchema, Schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_base::temperature::Temperature;
+
+/// The request mix of an FIU trace: `hot_cold` with settings that reproduce the trace's published write ratio and mean
+/// request size at pages of 4096 bytes. Any setting may be given to replace the trace's.
+///
+/// What its pages hold is said by the `content` of the same name.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = without_defaults)]
+pub struct Fiu {
+    /// The trace: `homes`, `web_vm` or `mail`.
+    #[schemars(extend("enum" = ["homes", "web_vm", "mail"]))]
+    pub trace: String,
+    /// Share of the requests that go to hot pages; from the trace unless given.
+    #[schemars(with = "Option<f64>", extend("type" = "number"))]
+    pub hot_writes: f64,
+    /// Share of the space that is hot; from the trace unless given.
+    #[schemars(with = "Option<f64>", extend("type" = "number"))]
+    pub hot_space: f64,
+    /// Request lengths and reads, from the trace unless given; trims, hints and placement.
+    #[serde(flatten)]
+    pub requests: RequestConfig,
+}
+
+/// Takes the defaults of other workloads out of the schema where the trace supplies them.
+fn without_defaults(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
+    for (key, property) in properties.into_iter().flatten() {
+        if let (true, Some(property)) =
+            (["request_pages", "read_ratio"].contains(&key.as_str()), property.as_object_mut())
+        {
+            property.remove("default");
+        }
+    }
+}
+
+/// The trace called `name`.
+pub fn find(name: &str) -> Option<&'static FiuTrace> {
+    FIU_TRACES.iter().find(|trace| trace.entry.name == name)
+}
+
+impl FiuTrace {
+    /// The request mix.
+    fn requests(&self) -> RequestConfig {
+        let lengths = self.request_pages.iter().map(|&(pages, weight)| WeightedPages { pages, weight });
+        RequestConfig {
+            request_pages: RequestPages::Mix(lengths.collect()),
+            // Written so that 1 - 0.805 is 0.195 in the result and not 0.19499999999999995.
+            read_ratio: ((1.0 - self.write_ratio) * 1e6).round() / 1e6,
+            ..RequestConfig::default()
+        }
+    }
+}
+
+impl Fiu {
+    fn hot_cold(&self) -> HotCold {
+        HotCold { hot_writes: self.hot_writes, hot_space: self.hot_space, requests: self.requests.clone() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fiu {
+    /// Fills in at once what the trace gives, so that every setting of a run is in its result.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut given = toml::Table::deserialize(deserializer)?;
+        let names: Vec<_> = FIU_TRACES.iter().map(|trace| trace.entry.name).collect();
+        let allowed = format!("one of {}", names.join(", "));
+        let name = match given.remove("trace") {
+            Some(toml::Value::String(name)) => name,
+            Some(other) => return Err(D::Error::custom(format!("`trace` is {other}; it must be {allowed}"))),
+            None => return Err(D::Error::custom(format!("missing field `trace`, {allowed}"))),
+        };
+        let Some(trace) = find(&name) else {
+            return Err(D::Error::custom(format!("no FIU trace is called \"{name}\"; {allowed}")));
+        };
+        let mut take = |key: &str, preset: f64| match given.remove(key) {
+            Some(toml::Value::Float(value)) => Ok(value),
+            Some(toml::Value::Integer(value)) => Ok(value as f64),
+            Some(other) => Err(D::Error::custom(format!("`{key}` is {other}; it must be a number"))),
+            None => Ok(preset),
+        };
+        let (hot_writes, hot_space) =
+            (take("hot_writes", trace.hot_writes)?, take("hot_space", trace.hot_space)?);
+        let mut requests = toml::Table::try_from(trace.requests()).map_err(D::Error::custom)?;
+        requests.extend(given);
+        let requests =
+            RequestConfig::deserialize(requests).map_err(|error| D::Error::custom(error.message()))?;
+        Ok(Fiu { trace: name, hot_writes, hot_space, requests })
+    }
+}
+
+impl Kind for Fiu {
+    fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
+        self.hot_cold().build(space, seed)
+    }
+
+    fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
+        self.hot_cold().temperature(space)
+    }
+
+    fn written_per_request(&self) -> f64 {
+        self.requests.written_per_request()
+    }
+}

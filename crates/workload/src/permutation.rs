@@ -1,0 +1,151 @@
+//! A pseudo-random permutation of `0..n` that is computed and not stored.
+
+use rand::RngCore;
+use wearwell_base::seed::Seed;
+use wearwell_base::units::Divider;
+
+/// A bijection of `0..n` onto itself, in either direction.
+///
+/// A Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
+/// section 5): a number is split into a row and a column of a near-square table of `rows * columns >= n`
+/// cells, and each round shifts one of them, modulo its radix, by a hash of the other. A value that falls
+/// into the cells from `n` on is sent round again. The table is so tight that this happens to less than one
+/// value in sqrt(n), where a network on powers of two would loop for up to every second one.
+#[derive(Clone, Debug)]
+pub(super) struct Permutation {
+    n: u32,
+    rows: u32,
+    columns: u32,
+    by_columns: Divider,
+    /// One for each round; four rounds are what makes a Feistel network look random (Luby and Rackoff, 1988).
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    /// The permutation of `0..n` that belongs to `seed`; `n` must not be 0.
+    pub fn new(n: u32, seed: Seed) -> Self {
+        let rows = f64::from(n).sqrt().ceil() as u32;
+        let columns = n.div_ceil(rows);
+        let mut random = seed.random();
+        let keys = std::array::from_fn(|_| random.next_u64());
+        Permutation { n, rows, columns, by_columns: Divider::new(columns), keys }
+    }
+
+    /// Where `value` goes; it must be below `n`.
+    #[inline(always)]
+    pub fn forward(&self, mut value: u32) -> u32 {
+        loop {
+            let mut row = self.by_columns.quotient(value);
+            let mut column = value - row * self.columns;
+            let [k0, k1, k2, k3] = self.keys;
+            for (for_row, for_column) in [(k0, k1), (k2, k3)] {
+                row = add(row, shift(column, for_row, self.rows), self.rows);
+                column = add(column, shift(row, for_column, self.columns), self.columns);
+            }
+            // At most 65,536 rows and columns: the product cannot pass 2^32, nor the value 2^32 - 1.
+            value = row * self.columns + column;
+            if value < self.n {
+                return value;
+            }
+        }
+    }
+
+    /// Where `value` came from; it must be below `n`.
+    pub fn backward(&self, mut value: u32) -> u32 {
+        loop {
+            let mut row = self.by_columns.quotient(value);
+            let mut column = value - row * self.columns;
+            let [k0, k1, k2, k3] = self.keys;
+            for (for_row, for_column) in [(k2, k3), (k0, k1)] {
+                column = add(column, self.columns - shift(row, for_column, self.columns), self.columns);
+                row = add(row, self.rows - shift(column, for_row, self.rows), self.rows);
+            }
+            value = row * self.columns + column;
+            if value < self.n {
+                return value;
+            }
+        }
+    }
+}
+
+/// How far the cell's other coordinate moves: a hash of `value` under `key`, spread over `0..radix`.
+///
+/// Two multiplications: with one, neighbours kept their distance through all four rounds.
+#[inline(always)]
+fn shift(value: u32, key: u64, radix: u32) -> u32 {
+    let mixed = (u64::from(value) ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (((mixed >> 32) * u64::from(radix)) >> 32) as u32
+}
+
+/// `a + b` modulo `radix`, for `a < radix` and `b <= radix`.
+#[inline(always)]
+fn add(a: u32, b: u32, radix: u32) -> u32 {
+    let sum = a + b;
+    // Below the radix the difference wraps to something huge. Without a branch, as it would be a coin toss.
+    sum.min(sum.wrapping_sub(radix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_small_space_is_permuted() {
+        for n in 1..=600 {
+            let permutation = Permutation::new(n, Seed(u64::from(n)));
+            let mut image: Vec<u32> = (0..n).map(|value| permutation.forward(value)).collect();
+            assert!((0..n).all(|value| permutation.backward(image[value as usize]) == value));
+            image.sort_unstable();
+            assert!(image.into_iter().eq(0..n), "no permutation of 0..{n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn backward_undoes_forward(n in 1..=u32::MAX, part in 0.0..1.0f64, seed: u64) {
+            let permutation = Permutation::new(n, Seed(seed));
+            let value = (f64::from(n) * part) as u32;
+            let image = permutation.forward(value);
+            prop_assert!(image < n);
+            prop_assert_eq!(permutation.backward(image), value);
+        }
+    }
+
+    #[test]
+    fn the_largest_space_is_permuted_at_its_ends() {
+        let permutation = Permutation::new(u32::MAX, Seed(1));
+        for value in [0, 1, u32::MAX / 2, u32::MAX - 1] {
+            assert_eq!(permutation.backward(permutation.forward(value)), value);
+        }
+    }
+
+    /// Neither do neighbours keep their distance: where the next value goes says nothing of a pattern.
+    #[test]
+    fn distances_of_neighbours_are_spread() {
+        for n in [50_000u32, 1_000_003, 370_000_000] {
+            let parts = 64u64;
+            let permutation = Permutation::new(n, Seed(7));
+            let mut counts = vec![0u64; parts as usize];
+            for value in (0..n - 1).step_by((n / 50_000) as usize) {
+                let (here, next) = (permutation.forward(value), permutation.forward(value + 1));
+                let distance = u64::from(next) + u64::from(n) - u64::from(here);
+                counts[(distance % u64::from(n) * parts / u64::from(n)) as usize] += 1;
+            }
+            crate::law::assert_fits(&counts, &vec![1.0; parts as usize]);
+        }
+    }
+
+    /// A contiguous tenth is spread evenly: its share of each sixty-fourth of the space is binomial.
+    #[test]
+    fn neighbours_are_spread() {
+        let (n, parts) = (1_000_000u32, 64);
+        let permutation = Permutation::new(n, Seed(7));
+        let mut counts = vec![0u64; parts];
+        for value in 0..n / 10 {
+            counts[permutation.forward(value) as usize * parts / n as usize] += 1;
+        }
+        crate::law::assert_fits(&counts, &vec![1.0; parts]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Workloads one after the other: a load that changes, a hot set that moves.
+
+use super::Workload;
+use super::batch::PageBatch;
+use super::config::{Kind, WorkloadConfig};
+use super::error::{refusal, require};
+use super::place::Space;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::request::Op;
+use wearwell_base::seed::Seed;
+
+/// A list of workloads, each for as many page writes as it says.
+///
+/// A phase that comes round again goes on where it stopped. All phases scatter alike: a page of some rank
+/// stays where it is unless the phases differ in `shift`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phases {
+    /// The phases, in order; at least one.
+    pub phases: Vec<Phase>,
+    /// Whether the first phase follows the last. Otherwise the last one never ends.
+    #[serde(default)]
+    pub repeat: bool,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// How much the phase writes, in multiples of the logical capacity, above 0, rounded to pages. Only a
+    /// last phase that never ends may leave it out; if given there, it has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    pub writes: Option<f64>,
+    /// What runs.
+    pub workload: WorkloadConfig,
+}
+
+impl Phases {
+    /// Whether phase `index` never ends.
+    fn is_endless(&self, index: usize) -> bool {
+        !self.repeat && index + 1 == self.phases.len()
+    }
+
+    /// Page writes of phase `index`; `u64::MAX` for ever.
+    fn page_writes(&self, index: usize, space: &Space) -> Result<u64, ConfigError> {
+        if self.is_endless(index) {
+            return Ok(u64::MAX);
+        }
+        let phase = &self.phases[index];
+        let key = format!("phases[{index}].writes");
+        let Some(writes) = phase.writes else {
+            let allowed = "must say after how many multiples of the logical capacity the phase ends";
+            return Err(refusal(key, "nothing", allowed));
+        };
+        let is_valid = writes > 0.0 && writes.is_finite();
+        require(is_valid, key, writes, "must be a finite number of logical capacities above 0")?;
+        let allowed = "must write, or the phase never ends";
+        let written = phase.workload.written_per_request();
+        require(written > 0.0, format!("phases[{index}].workload"), "without writes", allowed)?;
+        Ok(((writes * f64::from(space.logical_pages)).round() as u64).max(1))
+    }
+}
+
+impl Kind for Phases {
+    fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
+        require(!self.phases.is_empty(), "phases", "[]", "must have at least one entry")?;
+        let mut stages = Vec::new();
+        for (index, phase) in self.phases.iter().enumerate() {
+            let name = format!("phases[{index}]");
+            let source = phase.workload.build_on(space, seed.of(&name));
+            let source = source.map_err(|error| error.within(&format!("{name}.workload")))?;
+            stages.push(Stage { source, page_writes: self.page_writes(index, space)? });
+        }
+        let left = stages[0].page_writes;
+        Ok(Box::new(Sequence { stages, current: 0, left }))
+    }
+
+    /// Over the whole course: the pages written in all phases by the requests they take.
+    fn written_per_request(&self) -> f64 {
+        let endless = self.phases.last().filter(|_| !self.repeat);
+        if let Some(last) = endless {
+            return last.workload.written_per_request();
+        }
+        let writes = self.phases.iter().map(|phase| phase.writes.unwrap_or(0.0));
+        let requests = self
+            .phases
+            .iter()
+            .map(|phase| phase.writes.unwrap_or(0.0) / phase.workload.written_per_request());
+        writes.sum::<f64>() / requests.sum::<f64>()
+    }
+}
+
+struct Stage {
+    source: Box<dyn Workload>,
+    page_writes: u64,
+}
+
+struct Sequence {
+    stages: Vec<Stage>,
+    current: usize,
+    /// Page writes until the current stage ends, with the request that reaches it.
+    left: u64,
+}
+
+impl Workload for Sequence {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
+        let until = batch.pages.len() + pages;
+        while batch.pages.len() < until {
+            // Asking for no more pages than writes are left cannot run past the request that ends the stage,
+            // however many of them turn out to be reads: the end does not depend on how fills are cut.
+            let asked = self.left.min((until - batch.pages.len()) as u64) as usize;
+            let (pages_before, runs_before) = (batch.pages.len(), batch.runs.len());
+            self.stages[self.current].source.fill(batch, asked);
+            self.left = self.left.saturating_sub(written_since(batch, pages_before, runs_before));
+            if self.left == 0 {
+                self.current = (self.current + 1) % self.stages.len();
+                self.left = self.stages[self.current].page_writes;
+            }
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.stages.iter_mut().fold(0, |all, stage| all.rotate_left(1) ^ stage.source.final_draw())
+    }
+}
+
+/// Pages written by the requests appended to `batch` since it had so many pages and runs.
+fn written_since(batch: &PageBatch, pages_before: usize, runs_before: usize) -> u64 {
+    let mut start = pages_before;
+    let mut written = 0;
+    // The last run of before may have grown.
+    for run in &batch.runs[runs_before.saturating_sub(1)..] {
+        let end = (run.end as usize).max(start);
+        if run.op == Op::Write {
+            written += (end - start) as u64;
+        }
+        start = end;
+    }
+    written
+}

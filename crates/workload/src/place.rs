@@ -1,0 +1,75 @@
+//! Where on the logical space the pages that a law ranks lie.
+
+use super::permutation::Permutation;
+use wearwell_base::seed::Seed;
+use wearwell_base::units::Lpn;
+
+/// The logical space a workload runs on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    /// Its size; addresses run from 0.
+    pub logical_pages: u32,
+    /// What scattering depends on. It is the same for all phases of a workload, so that the same pages stay
+    /// hot from phase to phase unless a `shift` moves them.
+    pub scatter: Seed,
+}
+
+/// The map from rank (0: where the law begins, its hottest page) to page: a shift, then a permutation.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    logical_pages: u32,
+    shift: u32,
+    permutation: Option<Permutation>,
+}
+
+impl Places {
+    /// Shifted by `shift` (a share of the space, below 1), and scattered if asked.
+    pub fn new(space: &Space, shift: f64, scatter: bool) -> Self {
+        let logical_pages = space.logical_pages;
+        let shift = ((f64::from(logical_pages) * shift).round() as u32).min(logical_pages - 1);
+        let permutation = scatter.then(|| Permutation::new(logical_pages, space.scatter));
+        Places { logical_pages, shift, permutation }
+    }
+
+    /// Whether every page lies where its rank says.
+    pub fn is_identity(&self) -> bool {
+        self.shift == 0 && self.permutation.is_none()
+    }
+
+    /// The page of a rank.
+    #[inline(always)]
+    pub fn page(&self, rank: u32) -> u32 {
+        // Written so that the sum of two 32-bit numbers cannot overflow.
+        let room = self.logical_pages - self.shift;
+        let shifted = if rank < room { rank + self.shift } else { rank - room };
+        match &self.permutation {
+            None => shifted,
+            Some(permutation) => permutation.forward(shifted),
+        }
+    }
+
+    /// The rank of a page.
+    pub fn rank(&self, page: Lpn) -> u32 {
+        let shifted = match &self.permutation {
+            None => page.0,
+            Some(permutation) => permutation.backward(page.0),
+        };
+        if shifted >= self.shift { shifted - self.shift } else { shifted + (self.logical_pages - self.shift) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_undoes_page() {
+        for logical_pages in [1, 2, 7, 100] {
+            for (shift, scatter) in [(0.0, false), (0.3, false), (0.99, true), (0.0, true)] {
+                let space = Space { logical_pages, scatter: Seed(3) };
+                let places = Places::new(&space, shift, scatter);
+                assert!((0..logical_pages).all(|rank| places.rank(Lpn(places.page(rank))) == rank));
+            }
+        }
+    }
+}

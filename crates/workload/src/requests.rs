@@ -1,0 +1,201 @@
+//! What all simple workloads share: how long requests are, and how many read or discard.
+
+use super::alias::{Alias, threshold};
+use super::error::{require, require_ratio, require_weights};
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::request::Op;
+use wearwell_base::seed::Random;
+
+/// How long requests are, pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be a number of pages, or a list of { pages, weight }")]
+pub enum RequestPages {
+    /// All of this length, pages, from 1.
+    Fixed(u32),
+    /// A mix of lengths.
+    Mix(Vec<WeightedPages>),
+}
+
+/// One request length of a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedPages {
+    /// Length, pages, from 1.
+    pub pages: u32,
+    /// Share of the requests that have this length, 0 or above; weights need not sum to 1.
+    pub weight: f64,
+}
+
+/// What a request tells the device about its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HintRule {
+    /// Nothing: hint 0.
+    #[default]
+    None,
+    /// 1 + the temperature class of the request's first page, so that the hottest pages have hint 1.
+    Temperature,
+}
+
+/// The settings that all simple workloads share.
+///
+/// Reads and trims draw their addresses from the same law as writes. A request longer than one page is
+/// aligned to its own length around the page drawn, and cut off at the end of the space.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestConfig {
+    /// Length of reads and writes, pages, from 1 to the size of the space: a number, or a list of
+    /// { pages, weight }.
+    pub request_pages: RequestPages,
+    /// Share of the requests that read, from 0 to 1.
+    pub read_ratio: f64,
+    /// Share of the requests that discard (TRIM), from 0 to 1; with `read_ratio` at most 1.
+    pub trim_ratio: f64,
+    /// Length of discards, pages, given as `request_pages` is, which also is the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RequestPages")]
+    pub trim_pages: Option<RequestPages>,
+    /// Stream hint of each request: none, or its temperature class.
+    pub hint: HintRule,
+    /// Share of the space, from 0 to below 1, by which the law's beginning, its hottest pages, is moved up.
+    pub shift: f64,
+    /// Whether neighbours in the law (hot pages) are spread over the whole space by a pseudo-random
+    /// permutation instead of lying side by side. A long request then brings along unrelated neighbours.
+    pub scatter: bool,
+}
+
+impl Default for RequestConfig {
+    /// Writes of one page each, no hints, the hottest pages first.
+    fn default() -> Self {
+        RequestConfig {
+            request_pages: RequestPages::Fixed(1),
+            read_ratio: 0.0,
+            trim_ratio: 0.0,
+            trim_pages: None,
+            hint: HintRule::None,
+            shift: 0.0,
+            scatter: false,
+        }
+    }
+}
+
+impl RequestPages {
+    fn lengths(&self) -> Vec<WeightedPages> {
+        match self {
+            RequestPages::Fixed(pages) => vec![WeightedPages { pages: *pages, weight: 1.0 }],
+            RequestPages::Mix(mix) => mix.clone(),
+        }
+    }
+
+    fn check(&self, key: &str, logical_pages: u32) -> Result<(), ConfigError> {
+        let lengths = self.lengths();
+        require_weights(key, &lengths.iter().map(|length| length.weight).collect::<Vec<_>>())?;
+        let allowed = format!("must lie from 1 to the {logical_pages} pages of the space");
+        for (index, length) in lengths.iter().enumerate() {
+            let key = match self {
+                RequestPages::Fixed(_) => key.to_owned(),
+                RequestPages::Mix(_) => format!("{key}[{index}].pages"),
+            };
+            require((1..=logical_pages).contains(&length.pages), key, length.pages, &allowed)?;
+        }
+        Ok(())
+    }
+
+    /// Mean length, pages.
+    fn mean(&self) -> f64 {
+        let lengths = self.lengths();
+        let weighted: f64 = lengths.iter().map(|length| length.weight * f64::from(length.pages)).sum();
+        weighted / lengths.iter().map(|length| length.weight).sum::<f64>()
+    }
+}
+
+impl RequestConfig {
+    /// Checks every setting against a space of `logical_pages` pages.
+    pub(super) fn check(&self, logical_pages: u32) -> Result<(), ConfigError> {
+        self.request_pages.check("request_pages", logical_pages)?;
+        if let Some(trim_pages) = &self.trim_pages {
+            trim_pages.check("trim_pages", logical_pages)?;
+        }
+        require_ratio("read_ratio", self.read_ratio)?;
+        require_ratio("trim_ratio", self.trim_ratio)?;
+        let sum = self.read_ratio + self.trim_ratio;
+        require(sum <= 1.0, "read_ratio + trim_ratio", sum, "must be at most 1")?;
+        require((0.0..1.0).contains(&self.shift), "shift", self.shift, "must lie from 0 to below 1")
+    }
+
+    /// Pages written per request, on average.
+    pub(super) fn written_per_request(&self) -> f64 {
+        (1.0 - self.read_ratio - self.trim_ratio).max(0.0) * self.request_pages.mean()
+    }
+}
+
+/// Draws the operation and the length of each request.
+pub(super) struct Mix {
+    /// Draws below it read.
+    reads: u64,
+    /// Draws below it, but not below `reads`, trim.
+    reads_and_trims: u64,
+    lengths: Lengths,
+    trim_lengths: Lengths,
+}
+
+impl Mix {
+    /// By checked settings.
+    pub fn new(config: &RequestConfig) -> Self {
+        let lengths = Lengths::new(&config.request_pages);
+        Mix {
+            reads: threshold(config.read_ratio),
+            reads_and_trims: threshold(config.read_ratio + config.trim_ratio),
+            trim_lengths: config.trim_pages.as_ref().map_or(lengths.clone(), Lengths::new),
+            lengths,
+        }
+    }
+
+    /// Whether all requests write one page.
+    pub fn is_single_writes(&self) -> bool {
+        self.reads_and_trims == 0 && matches!(self.lengths, Lengths::Fixed(1))
+    }
+
+    /// The next request's operation and length, pages. How many numbers it takes depends on nothing but
+    /// the settings and the operation drawn.
+    #[inline]
+    pub fn draw(&self, random: &mut Random) -> (Op, u32) {
+        let kind = if self.reads_and_trims == 0 { u64::MAX } else { random.next_u64() };
+        if kind < self.reads {
+            (Op::Read, self.lengths.draw(random))
+        } else if kind < self.reads_and_trims {
+            (Op::Trim, self.trim_lengths.draw(random))
+        } else {
+            (Op::Write, self.lengths.draw(random))
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Lengths {
+    Fixed(u32),
+    Mix { pages: Vec<u32>, pick: Alias },
+}
+
+impl Lengths {
+    fn new(config: &RequestPages) -> Self {
+        match config {
+            RequestPages::Fixed(pages) => Lengths::Fixed(*pages),
+            RequestPages::Mix(mix) => Lengths::Mix {
+                pages: mix.iter().map(|length| length.pages).collect(),
+                pick: Alias::new(&mix.iter().map(|length| length.weight).collect::<Vec<_>>()),
+            },
+        }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Random) -> u32 {
+        match self {
+            Lengths::Fixed(pages) => *pages,
+            Lengths::Mix { pages, pick } => pages[pick.pick(random.next_u64())],
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! One page after the other, as a log or a backup writes.
+
+use super::Workload;
+use super::config::Kind;
+use super::error::require;
+use super::place::Space;
+use super::requests::RequestConfig;
+use super::stream::{Addresses, stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed};
+
+/// Requests in rising order that begin again at page 0 when the space ends.
+///
+/// With `scatter`, requests begin at the pages of a pseudo-random permutation instead: every page once
+/// before any page again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sequential {
+    /// First page, from 0; must be inside the space.
+    #[serde(default)]
+    pub start: u32,
+    /// Pages from the beginning of a request to that of the next, from 1, modulo the space. Left out, a
+    /// request begins where the last one ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32")]
+    pub stride: Option<u32>,
+    /// Request lengths, reads, trims, hints and placement.
+    #[serde(flatten)]
+    pub requests: RequestConfig,
+}
+
+impl Kind for Sequential {
+    fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
+        let logical_pages = space.logical_pages;
+        let allowed = format!("must be one of the {logical_pages} pages of the space, from 0");
+        require(self.start < logical_pages, "start", self.start, &allowed)?;
+        if let Some(stride) = self.stride {
+            require(
+                (1..=logical_pages).contains(&stride),
+                "stride",
+                stride,
+                "must lie from 1 to the size of the space",
+            )?;
+        }
+        let law = SequentialLaw { next: self.start, stride: self.stride, logical_pages };
+        stream(law, &self.requests, space, seed, None)
+    }
+
+    fn written_per_request(&self) -> f64 {
+        self.requests.written_per_request()
+    }
+}
+
+struct SequentialLaw {
+    next: u32,
+    stride: Option<u32>,
+    logical_pages: u32,
+}
+
+impl Addresses for SequentialLaw {
+    const ALIGNED: bool = false;
+
+    #[inline(always)]
+    fn draw(&mut self, _random: &mut Random, length: u32) -> u32 {
+        let first = self.next;
+        let left = self.logical_pages - first;
+        self.next = match self.stride {
+            // The request is cut off at the end of the space, so that every pass begins at page 0.
+            None if length >= left => 0,
+            None => first + length,
+            Some(stride) if stride >= left => stride - left,
+            Some(stride) => first + stride,
+        };
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::draw_pages;
+
+    #[test]
+    fn passes_begin_at_page_0() {
+        assert_eq!(draw_pages("kind = 'sequential'\nstart = 3", 5, 8), [3, 4, 0, 1, 2, 3, 4, 0]);
+        let long = draw_pages("kind = 'sequential'\nrequest_pages = 4", 6, 9);
+        assert_eq!(long, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn strides_go_round() {
+        assert_eq!(draw_pages("kind = 'sequential'\nstride = 3", 7, 8), [0, 3, 6, 2, 5, 1, 4, 0]);
+        assert_eq!(draw_pages("kind = 'sequential'\nstride = 5\nstart = 1", 5, 3), [1, 1, 1]);
+        let long = draw_pages("kind = 'sequential'\nstride = 4\nrequest_pages = 2", 6, 6);
+        assert_eq!(long, [0, 1, 4, 5, 2, 3]);
+    }
+
+    #[test]
+    fn scattered_it_is_an_order_without_repetition() {
+        let mut pages = draw_pages("kind = 'sequential'\nscatter = true", 1000, 1000);
+        assert!(!pages.is_sorted());
+        pages.sort_unstable();
+        assert!(pages.into_iter().eq(0..1000));
+    }
+}

@@ -1,0 +1,122 @@
+//! The engine of all simple workloads: addresses drawn from a law, dressed as requests.
+
+use super::Workload;
+use super::batch::PageBatch;
+use super::error::require;
+use super::place::{Places, Space};
+use super::requests::{HintRule, Mix, RequestConfig};
+use rand::RngCore;
+use wearwell_base::config::ConfigError;
+use wearwell_base::request::Op;
+use wearwell_base::seed::{Random, Seed};
+use wearwell_base::temperature::Temperature;
+use wearwell_base::units::Lpn;
+
+/// The law by which a workload picks the pages it touches.
+pub(super) trait Addresses: Send {
+    /// Whether a request longer than a page begins at a multiple of its own length. A law that says where
+    /// each request begins, as a sequential one does, says no.
+    const ALIGNED: bool = true;
+
+    /// The rank (0: where the law begins, its hottest page) that the next request, `length` pages long,
+    /// is about.
+    fn draw(&mut self, random: &mut Random, length: u32) -> u32;
+}
+
+/// A law whose ranks do not lie at the pages of the same number.
+struct Placed<A> {
+    law: A,
+    places: Places,
+}
+
+impl<A: Addresses> Addresses for Placed<A> {
+    const ALIGNED: bool = A::ALIGNED;
+
+    #[inline(always)]
+    fn draw(&mut self, random: &mut Random, length: u32) -> u32 {
+        self.places.page(self.law.draw(random, length))
+    }
+}
+
+/// Requests by a law. Addresses and the choice of operations and lengths have a generator each, so that
+/// a change of the read ratio does not change where requests go.
+struct Stream<A> {
+    law: A,
+    addresses: Random,
+    mix: Mix,
+    choices: Random,
+    logical_pages: u32,
+    hints: Option<Box<dyn Temperature>>,
+}
+
+/// The workload of a law on `space` with the request settings of `config`.
+///
+/// `temperature` is the law's oracle, if its pages differ in temperature. Errors: settings that are out of
+/// range or need a temperature where there is none.
+pub(super) fn stream<A: Addresses + 'static>(
+    law: A,
+    config: &RequestConfig,
+    space: &Space,
+    seed: Seed,
+    temperature: Option<Box<dyn Temperature>>,
+) -> Result<Box<dyn Workload>, ConfigError> {
+    config.check(space.logical_pages)?;
+    let hinted = config.hint == HintRule::Temperature;
+    let allowed = "must be \"none\": all pages of this kind of workload have the same temperature";
+    require(!hinted || temperature.is_some(), "hint", "\"temperature\"", allowed)?;
+    let places = Places::new(space, config.shift, config.scatter);
+    let hints = temperature.filter(|_| hinted);
+    if places.is_identity() {
+        Ok(Box::new(Stream::new(law, config, space, seed, hints)))
+    } else {
+        Ok(Box::new(Stream::new(Placed { law, places }, config, space, seed, hints)))
+    }
+}
+
+impl<A: Addresses> Stream<A> {
+    fn new(
+        law: A,
+        config: &RequestConfig,
+        space: &Space,
+        seed: Seed,
+        hints: Option<Box<dyn Temperature>>,
+    ) -> Self {
+        Stream {
+            law,
+            addresses: seed.of("addresses").random(),
+            mix: Mix::new(config),
+            choices: seed.of("choices").random(),
+            logical_pages: space.logical_pages,
+            hints,
+        }
+    }
+
+    fn fill_requests(&mut self, batch: &mut PageBatch, pages: usize) {
+        let until = batch.pages.len() + pages;
+        while batch.pages.len() < until {
+            let (op, length) = self.mix.draw(&mut self.choices);
+            let drawn = self.law.draw(&mut self.addresses, length);
+            let first = if A::ALIGNED && length > 1 { drawn - drawn % length } else { drawn };
+            let length = length.min(self.logical_pages - first);
+            let first = Lpn(first);
+            let hint = self.hints.as_ref().map_or(0, |hints| 1 + u16::from(hints.class_of(first)));
+            batch.push_request(op, hint, first, length);
+        }
+    }
+}
+
+impl<A: Addresses> Workload for Stream<A> {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
+        if !self.mix.is_single_writes() || self.hints.is_some() {
+            return self.fill_requests(batch, pages);
+        }
+        // The generator in a local variable stays in registers.
+        let mut addresses = self.addresses.clone();
+        batch.extend_single(Op::Write, 0, (0..pages).map(|_| Lpn(self.law.draw(&mut addresses, 1))));
+        self.addresses = addresses;
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.addresses.next_u64() ^ self.choices.next_u64().rotate_left(32)
+    }
+}

@@ -1,0 +1,74 @@
+//! Every page equally likely: the reference case of all theory.
+
+use super::Workload;
+use super::config::Kind;
+use super::place::Space;
+use super::requests::RequestConfig;
+use super::stream::{Addresses, stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Random, Seed, below};
+
+/// Uniform random requests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {
+    /// Request lengths, reads, trims, hints and placement.
+    #[serde(flatten)]
+    pub requests: RequestConfig,
+}
+
+impl Kind for Uniform {
+    fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
+        let law = UniformLaw { logical_pages: space.logical_pages };
+        stream(law, &self.requests, space, seed, None)
+    }
+
+    fn written_per_request(&self) -> f64 {
+        self.requests.written_per_request()
+    }
+}
+
+struct UniformLaw {
+    logical_pages: u32,
+}
+
+impl Addresses for UniformLaw {
+    #[inline(always)]
+    fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
+        below(random, u64::from(self.logical_pages)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::{assert_fits, draw_pages};
+
+    fn counts(config: &str, logical_pages: u32, pages: usize) -> Vec<u64> {
+        let mut counts = vec![0; logical_pages as usize];
+        for page in draw_pages(config, logical_pages, pages) {
+            counts[page as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn each_page_has_its_share() {
+        for logical_pages in [1, 2, 3, 1000] {
+            let counts = counts("kind = 'uniform'", logical_pages, 100_000);
+            assert_fits(&counts, &vec![1.0; logical_pages as usize]);
+        }
+    }
+
+    /// A request covers the pages of its own aligned window, so that pages of a window go together, and the
+    /// cut-off one at the end is hit as rarely as it is short.
+    #[test]
+    fn long_requests_are_aligned_and_cut_off() {
+        let counts = counts("kind = 'uniform'\nrequest_pages = 8", 100, 400_000);
+        let windows: Vec<u64> = counts.chunks(8).map(|window| window[0]).collect();
+        assert!(counts.chunks(8).all(|window| window.iter().all(|&count| count == window[0])));
+        assert_eq!(windows.len(), 13);
+        assert_fits(&windows, &[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0]);
+    }
+}
