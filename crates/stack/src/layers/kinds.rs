@@ -189,6 +189,8 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq)]
+        // A scenario has a handful of them, and no table of any.
+        #[allow(clippy::large_enum_variant)]
         pub enum $Kinds {
             $(
                 #[allow(missing_docs)]

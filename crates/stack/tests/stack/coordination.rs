@@ -1,13 +1,11 @@
 //! Layers that agree with each other: what is asked for has an effect over every drive or is refused, and a power cut at the end
 //! of a run changes nothing of what came before.
 
-mod common;
-
-use common::{root, run_text, scenario, try_run};
+use crate::common::{root, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
-const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
 const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
 
 const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
@@ -60,7 +58,8 @@ fn several_users_outlive_a_cut() {
             .replace("pages_per_block = 256", "pages_per_block = 64");
         let small = small
             .replace("warm_up = 20.0", "warm_up = 1.0")
-            .replace("drive_writes = 20.0", "drive_writes = 1.0");
+            .replace("drive_writes = 20.0", "drive_writes = 1.0")
+            .replace("spare_factor = 0.15", "spare_factor = 0.2");
         for structure in ["log", "gecko", "bast"] {
             let plain = run_text(&format!("ftl = \"{structure}\"\n{small}"));
             let cut = run_text(&format!("ftl = \"{structure}\"\n{small}[power]\nat_end = true\n"));
