@@ -1,15 +1,20 @@
 //! Results as text, JSON, CSV and Parquet.
 
 pub mod advice;
+mod column;
 pub mod ftl;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
 pub mod parquet;
 pub mod table;
 pub mod timing;
 pub mod top;
 pub mod windows;
 
-use self::parquet::Column;
 use crate::exit::Failure;
+use column::Column;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Serialize, Serializer};

@@ -6,6 +6,8 @@ mod interrupted;
 mod lives;
 pub mod page;
 pub mod paged;
+#[cfg(test)]
+mod tests;
 mod told;
 
 pub use cycled::{Cycled, PowerCycle, Switched};

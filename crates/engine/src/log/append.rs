@@ -50,27 +50,54 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             let length = self.until_checkpoint(cause, room.min(pages.len()));
             let owners = D::PAGE_EXACT.then_some(&pages[..length]);
             self.tell_deaths(&pages[..length]);
-            let wanted = length;
-            let length = self.pool.program(stream, frontier, owners, &data[..wanted], cause)?;
-            // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
-            if cause == Cause::Host {
-                self.pool.counters.add_incoming(Operation::Write, length as u64);
-            }
-            let writes = Writes { pages, length, prefetch: self.prefetch };
-            let Pool { blocks, victim, .. } = &mut self.pool;
-            self.directory.place(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
-                victim.invalidated(block, score, blocks);
-            });
-            if cause == Cause::Host {
-                self.pool.blocks.advance(length as u64);
-            }
-            self.advance(stream, frontier, length, wanted);
+            let length = match self.pool.program(stream, frontier, owners, &data[..length], cause) {
+                Ok(()) => {
+                    self.place(frontier, pages, length, cause);
+                    self.advance(stream, frontier, length as u32);
+                    length
+                }
+                Err(error) => self.place_before(stream, frontier, &pages[..length], cause, error)?,
+            };
             (pages, data) = (&pages[length..], &data[length..]);
             if cause == Cause::Host {
                 self.checkpoint_if_due()?;
             }
         }
         Ok(())
+    }
+
+    /// The first `length` of `pages` are on flash from `frontier` on.
+    #[inline(always)]
+    fn place(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
+        // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
+        if cause == Cause::Host {
+            self.pool.counters.add_incoming(Operation::Write, length as u64);
+        }
+        let writes = Writes { pages, length, prefetch: self.prefetch };
+        let Pool { blocks, victim, .. } = &mut self.pool;
+        let died = |block, score, blocks: &_| victim.invalidated(block, score, blocks);
+        self.directory.place(frontier.block, frontier.page, writes, blocks, died);
+        if cause == Cause::Host {
+            self.pool.blocks.advance(length as u64);
+        }
+    }
+
+    /// Of a run that failed with this error, places the pages that the medium took before, and sets the block aside; how
+    /// many they are. Apart from the way of all other runs, which would pay for two lengths of a run.
+    #[cold]
+    fn place_before(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        pages: &[Lpn],
+        cause: Cause,
+        error: LayerError,
+    ) -> Result<usize, LayerError> {
+        let owners = D::PAGE_EXACT.then_some(pages);
+        let taken = self.pool.taken_before(frontier, (owners, pages.len()), cause, error)?;
+        self.place(frontier, pages, taken, cause);
+        self.pool.set_aside_failed(stream, frontier, taken as u32);
+        Ok(taken)
     }
 
     /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
@@ -88,13 +115,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Moves the stream's write pointer on by `taken` of the `wanted` pages, and closes the block when it is full; a block that
-    /// did not take all of them has failed and is set aside.
+    /// Moves the stream's write pointer on by `pages`; closes the block when it is full.
     #[inline]
-    pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, taken: usize, wanted: usize) {
-        if taken != wanted {
-            self.pool.set_aside_failed(stream, frontier, taken as u32);
-        } else if self.pool.move_frontier(stream, frontier, taken as u32) {
+    pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
+        if self.pool.move_frontier(stream, frontier, pages) {
             self.pool.close(frontier.block);
         }
     }
@@ -147,6 +171,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Makes the erased `block` the frontier of `stream`.
+    #[inline]
     pub(super) fn open(&mut self, stream: StreamId, block: BlockId) -> Frontier {
         let frontier = self.pool.open(stream, block);
         self.directory.open(block);

@@ -167,6 +167,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// The next victim, no candidate any more.
+    #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         let victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
         self.pool.note_victim(victim);
@@ -192,6 +193,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    #[inline]
     pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
         let unwritten = self.pool.pages_per_block() - written;
         let valid = self.pool.blocks.valid_pages(victim) - unwritten;
@@ -213,17 +215,24 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    #[inline(always)]
     fn choose_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
-            for at in 0..room {
-                let rest = (self.staged.len() - at) as u64;
-                let other = at + below(&mut self.random, rest) as usize;
-                self.staged.swap(at, other);
-            }
+            self.shuffle_staged(room);
+        }
+    }
+
+    #[inline(never)]
+    fn shuffle_staged(&mut self, room: usize) {
+        for at in 0..room {
+            let rest = (self.staged.len() - at) as u64;
+            let other = at + below(&mut self.random, rest) as usize;
+            self.staged.swap(at, other);
         }
     }
 
     /// Appends staged pages at `frontier`, as many as it has room for.
+    #[inline]
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
         let room = self.pool.room(frontier) as usize;
         let length = room.min(self.staged.len());
@@ -232,14 +241,41 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
-        let (wanted, data) = (length, &self.staged.data[range]);
-        let length = self.pool.program(stream, frontier, owners, data, self.moving_for)?;
-        let range = self.staged.written..self.staged.written + length;
+        match self.pool.program(stream, frontier, owners, &self.staged.data[range], self.moving_for) {
+            Ok(()) => {
+                self.relocate_staged(frontier, length);
+                self.advance(stream, frontier, length as u32);
+                Ok(())
+            }
+            Err(error) => self.relocate_before(stream, frontier, length, error),
+        }
+    }
+
+    /// The first `length` staged pages are on flash from `frontier` on.
+    #[inline(always)]
+    fn relocate_staged(&mut self, frontier: Frontier, length: usize) {
         if D::PAGE_EXACT {
-            self.directory.relocate(frontier.block, frontier.page, &self.staged.owners[range]);
+            let owners = &self.staged.owners[self.staged.written..self.staged.written + length];
+            self.directory.relocate(frontier.block, frontier.page, owners);
         }
         self.staged.drop_front(length);
-        self.advance(stream, frontier, length, wanted);
+    }
+
+    /// Of a run of staged pages that failed with this error, moves those that the medium took before, and sets the block
+    /// aside.
+    #[cold]
+    fn relocate_before(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        wanted: usize,
+        error: LayerError,
+    ) -> Result<(), LayerError> {
+        let range = self.staged.written..self.staged.written + wanted;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
+        let taken = self.pool.taken_before(frontier, (owners, wanted), self.moving_for, error)?;
+        self.relocate_staged(frontier, taken);
+        self.pool.set_aside_failed(stream, frontier, taken as u32);
         Ok(())
     }
 
@@ -272,7 +308,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ) -> Result<(), LayerError> {
         let (stream, frontier) = self.program_cleaned(page, data, from, references)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
-        self.advance(stream, frontier, 1, 1);
+        self.advance(stream, frontier, 1);
         Ok(())
     }
 
@@ -293,11 +329,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         loop {
             let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
             let content = std::slice::from_ref(data);
-            let taken = self.pool.program(stream, frontier, Some(&[page]), content, self.moving_for)?;
-            if taken == 1 {
+            let Err(error) = self.pool.program(stream, frontier, Some(&[page]), content, self.moving_for)
+            else {
                 return Ok((stream, frontier));
-            }
-            self.advance(stream, frontier, 0, 1);
+            };
+            self.pool.taken_before(frontier, (None, 1), self.moving_for, error)?;
+            self.pool.set_aside_failed(stream, frontier, 0);
         }
     }
 
@@ -324,6 +361,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Erases the block; false if that wore it out.
+    #[inline]
     pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
         let erased = self.pool.erase(block, self.moving_for)?;
         self.survive_erase(block, erased)

@@ -142,7 +142,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         directory.place(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
             victim.invalidated(block, score, blocks);
         });
-        self.advance(stream, frontier, 1, 1);
+        self.advance(stream, frontier, 1);
         Ok(())
     }
 }

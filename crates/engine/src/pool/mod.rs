@@ -1,12 +1,12 @@
 //! The pool of blocks under every log and every FTL: which blocks are erased, open, closed, failed or gone for good, and what
 //! was sent to the medium that they lie on.
 //!
-//! A block's life is one circle. *Erased* blocks wait in the order in which they were erased. [`Pool::take_erased`] and
-//! [`Pool::open`] make one the *frontier* of a stream, [`Pool::program`] and [`Pool::advance`] fill it, and full it is
-//! *closed*: a candidate, of which [`Pool::take_victim`] picks one to be emptied by its owner. [`Pool::give_back`] erases it
+//! A block's life is one circle. *Erased* blocks wait in the order in which they were erased. `Pool::take_erased` and
+//! `Pool::open` make one the *frontier* of a stream, `Pool::program` and `Pool::move_frontier` fill it, and full it is
+//! *closed*: a candidate, of which `Pool::take_victim` picks one to be emptied by its owner. `Pool::give_back` erases it
 //! into the pool again. Two ways lead out of the circle: an erase that wears the block out, and a program that fails, after
 //! which the block is *set aside* until it is emptied and retired. With too few blocks left the drive's life ends
-//! ([`Pool::end_of_life`]).
+//! (`Pool::end_of_life`).
 //!
 //! The pool does not know where logical pages are: whose pages a block holds, and how they get away, is for the log or the
 //! FTL above, which owns the pool.

@@ -22,9 +22,8 @@ impl From<Cause> for Purpose {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Programs a run at `frontier` and counts it; the pages at its beginning that were taken, which are all of them unless a
-    /// program failed and the block can be set aside for it ([`Pool::set_aside`]).
-    #[inline]
+    /// Programs a run at `frontier` and counts it. Of one that fails, [`Pool::taken_before`] says what became.
+    #[inline(always)]
     pub(crate) fn program(
         &mut self,
         stream: StreamId,
@@ -32,36 +31,46 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         owners: Option<&[Lpn]>,
         data: &[M::Payload],
         purpose: impl Into<Purpose>,
-    ) -> Result<usize, LayerError> {
+    ) -> Result<(), LayerError> {
         let Purpose { cause, note } = purpose.into();
-        let pages = data.len();
+        let group = if self.in_group { self.part_of_group(data.len()) } else { Group::None };
+        let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
+        self.medium.program(frontier.block, frontier.page, run)?;
+        self.sequence += data.len() as u64;
+        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        if self.moves.notes() {
+            self.note_moves(owners, cause);
+        }
+        Ok(())
+    }
+
+    /// What a run of so many pages is to the atomic group in hand.
+    #[inline(never)]
+    fn part_of_group(&mut self, pages: usize) -> Group {
         let group = match self.group_left {
             0 => Group::None,
             left if left == pages => Group::Ends,
             _ => Group::GoesOn,
         };
         self.group_left = self.group_left.saturating_sub(pages);
-        let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
-        let taken = match self.medium.program(frontier.block, frontier.page, run) {
-            Ok(()) => pages,
-            Err(error) => self.taken_before(frontier, pages, error.into())?,
-        };
-        self.sequence += pages as u64;
-        self.counters.add_outgoing(cause, Operation::Write, taken as u64);
-        if let Some(owners) = owners
-            && self.moves.notes()
-        {
-            self.moves.programmed(&owners[..taken], cause);
-        }
-        Ok(taken)
+        group
     }
 
-    /// Of a run of `pages` pages that the medium did not take with this error, those at its beginning that it did take.
+    #[inline(never)]
+    fn note_moves(&mut self, owners: Option<&[Lpn]>, cause: Cause) {
+        if let Some(owners) = owners {
+            self.moves.programmed(owners, cause);
+        }
+    }
+
+    /// Of a run of `pages` pages that the medium did not take with this error, counts those at its beginning that it did take;
+    /// how many they are. Their block is to be set aside. An error where that is not possible.
     #[cold]
-    fn taken_before(
+    pub(crate) fn taken_before(
         &mut self,
         frontier: Frontier,
-        pages: usize,
+        (owners, pages): (Option<&[Lpn]>, usize),
+        cause: Cause,
         error: LayerError,
     ) -> Result<usize, LayerError> {
         let LayerError::Medium(MediumError::ProgramFailed { page: failed, .. }) = error else {
@@ -74,6 +83,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         if self.in_group {
             self.group_left += pages - taken;
         }
+        self.sequence += pages as u64;
+        self.counters.add_outgoing(cause, Operation::Write, taken as u64);
+        self.note_moves(owners.map(|owners| &owners[..taken]), cause);
         Ok(taken)
     }
 

@@ -39,7 +39,7 @@ fn fill(pool: &mut Tested, stream: StreamId, first: u32) -> BlockId {
     let block = pool.take_erased(Cause::Host).expect("an erased block");
     let frontier = pool.open(stream, block);
     let owners: Vec<Lpn> = (first..first + 4).map(Lpn).collect();
-    assert_eq!(pool.program(stream, frontier, Some(&owners), no_data(4), Cause::Host), Ok(4));
+    assert_eq!(pool.program(stream, frontier, Some(&owners), no_data(4), Cause::Host), Ok(()));
     assert!(pool.move_frontier(stream, frontier, 4), "four pages fill a block");
     pool.close(block);
     block
@@ -78,7 +78,7 @@ fn each_stream_has_an_open_block_and_room_in_it() {
     let mut pool = pool("greedy");
     let block = pool.take_erased(Cause::Host).unwrap();
     let frontier = pool.open(HOST, block);
-    assert_eq!(pool.program(HOST, frontier, Some(&[Lpn(7)]), no_data(1), Cause::Host), Ok(1));
+    assert_eq!(pool.program(HOST, frontier, Some(&[Lpn(7)]), no_data(1), Cause::Host), Ok(()));
     assert!(!pool.move_frontier(HOST, frontier, 1));
     let moved = pool.take_erased(Cause::Cleaning).unwrap();
     pool.open(StreamId(1), moved);
@@ -144,7 +144,9 @@ fn a_failed_program_sets_the_block_aside_until_it_is_retired() {
     pool.needed_blocks = 6;
     let block = pool.take_erased(Cause::Host).unwrap();
     let frontier = pool.open(HOST, block);
-    assert_eq!(pool.program(HOST, frontier, Some(&[Lpn(0), Lpn(1)]), no_data(2), Cause::Host), Ok(0));
+    let owners = [Lpn(0), Lpn(1)];
+    let error = pool.program(HOST, frontier, Some(&owners), no_data(2), Cause::Host).unwrap_err();
+    assert_eq!(pool.taken_before(frontier, (Some(&owners), 2), Cause::Host, error), Ok(0));
     assert_eq!(pool.counters.outgoing(Cause::Host, Operation::Write), 0, "nothing was taken");
     pool.set_aside_failed(HOST, frontier, 0);
     assert_eq!(pool.frontiers[HOST.index()], None);
@@ -164,7 +166,8 @@ fn where_failures_cannot_be_survived_they_are_errors() {
     let config = PoolConfig { survives_failed_programs: false, ..config(None) };
     let mut pool = Pool::new(nand, NoVictims, config);
     let frontier = pool.open(HOST, BlockId(0));
-    assert!(pool.program(HOST, frontier, None, no_data(1), Cause::Host).is_err());
+    let error = pool.program(HOST, frontier, None, no_data(1), Cause::Host).unwrap_err();
+    assert_eq!(pool.taken_before(frontier, (None, 1), Cause::Host, error.clone()), Err(error));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod agreement;
 mod atomic;
 mod closed_forms;
+mod conformance;
 mod content;
 mod content_recovery;
 mod coordination;

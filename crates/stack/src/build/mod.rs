@@ -87,6 +87,7 @@ fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError
         page_bytes: resolved.device.geometry.page_bytes,
         victim: None,
         temperature,
+        wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
         features: features.clone(),
     })

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::dedup::DedupConfig;
+use wearwell_engine::wear::WearConfig;
 
 /// Keys that every FTL has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +23,17 @@ pub struct FtlKeys {
     /// settings. Needs `content`, or a trace with digests.
     #[serde(skip_serializing_if = "DedupConfig::is_none")]
     pub dedup: DedupConfig,
+    /// How wear is levelled: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; not at all
+    /// unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearConfig>,
+}
+
+impl FtlKeys {
+    /// Whether wear is to be levelled.
+    pub fn levels_wear(&self) -> bool {
+        self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
+    }
 }
 
 /// Keys that every layer on another has.

@@ -21,6 +21,7 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "idle_cleaning", help: "`free_blocks_idle`" },
     Feature { name: "evict", help: "`evict = true`" },
     Feature { name: "completing", help: "`victim = \"completing\"`" },
+    Feature { name: "weighing_below", help: "`victim = \"completing\"` with a weight above 0" },
     Feature { name: "separate_streams", help: "a placement other than `single`" },
     Feature {
         name: "more_streams",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::ftl::hybrid::{self, HybridConfig, HybridKind};
+use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::nand::Flash;
 
 /// Which hybrid FTL.
@@ -77,15 +77,15 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
 
     fn build<P: StackPayload>(
         config: HybridConfig,
-        _spec: LayerSpec,
+        spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(HybridBuilder(config), &flash)
+        P::on_spare_areas(HybridBuilder(HybridSettings { config, wear: spec.wear, seed: spec.seed }), &flash)
     }
 }
 
 /// Builds the FTL on flash of whatever type.
-struct HybridBuilder(HybridConfig);
+struct HybridBuilder(HybridSettings);
 
 impl BuildOnSpareAreas for HybridBuilder {
     fn build<F: Flash + 'static, X: Finish<F>>(
@@ -93,10 +93,11 @@ impl BuildOnSpareAreas for HybridBuilder {
         flash: F,
         finish: X,
     ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        let ftl = hybrid::Hybrid::new(self.0, flash).map_err(|error| match error.key.as_str() {
+        let ftl = self.0.build(flash).map_err(|error| match error.key.as_str() {
             "log_blocks" => error.within("structure"),
+            key if key.starts_with("wear") => error,
             _ => ConfigError { key: "structure".into(), ..error },
         })?;
-        Ok(finish.finish(ftl, self.0.into()))
+        Ok(finish.finish(ftl, self.0))
     }
 }

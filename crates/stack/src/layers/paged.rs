@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
 use wearwell_engine::ftl::paged::{
-    DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings, Policies,
+    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings, Policies,
 };
 use wearwell_engine::nand::Flash;
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
@@ -144,13 +144,28 @@ pub struct PolicyKeys {
     pub victim: VictimConfig,
     /// Which stream a page goes to: a name, or a table with `kind` and its settings.
     pub placement: PlacementConfig,
+    /// Cleaning starts at this many erased blocks; as many as the FTL needs to clean unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_low: Option<u32>,
+    /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. Not put off unless
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_deferred: Option<u32>,
+    /// Timed mode: in idle time blocks are cleaned until so many wait erased, above `free_blocks_low`; idle time is not used unless
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_idle: Option<u32>,
 }
 
 impl PolicyKeys {
     fn features(&self, wear: &WearConfig) -> Features {
         let mut features = Features::default();
         features.extend([
+            (self.free_blocks_low.is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
             (self.victim.entry().name == "completing", "completing", "victim"),
+            (self.victim.looks_below(), "weighing_below", "victim.weight"),
             (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
             (self.placement.reference_threshold().is_some(), "references", "placement"),
             (!matches!(wear, WearConfig::None(_)), "wear_levelling", "structure.wear"),
@@ -172,7 +187,19 @@ impl<D: PagedDesign> Kind for Paged<D> {
         context: &LayerContext<'_>,
     ) -> Result<LayerPlan<PagedSettings>, ConfigError> {
         let device = drive.device;
-        let config = self.config(device, context).map_err(|error| error.within("structure"))?;
+        let mut config = self.config(device, context).map_err(|error| error.within("structure"))?;
+        if drive.wear.is_some() && self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
+        {
+            return Err(ConfigError::new("wear", "stands beside `structure.wear`; give one of them"));
+        }
+        if let Some(wear) = drive.wear {
+            config.wear = wear.clone();
+        }
+        config.free_blocks = FreeBlocks {
+            low: keys.free_blocks_low,
+            deferred: keys.free_blocks_deferred,
+            idle: keys.free_blocks_idle,
+        };
         let features = keys.features(&config.wear);
         let memory_bytes = memory_bytes(device, config.cache_entries);
         let model = Some(model(&config));
@@ -355,6 +382,7 @@ fn key_of_scenario(error: ConfigError) -> ConfigError {
     match error.key.as_str() {
         "entries" => ConfigError { key: "structure.cache_entries".into(), ..error },
         "dirty_entries" => ConfigError { key: "structure.dirty_share".into(), ..error },
+        "free_blocks_low" | "free_blocks_deferred" | "free_blocks_idle" => error,
         "device" | "page_bytes" => ConfigError { key: "structure".into(), ..error },
         _ => error.within("structure"),
     }

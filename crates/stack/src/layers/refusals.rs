@@ -109,6 +109,22 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "must be true on a zoned drive: a segment is reset when it is freed",
     },
     Refusal {
+        feature: "wear_levelling",
+        with: &["zones"],
+        reason: "means nothing on a zoned drive, which moves nothing: which zone is written next is for its user to say",
+    },
+    Refusal {
+        feature: "wear_levelling",
+        with: &["in_place"],
+        reason: "needs erased blocks to choose from, and in_place keeps none",
+    },
+    Refusal {
+        feature: "weighing_below",
+        with: &["on_zones"],
+        reason: "weighs what a trim leaves valid below, and a zoned drive resets zones as a whole, so that nothing is left; use 0, or \
+                 d_choices",
+    },
+    Refusal {
         feature: "watermarks",
         with: &["in_place"],
         reason: "means nothing with reclaim = \"in_place\", which keeps no erased blocks",
@@ -167,6 +183,7 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("metadata", "metadata"),
     only_page!("timing", "timing"),
     only_page!("read_disturb", "read disturb"),
+    only_page!("wear_levelling", "wear levelling"),
     only_page!("power", "power"),
 ];
 

@@ -11,6 +11,7 @@ use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::placement::{Placement, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimPolicy;
+use wearwell_engine::wear::WearConfig;
 
 /// The drive that an FTL is resolved for.
 pub struct Drive<'a> {
@@ -18,6 +19,8 @@ pub struct Drive<'a> {
     pub device: &'a ResolvedDevice,
     /// How pages that hold the same are stored once.
     pub dedup: &'a DedupConfig,
+    /// How wear is levelled.
+    pub wear: Option<&'a WearConfig>,
 }
 
 /// The layer below, as far as sizes go.
@@ -106,6 +109,8 @@ pub struct LayerSpec {
     pub temperature: Option<Box<dyn Temperature>>,
     /// How pages that hold the same are stored once; only of an FTL.
     pub dedup: DedupConfig,
+    /// How wear is levelled; only of an FTL.
+    pub wear: WearConfig,
     /// What is asked of it.
     pub features: Features,
 }

@@ -16,7 +16,8 @@ impl LayerSpec {
         settings: &StoreSettings,
         medium: M,
     ) -> Result<BoxedLayer<P>, ConfigError> {
-        let Some(placement) = settings.placement.frontiers() else {
+        let frontiers = settings.placement.frontiers().filter(|_| !self.features.has("wear_levelling"));
+        let Some(placement) = frontiers else {
             let pages = self.logical_pages;
             return self.boxed_store(settings, pages, medium, |_| None);
         };
@@ -48,7 +49,8 @@ impl LayerSpec {
         let pages = logical_pages + medium.metadata_pages();
         let directory = PageTable::new(pages, size.blocks, size.pages_per_block);
         let migration = migration(placement.wants_references());
-        let store = LogStore::new(config, medium, directory, victim, placement)?;
+        let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;
+        let store = LogStore::new(config, medium, directory, victim, placement)?.with_levelling(levelling)?;
         let store = match migration {
             Some(migration) => store.with_migration(migration)?,
             None => store,
@@ -62,7 +64,7 @@ impl LayerSpec {
             store: settings.config(self.logical_pages, self.seed),
             victim: settings.victim.clone(),
             placement: settings.placement.clone(),
-            wear: Default::default(),
+            wear: self.wear.clone(),
         }
     }
 

@@ -60,7 +60,11 @@ pub(crate) fn result<P: Payload>(
         ftl.expect("only such FTLs are cut").recovery =
             cut_at_end(scenario, resolved.model(), &mut run, times)?;
     }
-    let warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
+    let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
+    if resolved.ftl.features.has("weighing_below") {
+        let note = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
+        warnings.push(note.into());
+    }
     Ok(RunResult {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),

@@ -168,7 +168,7 @@ fn resolve_ftl(
 ) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
     let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
     let context = LayerContext { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
-    let drive = Drive { device, dedup: &scenario.ftl.common.dedup };
+    let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
     let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
     if !dedup.is_none() && !plan.features.has("references") {
@@ -238,6 +238,7 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
     let users = &tree.layers[tree.ftl()].users;
     plan.features.extend([
         (scenario.holds_content(), "dedup", "dedup"),
+        (scenario.ftl.common.levels_wear(), "wear_levelling", "wear"),
         (caller.holds_data, "content", "/content"),
         (caller.own_victim, "own_victim", "victim"),
         (scenario.timing.is_some(), "timing", "/timing"),

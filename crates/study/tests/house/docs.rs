@@ -46,15 +46,15 @@ fn unquoted(cell: &str) -> &str {
 
 const TABLES: &[(&str, &[&str])] = &[
     ("## The file", &[]),
-    ("## `[device]`", Some("Device")),
+    ("## `[device]`", &["Device"]),
     ("## `[ftl]` and `[[log]]`", &["FtlConfig", "LayerConfig"]),
-    ("## `[[tenant]]`", Some("TenantConfig")),
-    ("## Metadata of a log", Some("LogMetadata")),
-    ("## `[trace]`", Some("TraceConfig")),
-    ("## `[timing]`", Some("TimingConfig")),
-    ("## `[power]`", Some("PowerConfig")),
-    ("## `[precondition]`", Some("Precondition")),
-    ("## `[measure]`", Some("Measure")),
+    ("## `[[tenant]]`", &["TenantConfig"]),
+    ("## Metadata of a log", &["LogMetadata"]),
+    ("## `[trace]`", &["TraceConfig"]),
+    ("## `[timing]`", &["TimingConfig"]),
+    ("## `[power]`", &["PowerConfig"]),
+    ("## `[precondition]`", &["Precondition"]),
+    ("## `[measure]`", &["Measure"]),
 ];
 
 /// All forms that a table may have.

@@ -29,7 +29,7 @@ const ORDER: &[&[&str]] = &[
     &["counters"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
-    &["timing", "pool"],
+    &["timing", "pool", "checked"],
     &["log"],
     &["ftl", "dedup"],
 ];

@@ -190,13 +190,15 @@ impl<F: Flash> Blocks<F> {
         note: Note,
     ) -> Result<bool, LayerError> {
         let (frontier, purpose) = (Frontier { block, page }, Purpose { cause, note: note.pack() });
-        let taken = self.pool.program(note.stream(), frontier, Some(owners), data, purpose)?;
-        let whole = taken == data.len();
-        if !whole {
-            self.events.program_failures += 1;
-            self.pool.note_failed(frontier, taken as u32);
+        match self.pool.program(note.stream(), frontier, Some(owners), data, purpose) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let taken = self.pool.taken_before(frontier, (Some(owners), data.len()), cause, error)?;
+                self.events.program_failures += 1;
+                self.pool.note_failed(frontier, taken as u32);
+                Ok(false)
+            }
         }
-        Ok(whole)
     }
 
     /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.

@@ -119,6 +119,10 @@ impl<F: Flash> PagedFtl<F> {
         }
         self.space.pool.note_victim(victim);
         if self.space.group(victim) == BlockGroup::User {
+            if let Some(&opened_at) = self.space.host_opened.get(victim.index()) {
+                let (stream, blocks) = (self.space.streams[victim.index()], &self.space.pool.blocks);
+                self.placement.reclaimed(stream, opened_at, blocks.now(), blocks.valid_pages(victim));
+            }
             self.empty_user(victim, Cause::Cleaning)
         } else {
             self.events.metadata_blocks_cleaned += 1;

@@ -47,6 +47,8 @@ pub struct Space<F: Flash> {
     pub streams: Vec<StreamId>,
     /// Sequence number of the first page of every block that is not erased.
     pub opened: Vec<u64>,
+    /// Pages that the host had written when each block was opened; nothing where no placement wants to know.
+    pub host_opened: Vec<u64>,
     /// Blocks of which nothing is valid, or can be read, to be erased when there is an occasion.
     pub dead: Vec<BlockId>,
     /// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation
@@ -97,6 +99,7 @@ impl<F: Flash> Space<F> {
             contents,
             streams: vec![StreamId(0); blocks as usize],
             opened: vec![0; blocks as usize],
+            host_opened: Vec::new(),
             dead: Vec::new(),
             protected: Vec::new(),
             protects: false,
@@ -191,9 +194,9 @@ impl<F: Flash> Space<F> {
                 None => self.open(stream, cause)?,
             };
             let purpose = Purpose { cause, note: self.horizon };
-            let taken =
-                self.pool.program(stream, frontier, Some(&[owner]), std::slice::from_ref(data), purpose)?;
-            if taken == 0 {
+            let (owners, content) = ([owner], std::slice::from_ref(data));
+            if let Err(error) = self.pool.program(stream, frontier, Some(&owners), content, purpose) {
+                self.pool.taken_before(frontier, (None, 1), cause, error)?;
                 self.fail(stream, frontier);
                 continue;
             }
@@ -231,6 +234,9 @@ impl<F: Flash> Space<F> {
         let block = self.pool.take_erased(cause).ok_or(LayerError::NoSpace)?;
         self.streams[block.index()] = stream;
         self.opened[block.index()] = self.pool.sequence;
+        if let Some(opened) = self.host_opened.get_mut(block.index()) {
+            *opened = self.pool.blocks.now();
+        }
         Ok(self.pool.open(stream, block))
     }
 

@@ -123,6 +123,9 @@ impl<F: Flash> PagedFtl<F> {
         let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
         let erased_at = std::mem::take(&mut space.contents.erased_at);
         space.pool.level_with(part::levelling(&config, &size)?, erased_at);
+        if placement.wants_block_history() {
+            space.host_opened = vec![0; size.blocks as usize];
+        }
         space.cleans_metadata = config.cleans_metadata;
         space.protects = config.protects_versions();
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);

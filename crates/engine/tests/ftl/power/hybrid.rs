@@ -1,8 +1,8 @@
 //! BAST and FAST under power cuts, on flash that fails besides.
 
+use super::paged::random_wear;
 use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, Tally, check_all};
-use super::paged::random_wear;
 use wearwell_base::seed::{Seed, below};
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::nand::Supply;

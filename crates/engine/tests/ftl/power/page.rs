@@ -1,8 +1,8 @@
 //! The page-mapped FTL under power cuts, on flash that fails besides.
 
+use super::paged::random_wear;
 use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, check_all};
-use super::paged::random_wear;
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
