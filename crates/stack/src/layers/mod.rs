@@ -52,7 +52,7 @@ pub use metadata::MetadataConfig;
 pub(crate) use model::FtlModel;
 pub(crate) use payload::StackPayload;
 pub use refusals::{REFUSALS, Refusal};
-pub(crate) use spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, Site, WholeLayer};
+pub(crate) use spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, LayerContext, WholeLayer};
 pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
 pub use tables::{
     FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, structures,

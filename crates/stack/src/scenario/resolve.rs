@@ -1,13 +1,13 @@
 //! From a scenario to one with nothing left open, which can be built.
 
 use super::power::PowerConfig;
-use super::timing::{Sources, Times, TimingConfig};
+use super::timing::{Sources, ArrivalTimes, TimingConfig};
 use super::tree::{Tree, User};
 use super::types::Scenario;
 use super::{course, writers};
 use crate::device::{self, FlashTimes, ResolvedDevice};
 use crate::layers::{
-    Drive, FtlModel, Kinds, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer, Site,
+    Drive, FtlModel, Kinds, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer, LayerContext,
 };
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
@@ -52,7 +52,7 @@ pub(crate) struct ResolvedTiming {
     pub flash: FlashTiming,
     pub host: HostTiming,
     /// What arrival times are made of; `None` where none are wanted.
-    pub arrivals: Option<Times>,
+    pub arrivals: Option<ArrivalTimes>,
 }
 
 /// Fills in every default of `scenario` and works out all that follows from it.
@@ -167,9 +167,9 @@ fn resolve_ftl(
     device: &ResolvedDevice,
 ) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
     let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
-    let site = Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+    let context = LayerContext { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
     let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
-    let plan = scenario.ftl.kind.resolve(&drive, &site)?;
+    let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
     if !dedup.is_none() && !plan.features.has("references") {
         // There is no cold region to be promoted to.
@@ -194,9 +194,9 @@ fn resolve_layers(
             ..tree.lower(at, align, device.geometry.page_bytes)
         };
         let source = TemperatureSource::of(scenario, tree, at);
-        let site =
-            Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
-        let plan = scenario.log[at].kind.resolve(&below, &site);
+        let context =
+            LayerContext { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+        let plan = scenario.log[at].kind.resolve(&below, &context);
         let plan = plan.map_err(|error| error.within(&tree.layers[at].key))?;
         tree.set_size(scenario, at, &plan)?;
         plans[at] = Some(plan);
