@@ -16,6 +16,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("oracle", "deferral", ORACLE_BELOW),
     ("oracle", "metadata", ORACLE_BELOW),
     ("oracle", "metadata_in_log", ORACLE_BELOW),
+    ("oracle", "metadata_in_place", ORACLE_BELOW),
     ("oracle", "no_trim", ORACLE_BELOW),
     ("oracle", "unaligned", ORACLE_BELOW),
     ("oracle", "sharing", ORACLE_BELOW),
@@ -24,11 +25,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("oracle", "pass_through", ORACLE_BELOW),
     ("oracle", "sparse", ORACLE_BELOW),
     ("oracle", "objects", ORACLE_BELOW),
-    ("metadata", "on_zones", "written out of order"),
-    ("metadata_in_log", "on_zones", "written out of order"),
-    ("metadata", "zones", "written out of order"),
-    ("metadata_in_log", "zones", "written out of order"),
-    ("power_cuts", "evict", "but holds"),
     ("references", "on_zones", NO_SETTING),
     ("references", "zones", NO_SETTING),
     ("references", "fast", NO_SETTING),
@@ -146,7 +142,7 @@ const MARKS: &str = "
 - `+`: both at once, in one layer where both belong to one.
 - `o`: both in one stack, each in a layer of its own: this kind of layer has no setting for the other.
 - `=`: two values of one setting, or two kinds of one layer.
-- `a`: one needs an ability that no layer with the other has; the error names the ability and the layers that have it.
+- `a`: one needs an ability of the layer below it that this does not have with the other; the error names the ability and who has it.
 - A number: refused within one layer, for the [reason](#reasons) of that number; where a companion of a feature is what is refused,
   the reason is the companion's.
 ";

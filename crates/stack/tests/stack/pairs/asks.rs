@@ -35,6 +35,8 @@ const CONTENT: &str = "content.dedup_ratio = 0.3";
 const TIMES: &str =
     "timing = { read_us = 50.0, program_us = 200.0, erase_us = 1000.0, channel_mb_per_s = 400.0 }";
 const F2FS: &str = "log.metadata = { preset = 'f2fs', checkpoint_every = '1 MiB' }";
+const NILFS2: &str =
+    "log.metadata = { preset = 'nilfs2', checkpoint_every = '1 MiB', partial_segment = '32 KiB' }";
 const SUMMARIES: &str = "log.metadata = { summary_bytes_per_page = 7, summary = 'area' }";
 
 /// All features, in the order of the tables.
@@ -56,8 +58,9 @@ const ASKS: &[Ask] = &[
         &["AT.directory = 'block'"],
         "AT.placement.kind = 'single'\nAT.reclaim = 'in_place'",
     ),
-    ask("metadata", &[SUMMARIES, F2FS]),
-    ask("metadata_in_log", &[F2FS]),
+    ask("metadata", &[SUMMARIES, NILFS2, F2FS]),
+    ask("metadata_in_log", &[F2FS, NILFS2]),
+    ask("metadata_in_place", &[SUMMARIES, F2FS]),
     ask("no_trim", &["log.trim = false"]),
     ask("unaligned", &["log.align = false"]),
     ask("sharing", &["share.AT = 'tenant'", "share.AT = 'log'"]),
