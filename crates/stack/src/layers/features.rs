@@ -32,6 +32,10 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "block_directory", help: "`directory = \"block\"`" },
     Feature { name: "metadata", help: "`metadata`" },
     Feature { name: "metadata_in_log", help: "`metadata` of which a part is appended to the log" },
+    Feature {
+        name: "metadata_in_place",
+        help: "`metadata` of which a part is in an area of its own beside the log",
+    },
     Feature { name: "no_trim", help: "`trim = false`, or a table" },
     Feature { name: "unaligned", help: "`align = false`" },
     Feature { name: "sharing", help: "several logs and tenants on one layer, each with a `share`" },

@@ -115,6 +115,7 @@ impl Kind for Log {
             }
         };
         let own_pages = metadata.as_ref().map_or(0, MetadataPlan::log_pages);
+        let area_pages = metadata.as_ref().map_or(0, MetadataPlan::area_pages);
         let own_stream = metadata.as_ref().is_some_and(MetadataPlan::has_own_stream);
         let data_pages = metadata.as_ref().map_or(segment_pages, MetadataPlan::data_pages);
         let size = StoreSize {
@@ -129,6 +130,7 @@ impl Kind for Log {
         features.extend([
             (metadata.is_some(), "metadata", "metadata"),
             (own_pages > 0, "metadata_in_log", "metadata"),
+            (area_pages > 0, "metadata_in_place", "metadata"),
             (trim != TrimConfig::Plain(true), "no_trim", "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);

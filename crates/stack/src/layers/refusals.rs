@@ -79,6 +79,12 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end",
     },
     Refusal {
+        feature: "power_cuts",
+        with: &["evict"],
+        reason: "cuts in the middle of the work are judged by whether all that was acknowledged is still there, and a cache may have \
+                 dropped it; leave out `evict`, or cut `at_end`",
+    },
+    Refusal {
         feature: "own_victim",
         with: &["fast", "bast"],
         reason: "means nothing with a hybrid FTL, which merges log blocks in their order",
@@ -117,6 +123,12 @@ pub static REFUSALS: &[Refusal] = &[
         feature: "wear_levelling",
         with: &["in_place"],
         reason: "needs erased blocks to choose from, and in_place keeps none",
+    },
+    Refusal {
+        feature: "metadata_in_place",
+        with: &["on_zones"],
+        reason: "is written in place in an area of its own, and zones are written in order; use a layout that is in the log as a \
+                 whole, such as nilfs2",
     },
     Refusal {
         feature: "weighing_below",
