@@ -67,7 +67,7 @@ const ASKS: &[Ask] = &[
     ask("on_zones", &["ftl.structure.kind = 'zones'"]),
     ask("unheard", &["unheard = true"]),
     ask("tenant", &["tenant_below = true"]),
-    beside("wear_levelling", &["ftl.structure.wear = 'scan'"], "ftl.structure.kind = 'gecko'"),
+    ask("wear_levelling", &["ftl.wear = 'scan'"]),
     beside("dedup", &[INLINE, CAGC], CONTENT),
     beside("dedup_cleaning", &[CAGC], CONTENT),
     ask("content", &["holds_data = true", "ftl.dedup.kind = 'inline'\ncontent.dedup_ratio = 0.3"]),
