@@ -40,6 +40,7 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "unaligned", help: "`align = false`" },
     Feature { name: "sharing", help: "several logs and tenants on one layer, each with a `share`" },
     Feature { name: "on_zones", help: "a layer that stands on `zones`" },
+    Feature { name: "under_layer", help: "a layer on which another stands" },
     Feature { name: "unheard", help: "a layer above which nothing cleans" },
     Feature { name: "tenant", help: "a workload that writes to the layer itself" },
     Feature { name: "wear_levelling", help: "`wear` of the FTL" },

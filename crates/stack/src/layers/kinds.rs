@@ -5,7 +5,7 @@ use super::flash::FlashParts;
 use super::keys::Keys;
 use super::model::FtlModel;
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, LayerContext};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};

@@ -4,7 +4,7 @@ use super::keys::{Keys, PLAIN};
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::metadata::{self, MetadataConfig};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, LayerContext};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use super::store_keys::{StoreKeys, StoreSettings};
 use super::trim::TrimConfig;
 use crate::size::ByteSize;

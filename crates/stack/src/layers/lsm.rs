@@ -3,7 +3,7 @@
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::merge_tree::{self, TreeKeys};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, LayerContext};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use super::flash::{BuildOnSpareAreas, Finish};
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::FtlModel;
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, LayerContext};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, LayerContext};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use crate::device::ResolvedDevice;
 use crate::size::ByteSize;
 use schemars::JsonSchema;
@@ -221,7 +221,11 @@ impl<D: PagedDesign> Kind for Paged<D> {
 
 impl<D: PagedDesign> Paged<D> {
     /// Fills in every default; errors name the key within `structure`.
-    fn config(&mut self, device: &ResolvedDevice, context: &LayerContext<'_>) -> Result<PagedConfig, ConfigError> {
+    fn config(
+        &mut self,
+        device: &ResolvedDevice,
+        context: &LayerContext<'_>,
+    ) -> Result<PagedConfig, ConfigError> {
         let (published, logical_pages) = (D::PUBLISHED, device.logical_pages);
         let cache_entries = self.resolve_cache(logical_pages)?;
         let named = || serde_json::from_value(published.validity.into()).expect("a kind of the table");

@@ -3,7 +3,7 @@
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, LayerContext};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};

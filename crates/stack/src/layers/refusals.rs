@@ -85,6 +85,12 @@ pub static REFUSALS: &[Refusal] = &[
                  dropped it; leave out `evict`, or cut `at_end`",
     },
     Refusal {
+        feature: "oracle",
+        with: &["under_layer", "sharing"],
+        reason: "knows how hot the pages of one workload are that has the whole layer; what a layer above or several tenants write \
+                 lies elsewhere than they wrote it",
+    },
+    Refusal {
         feature: "own_victim",
         with: &["fast", "bast"],
         reason: "means nothing with a hybrid FTL, which merges log blocks in their order",
@@ -198,6 +204,12 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("wear_levelling", "wear levelling"),
     only_page!("power", "power"),
 ];
+
+/// Why `feature` cannot be beside `other`, where that shows before all features are known.
+pub(crate) fn reason(feature: &str, other: &str) -> &'static str {
+    let row = REFUSALS.iter().find(|row| row.feature == feature && row.with.contains(&other));
+    row.expect("a row of the table").reason
+}
 
 /// The first row against what is asked for.
 pub(super) fn first(has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {

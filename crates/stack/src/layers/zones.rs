@@ -4,7 +4,7 @@ use super::flash::{BuildOnMedium, FlashParts};
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, LayerContext};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};

@@ -13,29 +13,11 @@ use wearwell_stack::layers::REFUSALS;
 
 /// Pairs that neither run nor are refused by the table, each with what is said instead. A pair that is mended must go from here.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("oracle", "deferral", ORACLE_BELOW),
-    ("oracle", "metadata", ORACLE_BELOW),
-    ("oracle", "metadata_in_log", ORACLE_BELOW),
-    ("oracle", "metadata_in_place", ORACLE_BELOW),
-    ("oracle", "no_trim", ORACLE_BELOW),
-    ("oracle", "unaligned", ORACLE_BELOW),
-    ("oracle", "sharing", ORACLE_BELOW),
-    ("oracle", "lsm", ORACLE_BELOW),
-    ("oracle", "silt", ORACLE_BELOW),
-    ("oracle", "pass_through", ORACLE_BELOW),
-    ("oracle", "sparse", ORACLE_BELOW),
-    ("oracle", "objects", ORACLE_BELOW),
     ("references", "on_zones", NO_SETTING),
     ("references", "zones", NO_SETTING),
     ("references", "fast", NO_SETTING),
     ("references", "bast", NO_SETTING),
-    ("wear_levelling", "on_zones", NO_SETTING),
-    ("wear_levelling", "zones", NO_SETTING),
-    ("wear_levelling", "fast", NO_SETTING),
-    ("wear_levelling", "bast", NO_SETTING),
 ];
-
-const ORACLE_BELOW: &str = "needs a workload that knows how hot its pages are";
 
 const NO_SETTING: &str = "no layer has a setting for both";
 

@@ -65,6 +65,7 @@ const ASKS: &[Ask] = &[
     ask("unaligned", &["log.align = false"]),
     ask("sharing", &["share.AT = 'tenant'", "share.AT = 'log'"]),
     ask("on_zones", &["ftl.structure.kind = 'zones'"]),
+    ask("under_layer", &["OVER.structure.kind = 'log'", "OVER.structure.kind = 'pass_through'"]),
     ask("unheard", &["unheard = true"]),
     ask("tenant", &["tenant_below = true"]),
     ask("wear_levelling", &["ftl.wear = 'scan'"]),
