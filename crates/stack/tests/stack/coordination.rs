@@ -76,7 +76,9 @@ fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
         let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
-        assert_ne!(none, run("{ policy = \"completing\", weight = 4.0 }"), "{drive}");
+        // A segment that is written in order, and in whole blocks, has blocks of its own in a hybrid: nothing is left.
+        let weighed = run("{ policy = \"completing\", weight = 4.0 }");
+        assert_eq!(none == weighed, matches!(drive, "fast" | "bast"), "{drive}");
     }
     let on_shared = |weight: f64| {
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
@@ -110,13 +112,13 @@ fn what_completes_looks_through_the_layers_in_between() {
         let log =
             "[[log]]\nname = \"store\"\non = \"between\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
-        counts(&run_text(&format!("{DRIVE}[[log]]\nname = \"between\"\n{between}\n{log}{victim}{MEASURE}")))
+        counts(&run_text(&format!("{DRIVE}{log}{victim}[[log]]\nname = \"between\"\n{between}\n{MEASURE}")))
     };
     for between in [
         "structure = \"pass_through\"",
         "structure = \"sparse\"",
         "structure = \"objects\"",
-        "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }",
+        "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }",
         "segment_size = \"64 KiB\"\nspare_factor = 0.2",
     ] {
         assert_ne!(on(between, "0.0"), on(between, "4.0"), "{between}");
@@ -125,7 +127,7 @@ fn what_completes_looks_through_the_layers_in_between() {
 
 #[test]
 fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
-    let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }\n";
+    let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let low = "free_blocks_low = 8\nfree_blocks_high = 8\n";
     let waits = "free_blocks_deferred = 3\n";
     let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE}"));

@@ -48,6 +48,7 @@ impl<F: Flash> PagedFtl<F> {
         if self.held.contains(page.0) {
             self.placement.trimmed(page);
         }
+        self.space.pool.moves.trimmed(&[page]);
         self.forget(page);
         let nowhere = Mapping {
             slot: Slot::NONE,
