@@ -132,9 +132,7 @@ fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
     let waits = "free_blocks_deferred = 3\n";
     let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE}"));
     let direct = "[[log]]\nname = \"direct\"\nstructure = \"pass_through\"\n";
-    for above in
-        [tree.to_owned(), format!("{direct}{}", tree.replace("[[log]]\n", "[[log]]\non = \"direct\"\n"))]
-    {
+    for above in [tree.to_owned(), format!("{tree}{direct}")] {
         let (at_once, later) = (run(low, &above), run(&format!("{low}{waits}"), &above));
         assert!(layer(&later, "ftl").deferrals > Some(0), "{above}");
         assert_ne!(counts(&at_once), counts(&later), "{above}");
