@@ -38,13 +38,11 @@ impl Dedup {
     }
 
     pub(super) fn obey(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
-        if !self.own_abilities().has(command.ability()) {
-            return command.unable();
-        }
         match command {
             Command::WriteAtomic { pages, data, hint } => {
                 self.write_group(pages, data, hint).map(|()| Answer::Nothing)
             }
+            other if !self.own_abilities().has(other.ability()) => other.unable(),
             Command::CleanAhead => {
                 let answer = self.lower.command(command)?;
                 if answer == Answer::Done(true) {

@@ -36,7 +36,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 0 => Answer::Nothing,
                 pages => Answer::Pages(pages.into()),
             },
-            Query::MovedPages(pages) => self.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
+            Query::MovedPages(pages) => {
+                self.pool.moves.among(pages, |page| self.directory.block_of(page).is_some())
+            }
             Query::LeftValid(pages) => self.left_by_trims(pages),
         }
     }
@@ -57,7 +59,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.pool.note_cleaning_above(begins);
                 self.pool.medium.cleaning(begins);
             }
-            Command::CleanAhead => {
+            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
                 return Ok(Answer::Done(self.clean_ahead()? || self.pool.medium.clean_ahead()?));
             }
             other => return other.unable(),

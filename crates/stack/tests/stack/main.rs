@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod coordination;
 mod deduplication;
 mod ftls;
 mod golden;

@@ -19,9 +19,7 @@ impl<F: Flash> PagedFtl<F> {
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::MovedPages(pages) => {
-                self.space.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
-            }
+            Query::MovedPages(pages) => self.space.pool.moves.among(pages, |page| self.held.contains(page.0)),
             Query::LeftValid(pages) => self.left_valid(pages),
             _ => Answer::Nothing,
         }
@@ -33,7 +31,9 @@ impl<F: Flash> PagedFtl<F> {
             Command::Divide { ends } => self.space.pool.moves.divide(ends),
             Command::CountMoves => self.space.pool.moves.count(self.config.logical_pages),
             Command::CleaningAbove { begins } => self.space.pool.note_cleaning_above(begins),
-            Command::CleanAhead => return self.clean_in_idle_time().map(Answer::Done),
+            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
+                return self.clean_in_idle_time().map(Answer::Done);
+            }
             other => return other.unable(),
         }
         Ok(Answer::Nothing)

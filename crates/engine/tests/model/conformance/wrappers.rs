@@ -245,7 +245,8 @@ fn a_power_cut_forgets_nothing_that_was_said_or_counted() {
     let later = report(&drive);
     let moved =
         |report: &wearwell_engine::layer::LayerReport| -> u64 { report.moved_pages.iter().flatten().sum() };
-    assert!(later.deferrals > after.deferrals && moved(&later) > moved(&after));
+    assert!(later.deferrals > after.deferrals, "{:?} {:?}", later.deferrals, after.deferrals);
+    assert!(moved(&later) > moved(&after), "{:?} {:?}", later.moved_pages, after.moved_pages);
     assert!(!matches!(drive.query(Query::MovedPages(&[Lpn(0)])), Answer::Nothing));
     drive.check().unwrap();
     drive.cleaning_above(false);

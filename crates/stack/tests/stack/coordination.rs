@@ -1,13 +1,11 @@
 //! Layers that agree with each other: what is asked for has an effect over every drive or is refused, and a power cut at the end
 //! of a run changes nothing of what came before.
 
-mod common;
-
-use common::{root, run_text, scenario, try_run};
+use crate::common::{refusal, root, run_text};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
-const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
 const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
 
 const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
@@ -15,10 +13,6 @@ const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"
 /// A log on a drive, with more keys of the FTL and of the log.
 fn log_on(structure: &str, ftl: &str, log: &str) -> String {
     format!("[ftl]\nstructure = \"{structure}\"\n{ftl}{DRIVE}{LOG}{log}{MEASURE}")
-}
-
-fn refusal(text: &str) -> String {
-    try_run(&scenario(text)).expect_err("a refusal").to_string()
 }
 
 fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
@@ -57,6 +51,8 @@ fn several_users_outlive_a_cut() {
         let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
         let small = text
             .replace("\"256 MiB\"", "\"64 MiB\"")
+            .replace("\"1 MiB\"", "\"256 KiB\"")
+            .replace("\"512 KiB\"", "\"128 KiB\"")
             .replace("pages_per_block = 256", "pages_per_block = 64");
         let small = small
             .replace("warm_up = 20.0", "warm_up = 1.0")
