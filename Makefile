@@ -9,11 +9,12 @@ RESULTS := results
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
+	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
@@ -42,6 +43,11 @@ test: test-rust test-python
 test-rust:
 	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
 	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
+
+# What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
+test-quick:
+	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib
+	cargo test -p wearwell-study --test house
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \

@@ -1,7 +1,6 @@
 //! Which pages cleaning moves: whose they are, on whose account, and how often.
 
 use crate::counters::Cause;
-use crate::layer::Answer;
 use crate::units::Lpn;
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
@@ -52,6 +51,12 @@ impl Moves {
         }
     }
 
+    /// The pages are kept no more.
+    #[inline]
+    pub fn trimmed(&mut self, pages: &[Lpn]) {
+        self.written(pages);
+    }
+
     /// The pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
@@ -91,14 +96,10 @@ impl Moves {
         }
     }
 
-    /// How many of `pages`, those of them that are `held`, were moved since they were written; nothing where that is not counted.
-    pub fn among(&self, pages: &[Lpn], held: impl Fn(Lpn) -> bool) -> Answer {
-        if self.counts.is_empty() {
-            return Answer::Nothing;
-        }
-        let moved =
-            |&&page: &&Lpn| held(page) && self.counts.get(page.index()).is_some_and(|count| *count > 0);
-        Answer::Pages(pages.iter().filter(moved).count() as u64)
+    /// How many of `pages` were moved since they were written; `None` where that is not counted.
+    pub fn among(&self, pages: &[Lpn]) -> Option<u64> {
+        let moved = |page: &&Lpn| self.counts.get(page.index()).is_some_and(|count| *count > 0);
+        (!self.counts.is_empty()).then(|| pages.iter().filter(moved).count() as u64)
     }
 
     /// Pages moved that had been moved before.
@@ -172,18 +173,12 @@ mod tests {
     fn a_page_counts_as_moved_until_it_is_written() {
         let mut moves = Moves::default();
         moves.moved(&[Lpn(1)]);
-        assert_eq!(moves.among(&[Lpn(1)], |_| true), Answer::Nothing);
+        assert_eq!(moves.among(&[Lpn(1)]), None);
         moves.count(4);
         moves.cleaned(&[Lpn(1), Lpn(2), Lpn(9)]);
         moves.moved(&[Lpn(2)]);
-        let among = |moves: &Moves| moves.among(&[Lpn(0), Lpn(1), Lpn(2)], |_| true);
-        assert_eq!((among(&moves), moves.again_pages()), (Answer::Pages(2), 1));
-        assert_eq!(
-            moves.among(&[Lpn(1), Lpn(2)], |page| page == Lpn(1)),
-            Answer::Pages(1),
-            "page 2 was trimmed"
-        );
+        assert_eq!((moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), moves.again_pages()), (Some(2), 1));
         moves.written(&[Lpn(2)]);
-        assert_eq!(among(&moves), Answer::Pages(1));
+        assert_eq!(moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), Some(1));
     }
 }

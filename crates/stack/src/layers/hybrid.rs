@@ -4,7 +4,7 @@ use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -64,7 +64,7 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         &mut self,
         _keys: &mut NoKeys,
         drive: &Drive<'_>,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<HybridConfig>, ConfigError> {
         let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
         let log_blocks =
@@ -80,14 +80,14 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(Builder(HybridSettings { config, wear: spec.wear, seed: spec.seed }), &flash)
+        P::on_spare_areas(HybridBuilder(HybridSettings { config, wear: spec.wear, seed: spec.seed }), &flash)
     }
 }
 
 /// Builds the FTL on flash of whatever type.
-struct Builder(HybridSettings);
+struct HybridBuilder(HybridSettings);
 
-impl BuildOnSpareAreas for Builder {
+impl BuildOnSpareAreas for HybridBuilder {
     fn build<F: Flash + 'static, X: Finish<F>>(
         self,
         flash: F,

@@ -6,7 +6,7 @@ use super::flash::{BuildOnSpareAreas, Finish};
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::FtlModel;
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ impl Kind for Page {
         &mut self,
         keys: &mut StoreKeys,
         drive: &Drive<'_>,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<LayerPlan<StoreSettings>, ConfigError> {
         let (geometry, dedup) = (&drive.device.geometry, drive.dedup);
         let logical_pages = drive.device.logical_pages;
@@ -38,7 +38,7 @@ impl Kind for Page {
             blocks: geometry.blocks(),
             pages_per_block: geometry.pages_per_block,
             logical_pages,
-            seed: site.seed,
+            seed: context.seed,
         };
         let cold_above = keys.placement.reference_threshold();
         if let (Some(own), Some(theirs)) = (dedup.threshold(), cold_above)
@@ -49,7 +49,7 @@ impl Kind for Page {
             );
             return Err(ConfigError::new("dedup.threshold", problem));
         }
-        let (store, mut features) = keys.resolve(&size, 0, site)?;
+        let (store, mut features) = keys.resolve(&size, 0, context)?;
         if !dedup.is_none() && (dedup.threshold().is_some() || cold_above.is_some()) {
             features.add(Used::new("dedup_cleaning", "dedup"));
         }
@@ -65,16 +65,16 @@ impl Kind for Page {
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
         if flash.power.cuts() {
-            return P::on_spare_areas(Builder(spec.page_config(&settings)), &flash);
+            return P::on_spare_areas(PageFtlBuilder(spec.page_config(&settings)), &flash);
         }
         P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
     }
 }
 
 /// Builds the FTL that comes back by reading all spare areas.
-struct Builder(PageConfig);
+struct PageFtlBuilder(PageConfig);
 
-impl BuildOnSpareAreas for Builder {
+impl BuildOnSpareAreas for PageFtlBuilder {
     fn build<F: Flash + 'static, X: Finish<F>>(
         self,
         flash: F,

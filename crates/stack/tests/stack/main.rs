@@ -7,6 +7,7 @@ mod deduplication;
 mod ftls;
 mod golden;
 mod metadata;
+mod pairs;
 mod replay;
 mod scenarios;
 mod structures;

@@ -16,7 +16,7 @@ impl<F: Flash> Hybrid<F> {
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
             Query::MovedPages(pages) => {
-                self.blocks.pool.moves.among(pages, |page| self.blocks.is_present(page))
+                self.blocks.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
             }
             Query::LeftValid(pages) => self.blocks.left_valid(pages),
             _ => Answer::Nothing,

@@ -19,7 +19,9 @@ impl<F: Flash> PagedFtl<F> {
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::MovedPages(pages) => self.space.pool.moves.among(pages, |page| self.held.contains(page.0)),
+            Query::MovedPages(pages) => {
+                self.space.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
+            }
             Query::LeftValid(pages) => self.left_valid(pages),
             _ => Answer::Nothing,
         }
