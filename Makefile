@@ -41,7 +41,7 @@ test: test-rust test-python
 # Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
 # programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
+	PROPTEST_RNG_SEED=2026 cargo test --no-fail-fast --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
 	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
 
 # What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
