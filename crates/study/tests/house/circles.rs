@@ -10,7 +10,6 @@ use std::path::Path;
 
 /// Circles that may be, each the files of one crate, and why.
 const CIRCLES: &[(&str, &[&str], &str)] = &[
-    ("engine", &["dedup/config", "dedup/index"], "settings, and what is made from them"),
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
     ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
     (

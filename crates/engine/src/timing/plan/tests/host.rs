@@ -134,7 +134,7 @@ fn spare_areas_are_read_one_by_one_before_their_pages() {
             "read cleaning die 0 11+100 u1 after 0",
             "program cleaning die 1 11+0 u1 after 1",
             "gate cleaning after 0,1,2",
-            "erase cleaning die 0 1+10000 u1 after 3",
+            "erase cleaning die 0 1+10000 u1 erases 0 after 3",
         ],
     );
 }
