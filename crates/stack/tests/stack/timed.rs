@@ -303,9 +303,14 @@ fn losing_power_takes_time_and_changes_no_count() {
         let mut timed = counts(timed);
         for result in [&mut plain, &mut timed] {
             result.layers.iter_mut().for_each(|layer| layer.directory = String::new());
+            // What a read weighs beside a program comes from the clock, if there is one.
+            for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
+                (report.delta, report.delta_source) = (0.0, String::new());
+                report.write_amplification_with_reads = None;
+            }
             result.scenario.power = None;
         }
-        assert_eq!(timed, plain, "{ftl}");
+        assert!(timed == plain, "{ftl}");
     }
 }
 
