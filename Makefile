@@ -6,13 +6,18 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
-.PHONY: demo test properties power test-rust test-python lint build python bench fuzz clean help
+# Rooms of the engine, by default all; options of scripts/mutants.py.
+ROOMS ?=
+MUTANTS ?=
+
+.PHONY: demo test properties power mutants test-rust test-python lint build python bench fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
+	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make lint    formatting and lints, as the continuous integration runs them'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make python  install the Python package into $(VENV)'
@@ -41,6 +46,10 @@ properties:
 
 power:
 	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test power -- --nocapture
+
+mutants:
+	cargo mutants --version || cargo install cargo-mutants --locked
+	$(PYTHON) scripts/mutants.py $(ROOMS) $(MUTANTS)
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests
