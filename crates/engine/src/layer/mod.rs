@@ -8,6 +8,8 @@ mod dedup_report;
 mod error;
 mod ftl_report;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};

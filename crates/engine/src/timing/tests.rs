@@ -1,6 +1,7 @@
 //! The flash device in time beside an obvious one: an event for everything in one heap.
 
 mod naive;
+mod pieces;
 mod queues;
 
 use crate::counters::Cause;
