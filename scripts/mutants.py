@@ -25,7 +25,7 @@ VERDICTS = {"CaughtMutant": "caught", "Timeout": "caught", "MissedMutant": "miss
 
 def run(room, options):
     """Examines a room; what became of each of its mutants: file, name, verdict."""
-    output = pathlib.Path("target/mutants") / room
+    output = pathlib.Path("target/mutants-out") / room
     output.mkdir(parents=True, exist_ok=True)
     command = ["cargo", "mutants", "--package", "wearwell-engine", "--output", str(output), "--no-shuffle"]
     command += ["--jobs", str(options.jobs)]
