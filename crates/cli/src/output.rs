@@ -43,7 +43,12 @@ impl OutputFile {
         let kind = match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => FileKind::Json,
             Some("csv") => FileKind::Csv,
-            Some("parquet") => FileKind::Parquet,
+            Some("parquet") if cfg!(feature = "parquet") => FileKind::Parquet,
+            Some("parquet") => {
+                let problem =
+                    "this program was built without Parquet files; `make build` builds it with them";
+                return Err(Failure::Usage(format!("{}: {problem}", path.display())));
+            }
             _ => {
                 let problem = "a result file ends in .json, .csv or .parquet";
                 return Err(Failure::Usage(format!("{}: {problem}", path.display())));

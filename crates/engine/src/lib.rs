@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate self as wearwell_engine;
 
+pub mod checked;
 pub mod counters;
 pub mod dedup;
 pub mod ftl;
@@ -12,6 +13,7 @@ pub mod log;
 pub mod mapping;
 pub mod nand;
 pub mod placement;
+pub mod pool;
 pub mod timing;
 pub mod validity;
 pub mod victim;

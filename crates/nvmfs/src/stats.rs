@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The extended attribute of a mounted root directory under which its [`Stats`] are read, as JSON.
+pub const REPORT_XATTR: &str = "user.nvmfs.stats";
+
 /// Counts since the file system was opened. Blocks are of 4 KiB, extents of 128 blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {

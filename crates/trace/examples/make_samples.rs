@@ -1,6 +1,6 @@
 //! Writes the sample traces into the directory that is named, such as `traces/samples`.
 
-#[path = "../tests/trace_support/samples.rs"]
+#[path = "../tests/trace/samples.rs"]
 #[allow(dead_code)]
 mod samples;
 

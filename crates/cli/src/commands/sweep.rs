@@ -79,7 +79,10 @@ impl Places {
         std::fs::create_dir_all(path)
             .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
         let table = |name: &str| OutputFile::new(&path.join(name));
-        let tables = vec![table("table.csv")?, table("table.parquet")?];
+        let mut tables = vec![table("table.csv")?];
+        if cfg!(feature = "parquet") {
+            tables.push(table("table.parquet")?);
+        }
         Ok(Places { journal: Some(path.join("runs.jsonl")), tables, transient: false })
     }
 }

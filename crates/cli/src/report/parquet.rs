@@ -1,5 +1,6 @@
 //! Columns into a Parquet file, without Arrow, which would be most of the programme.
 
+use super::column::Column;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -7,44 +8,10 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
-use serde_json::Value;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A column; `None` is null.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Truth values.
-    Bool(Vec<Option<bool>>),
-    /// Whole numbers from 0.
-    Count(Vec<Option<u64>>),
-    /// Numbers.
-    Number(Vec<Option<f64>>),
-    /// Text.
-    Text(Vec<Option<String>>),
-}
-
 impl Column {
-    /// The narrowest kind of column that holds `values`.
-    pub fn of(values: &[&Value]) -> Column {
-        let all = |is: fn(&Value) -> bool| values.iter().all(|value| value.is_null() || is(value));
-        if values.iter().all(|value| value.is_null()) || all(Value::is_number) && !all(Value::is_u64) {
-            return Column::Number(values.iter().map(|value| value.as_f64()).collect());
-        }
-        if all(Value::is_u64) {
-            return Column::Count(values.iter().map(|value| value.as_u64()).collect());
-        }
-        if all(Value::is_boolean) {
-            return Column::Bool(values.iter().map(|value| value.as_bool()).collect());
-        }
-        let text = |value: &&Value| match value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        Column::Text(values.iter().map(text).collect())
-    }
-
     fn physical(&self) -> (Physical, Option<LogicalType>) {
         match self {
             Column::Bool(_) => (Physical::BOOLEAN, None),
@@ -117,7 +84,7 @@ pub fn write<W: Write + Send>(
 mod tests {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn what_was_written_can_be_read() {

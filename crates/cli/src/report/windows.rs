@@ -1,7 +1,7 @@
 //! The time series of a run as a table.
 
-use super::parquet::{self, Column};
-use super::{csv_rows, rows_as_columns, rows_as_json};
+use super::column::Column;
+use super::{csv_rows, parquet, rows_as_columns, rows_as_json};
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile};
 use serde_json::{Value, json};

@@ -3,6 +3,7 @@
 mod agreement;
 mod atomic;
 mod closed_forms;
+mod conformance;
 mod content;
 mod content_recovery;
 mod coordination;
@@ -18,6 +19,7 @@ mod metadata;
 mod naive;
 mod partitions;
 mod paths;
+mod placements;
 mod recovery;
 mod stack;
 mod timed;

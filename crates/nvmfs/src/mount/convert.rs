@@ -5,6 +5,9 @@ use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// What a request gives back.
+pub type Answer<T> = std::result::Result<T, Errno>;
+
 /// The number that the kernel understands.
 pub fn errno(error: &Error) -> Errno {
     match error {

@@ -23,9 +23,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use worker::{Shared, Worker};
 
-/// The extended attribute of the root directory under which [`Mountable::report`] is read.
-pub const REPORT_XATTR: &str = "user.nvmfs.stats";
-
 /// A file system that can be mounted.
 ///
 /// What it does beside requests, such as flushing (section III-B), is done in small pieces, by one thread: each begins and ends
@@ -48,7 +45,7 @@ pub trait Mountable: FileSystem {
     where
         Self: Sized;
 
-    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`].
+    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](crate::stats::REPORT_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }

@@ -1,8 +1,9 @@
 //! Extended attributes as the kernel asks for them, those among them that no file has.
 
-use super::adapter::Answer;
-use super::{Mountable, REPORT_XATTR};
+use super::Mountable;
+use super::convert::Answer;
 use crate::api::{Error, Ino, ROOT, Result};
+use crate::stats::REPORT_XATTR;
 use fuser::{Errno, ReplyXattr};
 
 /// Extended attributes that no file has.

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use wearwell_nvmfs::mount::REPORT_XATTR;
+use wearwell_nvmfs::stats::REPORT_XATTR;
 use wearwell_nvmfs::stats::Stats;
 
 fn get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {

@@ -8,11 +8,10 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::mount::REPORT_XATTR;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::Caching;
-use wearwell_nvmfs::stats::Stats;
+use wearwell_nvmfs::stats::{REPORT_XATTR, Stats};
 use wearwell_nvmfs::store::Store;
 
 /// Largest report, bytes.

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use crate::config::StoreSize;
-use crate::layer::{DedupReport, Layer, LayerError, LayerReport, NandReport, Reports};
+use crate::layer::{DedupReport, Layer, LayerError, LayerExt, LayerReport, NandReport, Reports};
 use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use crate::nand::{Geometry, Nand, Wear};
 use crate::placement::{PlacementConfig, PlacementContext};

@@ -3,7 +3,7 @@
 use super::super::*;
 use super::drive::{Drive, Shape, contents, lpns, roomy};
 use crate::counters::Operation;
-use crate::layer::{Layer, LayerError};
+use crate::layer::{Layer, LayerError, LayerExt};
 use crate::seed::{Seed, below};
 use crate::timing::Step;
 use serde_json::{Value, json};

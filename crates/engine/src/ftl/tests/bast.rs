@@ -159,7 +159,7 @@ fn a_logical_block_of_nothing_gives_up_its_blocks() {
 }
 
 fn restart(drive: Drive) -> (Drive, RecoveryReport) {
-    Hybrid::restart(&config(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
+    Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
 }
 
 /// What the steps of a recovery cost: spare areas read, and blocks erased.
@@ -193,12 +193,12 @@ fn what_a_merge_left_over_is_erased() {
     // The new data block is whole, and power is lost before the old ones are erased.
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 0, 1, 2, 3]);
-    let mut flash = drive.into_flash();
+    let mut flash = drive.into_flash().flash;
     assert_eq!(owners(&flash)[..2], ["", "0 1 2 3"]);
     // As if the erase had only been begun.
     flash.tear_erase(BlockId(0));
     let (mut drive, report) =
-        restart(Hybrid::recover(config(), flash).map_err(|(error, _)| error).unwrap().0);
+        restart(Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap().0);
     assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0), "the first recovery erased it");
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
@@ -208,10 +208,10 @@ fn what_a_merge_left_over_is_erased() {
 fn a_torn_page_ends_its_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 4, 5, 1]);
-    let mut flash = drive.into_flash();
+    let mut flash = drive.into_flash().flash;
     flash.tear_program(BlockId(1), 2);
     flash.tear_program(BlockId(2), 1);
-    let (mut drive, _) = Hybrid::recover(config(), flash).map_err(|(error, _)| error).unwrap();
+    let (mut drive, _) = Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap();
     assert_eq!(rows(&drive)[..3], ["0 1 2 3", "4 5 x", "1 x"]);
     assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
     // Neither takes more: page 6 goes to a log of its own, page 2 makes the closed log be merged.
@@ -252,7 +252,7 @@ fn nothing_is_lost_on_flash_that_fails() {
         let geometry = crate::nand::Geometry::flat(30, 4, 4096);
         let nand = Nand::new(geometry, wear, Seed(3)).with_spare_area().with_faults(faults, Seed(3));
         let mut drive = Hybrid::new(config, nand).unwrap();
-        let mut shadow = vec![0; 22];
+        let mut shadow = [0; 22];
         let mut random = Seed(8).random();
         let error = loop {
             let page = below(&mut random, 22) as u32;

@@ -119,7 +119,7 @@ fn hybrids_come_back() {
         let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
         let build = |supply: &Supply| {
             let blocks = hybrid_blocks(&config) + 1;
-            (Hybrid::new(config, chips(blocks, Faults::default(), supply)).unwrap(), config)
+            (Hybrid::new(config, chips(blocks, Faults::default(), supply)).unwrap(), config.into())
         };
         exercise(build, false);
     }

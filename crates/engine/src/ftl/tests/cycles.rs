@@ -165,7 +165,8 @@ fn a_switch_cuts_the_power_of_the_drive_beside_it() {
     trim(&mut drive, [0]);
     drive.flush().unwrap();
     let (own, _) = reports(&drive);
-    assert_eq!(own.counters.incoming(Operation::Read), 11, "reports begin anew with each life");
+    assert_eq!(own.counters.incoming(Operation::Read), 11, "reports go on with the next life");
+    assert_eq!(own.counters.incoming(Operation::Write), 10, "and count what the life before was asked");
     assert_eq!((own.counters.incoming(Operation::Trim), own.counters.incoming(Operation::Flush)), (1, 1));
     assert_eq!(own.mapped_pages, 9);
     drive.check().unwrap();
@@ -177,11 +178,11 @@ fn a_log_reclaimed_in_place_cannot_come_back() {
     let mut config = page_config(LOGICAL_PAGES, "single");
     config.store.reclaim = Reclaim::InPlace;
     let flash = super::drives::chips(20, Faults::default(), &Supply::new(false));
-    assert_eq!(PageFtl::new(&config, flash).err().unwrap().key, "reclaim");
+    assert_eq!(config.build(flash).err().unwrap().key, "reclaim");
     let config = page_config(LOGICAL_PAGES, "single");
     let mut ftl = build_page(&config, 0, Faults::default(), &Supply::new(false));
     write(&mut ftl, [5, 6]);
-    assert_eq!(owners(ftl.store().medium())[0], "5 6");
+    assert_eq!(owners(ftl.medium())[0], "5 6");
     let (mut ftl, report) = PageFtl::restart(&config, ftl.into_flash()).map_err(|(error, _)| error).unwrap();
     // Two pages and the erased one behind them, and the first of each of the 14 others.
     assert_eq!(report.steps[0].spare_reads, 3 + 14);

@@ -46,7 +46,7 @@ pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSetti
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };
@@ -96,12 +96,13 @@ pub fn page_config(logical_pages: u32, placement: &str) -> PageConfig {
         store: StoreConfig::new(logical_pages, Reclaim::FreePool { low: 1, high: 2 }, Seed(1)),
         victim: serde_json::from_value(json!("greedy")).unwrap(),
         placement: serde_json::from_value(json!(placement)).unwrap(),
+        wear: Default::default(),
     }
 }
 
 pub fn build_page(config: &PageConfig, room: u32, faults: Faults, supply: &Supply) -> PageFtl<Chips> {
     let blocks = config.store.logical_pages.div_ceil(PAGES_PER_BLOCK) + 5 + room;
-    PageFtl::new(config, chips(blocks, faults, supply)).unwrap()
+    config.build(chips(blocks, faults, supply)).unwrap()
 }
 
 /// A hybrid FTL on as little flash as it takes, and `room` blocks more.

@@ -114,8 +114,9 @@ fn all_logs_are_found_again() {
     write(&mut drive, [0, 1, 3, 5, 1, 9, 6]);
     let before = rows(&drive);
     assert_eq!(before, [DATA[0], DATA[1], DATA[2], "0 1", "3 5 1 9", "6", ""]);
-    let restart =
-        |drive: Drive| Hybrid::restart(&config(), drive.into_flash()).map_err(|(error, _)| error).unwrap();
+    let restart = |drive: Drive| {
+        Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
+    };
     let (mut drive, report) = restart(drive);
     assert_eq!(rows(&drive), before);
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());

@@ -2,7 +2,7 @@
 
 use super::drive::{Drive, SINGLE, config};
 use crate::counters::Operation;
-use crate::layer::{Content, Layer, LayerError};
+use crate::layer::{Content, LayerError, LayerExt};
 use crate::log::Reclaim;
 use crate::units::{BlockId, Lpn};
 

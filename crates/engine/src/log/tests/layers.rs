@@ -2,7 +2,7 @@
 
 use super::drive::{Drive, SINGLE, config, flash, reports};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Arrivals, Content, Layer, LayerError, Reports};
+use crate::layer::{Arrivals, Content, Layer, LayerError, LayerExt, Reports};
 use crate::log::{
     BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Reclaim, Sparse, TrimLog, Zones, ZonesConfig,
 };

@@ -2,7 +2,7 @@
 
 use super::drive::{ByNumber, DOUBLE, Drive, SINGLE, config};
 use crate::counters::Operation;
-use crate::layer::Layer;
+use crate::layer::{Layer, LayerExt};
 use crate::log::{Reclaim, StoreConfig};
 use crate::units::Lpn;
 
@@ -146,7 +146,8 @@ fn trimmed_pages_are_dead_and_ranges_scattered() {
 
 #[test]
 fn moves_are_counted_since_the_page_was_written() {
-    let mut drive = filled(StoreConfig { count_moves: true, ..config(6, pool(1, 2)) });
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.count_moves();
     let moved = |drive: &Drive, page: u32| drive.store.moved_pages(&[Lpn(page)]);
     drive.write(&[4]);
     assert_eq!(drive.layout(), ["- - -", "- - -", ROWS[2], "(4) 0 1", "2 5 4"]);
@@ -182,14 +183,14 @@ fn flushes_are_counted() {
 fn moved_pages_are_charged_to_whose_write_moved_them() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
-    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [0, 0]]);
+    assert_eq!(drive.reports().0.moved_pages, [[0; 3]; 3], "two users, and nobody");
     // The second user's write moves page 2 of the first and page 5 of its own.
     drive.write(&[4]);
-    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [1, 1]]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 0, 0], [1, 1, 0], [0, 0, 0]]);
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
     drive.write(&[0]);
-    assert_eq!(drive.reports().0.moved_pages, [[1, 1], [0, 0]]);
+    assert_eq!(drive.reports().0.moved_pages, [[1, 1, 0], [0, 0, 0], [0, 0, 0]]);
     // Pages beyond the last user are one more.
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3]);

@@ -11,13 +11,15 @@ use crate::units::{BlockId, Lpn};
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 fn recover(flash: Nand<Content>, config: StoreConfig, placement: Frontiers) -> (Store, RecoveryReport) {
-    LogStore::recover(config, flash, Fifo::default(), placement).map_err(|(error, _)| error).unwrap()
+    LogStore::recover(config, flash.into(), Fifo::default(), placement, None)
+        .map_err(|(error, _)| error)
+        .unwrap()
 }
 
 /// Power is lost; the drive comes back with what was written before.
 fn cycle(drive: Drive, config: StoreConfig, placement: Frontiers) -> (Drive, RecoveryReport) {
     let Drive { store, version, shadow } = drive;
-    let (store, report) = recover(store.into_medium(), config, placement);
+    let (store, report) = recover(store.into_remains().flash, config, placement);
     (Drive { store, version, shadow }, report)
 }
 
@@ -117,7 +119,7 @@ fn each_stream_finds_its_open_block() {
     drive.check();
     // A store with a stream less has no place for the other one's open block: it is set aside and emptied.
     let shadow = drive.shadow.clone();
-    let (store, _) = recover(drive.store.into_medium(), config, SINGLE());
+    let (store, _) = recover(drive.store.into_remains().flash, config, SINGLE());
     let mut single = Drive { store, version: 100, shadow };
     single.check();
     (0..12).for_each(|step| single.write(&[step % 6]));

@@ -1,7 +1,6 @@
 //! The device beside queueing theory, and the host's side of it.
 
 use crate::counters::Cause;
-use crate::request::Op;
 use crate::seed::{Random, Seed};
 use crate::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
@@ -9,6 +8,7 @@ use crate::timing::{
 };
 use crate::units::BlockId;
 use rand::Rng;
+use wearwell_base::request::Op;
 
 const ONE_DIE: FlashTiming = FlashTiming {
     layout: Layout {

@@ -1,0 +1,137 @@
+//! `wearwell advise`: what helps, how sure that is, and the command that repeats it.
+
+use crate::common::{outcome, repository};
+use serde_json::Value;
+use wearwell_study::advise::FAMILIES;
+
+/// A log that trims nothing, with segments that are not those of the FTL.
+const STACK: &str = r#"
+[device]
+blocks_per_plane = 160
+pages_per_block = 16
+load = 0.85
+endurance_cycles = 3000
+
+[[log]]
+name = "store"
+segment_size = "128 KiB"
+spare_factor = 0.25
+trim = false
+
+[workload]
+kind = "hot_cold"
+hot_writes = 0.9
+hot_space = 0.1
+
+[measure]
+warm_up = 15.0
+drive_writes = 30.0
+tolerance = 0.2
+"#;
+
+fn advise(arguments: &[&str], code: i32) -> (String, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("it's a stack.toml");
+    std::fs::write(&path, STACK).unwrap();
+    let path = path.display().to_string();
+    let all: Vec<&str> = ["advise", &path].into_iter().chain(arguments.iter().copied()).collect();
+    outcome(&all, code)
+}
+
+/// The words of a command as a shell cuts them.
+fn words(command: &str) -> Vec<String> {
+    let output = std::process::Command::new("sh")
+        .args(["-c", &format!("for word in {command}; do printf '%s\\n' \"$word\"; done")])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_ranks_and_concludes() {
+    let (out, _) = advise(&["--only", "trim,segments", "--replicas", "5"], 0);
+    assert!(out.starts_with("as it is: write amplification 3.0"), "{out}");
+    for part in ["saves", "costs", "× 1.", "Best, saving ", "change does not fit this stack", "    # 2.7"] {
+        assert!(out.contains(part), "no {part} in\n{out}");
+    }
+    assert!(
+        out.contains("half-widths of 95 % intervals that hold for all 5 changes at once, by 5 seeds"),
+        "{out}"
+    );
+}
+
+#[test]
+fn printed_commands_repeat_the_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("it's a stack.toml");
+    std::fs::write(&path, STACK).unwrap();
+    let path = path.display().to_string();
+    let overrides = ["--seed", "7", "--victim", "d_choices", "--set", "measure.warm_up=14.0"];
+    let asked =
+        ["advise", &path, "--quick", "--replicas", "2", "--only", "capacity,trim", "--format", "json"];
+    let all: Vec<&str> = asked.into_iter().chain(overrides).collect();
+    let advice: Value = serde_json::from_str(&outcome(&all, 0).0).unwrap();
+    let changes = advice["changes"].as_array().unwrap();
+    assert!(changes.len() >= 4, "{advice}");
+    for change in changes {
+        let words = words(change["command"].as_str().unwrap());
+        assert_eq!(words[..3], ["wearwell".to_owned(), "run".to_owned(), path.clone()]);
+        let mut words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        words.extend(["--format", "json"]);
+        let result: Value = serde_json::from_str(&outcome(&words, 0).0).unwrap();
+        assert_eq!(result["write_amplification"], change["write_amplifications"][0], "{words:?}");
+        assert_eq!(result["scenario"]["measure"]["drive_writes"], 2.0);
+    }
+}
+
+#[test]
+fn threads_and_interruptions_change_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("advice.csv");
+    let name = file.display().to_string();
+    let asked = ["--only", "trim,capacity", "--quick", "--format", "csv", "--set", "seed=3"];
+    let with = |more: &[&str]| {
+        let all: Vec<&str> = asked.iter().chain(more).copied().collect();
+        // The path of the scenario, which is a new one each time, stands in the commands alone.
+        let rows = advise(&all, 0).0;
+        rows.lines().map(|row| row.split("wearwell run").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let one = with(&["--threads", "1"]);
+    assert_eq!(one, with(&["--threads", "2", "--output", &name]));
+    assert!(one[0].starts_with("kind,rank,family,change,verdict,saving,"), "{}", one[0]);
+    assert_eq!(one.len(), std::fs::read_to_string(&file).unwrap().lines().count());
+    // The file of finished runs goes with the last one.
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn where_nothing_helps_it_says_so() {
+    let by_page = ["--set", "log[0].trim={unit=\"page\"}", "--only", "trim", "--replicas", "5"];
+    let (out, _) = advise(&by_page, 0);
+    assert!(out.contains("Nothing that was tried can be told to save wear."), "{out}");
+    assert!(!out.contains("To repeat"), "{out}");
+}
+
+#[test]
+fn mistakes_say_what_there_is() {
+    let (out, err) = advise(&["--only", "segmets"], 2);
+    assert_eq!(out, "");
+    assert!(err.contains("--only: \"segmets\" is no family of changes; one of segments, "), "{err}");
+    for (setting, message) in [
+        ("device.lode=1", "lode"),
+        ("measure.until_worn_out_blocks=1", "measures a life and no steady state"),
+    ] {
+        let (_, err) = advise(&["--set", setting], 2);
+        assert!(err.contains(message), "{setting}: {err}");
+    }
+}
+
+#[test]
+fn every_family_is_in_the_help_and_the_docs() {
+    let (help, _) = outcome(&["advise", "--help"], 0);
+    let page = std::fs::read_to_string(repository().join("docs/advise.md")).unwrap();
+    for family in FAMILIES {
+        assert!(help.contains(family.name), "--help does not name {}", family.name);
+        assert!(page.contains(&format!("\n| `{}` |", family.name)), "docs/advise.md: {}", family.name);
+    }
+}

@@ -1,0 +1,13 @@
+//! The command line as its users call it.
+
+mod advise;
+mod common;
+mod house;
+mod model;
+mod nvmfs;
+mod power;
+mod run;
+mod sweep;
+mod theory;
+mod top;
+mod trace;

@@ -1,0 +1,189 @@
+//! `wearwell nvmfs`: made, mounted, looked at, damaged, repaired.
+#![cfg(target_os = "linux")]
+
+use crate::common::outcome;
+use serde_json::Value;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// First byte of the table of inodes, and bytes of an inode: behind a block and a log of 64 KiB.
+const INODE_TABLE: u64 = 4096 + (64 << 10);
+const INODE_BYTES: u64 = 128;
+/// Fields of an inode, bytes from its start.
+const LINKS: u64 = 4;
+const POINTERS: u64 = 72;
+const ROOT: u64 = 1;
+
+/// A file system in a directory of its own.
+struct Images {
+    directory: TempDir,
+    ssd: &'static str,
+}
+
+impl Images {
+    /// Makes one on files.
+    fn new() -> Self {
+        let images = Images { directory: tempfile::tempdir_in("/dev/shm").unwrap(), ssd: "ssd" };
+        images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB"], 0);
+        images
+    }
+
+    /// Makes one on the drive of a scenario.
+    fn on_scenario() -> Self {
+        let images = Images { directory: tempfile::tempdir_in("/dev/shm").unwrap(), ssd: "drive.toml" };
+        let scenario = crate::common::SMALL.replace("blocks_per_plane = 100", "blocks_per_plane = 2000");
+        fs::write(images.path("drive.toml"), scenario).unwrap();
+        images.mkfs(&["--size", "8 MiB"], 0);
+        images
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, name: &str, more: &[&str], code: i32) -> (String, String) {
+        let (nvram, ssd) =
+            (self.path("nvram").display().to_string(), self.path(self.ssd).display().to_string());
+        outcome(&[&["nvmfs", name, "--nvram", &nvram, "--ssd", &ssd], more].concat(), code)
+    }
+
+    fn mkfs(&self, more: &[&str], code: i32) -> (String, String) {
+        self.command("mkfs", more, code)
+    }
+
+    fn fsck(&self, more: &[&str], code: i32) -> (String, String) {
+        self.command("fsck", more, code)
+    }
+
+    /// All that is kept: what only looks must leave it as it is.
+    fn content(&self) -> (Vec<u8>, Vec<u8>) {
+        let ssd = if self.ssd == "ssd" { "ssd".into() } else { format!("{}.content", self.ssd) };
+        (fs::read(self.path("nvram")).unwrap(), fs::read(self.path(&ssd)).unwrap())
+    }
+
+    /// Writes over the NVRAM.
+    fn damage(&self, at: u64, bytes: &[u8]) {
+        let file = OpenOptions::new().write(true).open(self.path("nvram")).unwrap();
+        file.write_all_at(bytes, at).unwrap();
+    }
+
+    fn stats(&self) -> Value {
+        serde_json::from_str(&self.command("stats", &["--json"], 0).0).unwrap()
+    }
+}
+
+fn field(ino: u64, field: u64) -> u64 {
+    INODE_TABLE + ino * INODE_BYTES + field
+}
+
+#[test]
+fn a_fresh_file_system_is_whole_and_looking_changes_nothing() {
+    for images in [Images::new(), Images::on_scenario()] {
+        let before = images.content();
+        let (out, _) = images.fsck(&[], 0);
+        assert_eq!(out, "unmounted properly; 1 inode in use, 0 problems\n");
+        let stats = images.stats();
+        assert_eq!((stats["was_closed"].as_bool(), stats["inodes"].as_u64()), (Some(true), Some(1)));
+        assert_eq!(stats["free_extents"], stats["extents"]);
+        assert!(images.command("stats", &[], 0).0.contains("Unmounted properly"));
+        assert!(images.content() == before);
+        images.fsck(&["--repair"], 0);
+        assert_eq!(images.fsck(&[], 0).0, out);
+    }
+}
+
+#[test]
+fn existing_images_are_kept_unless_forced() {
+    let images = Images::new();
+    let before = images.content();
+    let sizes = ["--size", "8 MiB", "--ssd-size", "64 MiB"];
+    assert!(images.mkfs(&sizes, 1).1.contains("--force"));
+    assert!(images.content() == before);
+    let id = images.stats()["id"].clone();
+    images.mkfs(&[&sizes[..], &["--force"]].concat(), 0);
+    assert_ne!(images.stats()["id"], id);
+}
+
+#[test]
+fn damage_of_blocks_and_names_is_told_left_and_repaired() {
+    // A pointer of the root that leads nowhere; links that nobody counted.
+    let damages: [(u64, &[u8], &str); 2] = [
+        (field(ROOT, POINTERS), &[0xff; 8], "pointer to block 0 leads nowhere"),
+        (field(ROOT, LINKS), &[9], "it has 2 links"),
+    ];
+    for (at, bytes, told) in damages {
+        let images = Images::new();
+        images.damage(at, bytes);
+        let before = images.content();
+        let (out, err) = images.fsck(&[], 4);
+        assert!(out.contains(told) && err.contains("--repair"), "{out}{err}");
+        assert!(images.content() == before);
+        let (out, _) = images.fsck(&["--repair", "--json"], 1);
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((report["repaired"].as_bool(), report["problem_count"].as_u64()), (Some(true), Some(1)));
+        assert_eq!(images.fsck(&[], 0).0, "unmounted properly; 1 inode in use, 0 problems\n");
+    }
+}
+
+#[test]
+fn what_cannot_be_checked_is_another_matter() {
+    let images = Images::new();
+    images.damage(0, &[0; 64]);
+    assert!(images.fsck(&[], 8).1.contains("holds no file system"));
+    assert!(images.fsck(&["--repair"], 8).1.contains("holds no file system"));
+    fs::remove_file(images.path("nvram")).unwrap();
+    images.fsck(&[], 8);
+    // Two whole halves that do not belong together.
+    let (one, other) = (Images::new(), Images::new());
+    fs::copy(one.path("ssd"), other.path("ssd")).unwrap();
+    assert!(other.fsck(&[], 8).1.contains("another file system's"));
+    outcome(&["nvmfs", "fsck"], 2);
+}
+
+#[test]
+fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
+    if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
+        eprintln!("skipped: nothing can be mounted here");
+        return;
+    }
+    let images = Images::new();
+    let at = images.path("mounted");
+    fs::create_dir(&at).unwrap();
+    let shown = at.display().to_string();
+    assert!(outcome(&["nvmfs", "stats", &shown], 1).1.contains("no NVMFS is mounted"));
+    // What serves on keeps standard error, so that nobody may wait for its end.
+    let (nvram, ssd) = (images.path("nvram"), images.path("ssd"));
+    let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
+    mount.args(["nvmfs", "mount", "--background", "--nvram"]).arg(nvram).arg("--ssd").arg(ssd).arg(&at);
+    assert!(mount.stderr(std::process::Stdio::null()).status().unwrap().success());
+    fs::write(at.join("file"), [7; 10_000]).unwrap();
+    let (out, _) = outcome(&["nvmfs", "stats", &shown, "--json"], 0);
+    let stats: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((stats["inodes"].as_u64(), stats["counts"]["written_blocks"].as_u64()), (Some(2), Some(3)));
+    assert!(images.fsck(&[], 8).1.contains("in use"));
+    let unmounted = std::process::Command::new("umount").arg(&at).status().expect("umount");
+    assert!(unmounted.success());
+    // It still closes the images.
+    let stats = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let (nvram, ssd) =
+            (images.path("nvram").display().to_string(), images.path("ssd").display().to_string());
+        let output =
+            crate::common::wearwell(&["nvmfs", "stats", "--nvram", &nvram, "--ssd", &ssd, "--json"]).output();
+        serde_json::from_slice::<Value>(&output.unwrap().stdout).ok()
+    });
+    let stats = stats.expect("it ends");
+    assert_eq!((stats["was_closed"].as_bool(), stats["inodes"].as_u64()), (Some(true), Some(2)));
+    images.fsck(&[], 0);
+}
+
+#[test]
+fn help_teaches() {
+    for command in ["mkfs", "mount", "fsck", "stats"] {
+        let (help, _) = outcome(&["nvmfs", command, "--help"], 0);
+        assert!(help.contains("Examples:"), "{help}");
+        insta::assert_snapshot!(format!("help-{command}"), help);
+    }
+}

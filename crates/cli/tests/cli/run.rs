@@ -1,0 +1,200 @@
+//! `wearwell run`: results in every form, and repeated bit for bit.
+
+use crate::common::{SMALL, json, outcome, small, wearwell};
+use serde_json::{Value, json};
+
+fn without_performance(mut result: Value) -> Value {
+    result.as_object_mut().expect("a result").remove("performance").expect("every result has it");
+    result
+}
+
+#[test]
+fn a_result_repeats_itself_bit_for_bit() {
+    let (directory, scenario) = small();
+    let [first, second] = ["first.json", "second.json"].map(|name| directory.path().join(name));
+    let (first_name, second_name) = (first.display().to_string(), second.display().to_string());
+    outcome(&["run", &scenario, "--seed", "18446744073709551615", "--output", &first_name], 0);
+    outcome(&["run", &first_name, "--output", &second_name], 0);
+    let (first, second) = (json(&first), json(&second));
+    assert!(first["performance"]["seconds"].is_f64());
+    assert_eq!(first["scenario"]["seed"], json!(u64::MAX));
+    assert_eq!(without_performance(first), without_performance(second));
+}
+
+#[test]
+fn another_seed_gives_another_draw() {
+    let (_directory, scenario) = small();
+    let draw = |seed: &str| {
+        let (out, _) = outcome(&["run", &scenario, "--seed", seed, "--format", "json"], 0);
+        serde_json::from_str::<Value>(&out).unwrap()["final_draw"].clone()
+    };
+    assert_eq!(draw("1"), draw("1"));
+    assert_ne!(draw("1"), draw("2"));
+}
+
+#[test]
+fn the_table_tells_what_matters() {
+    let (_directory, scenario) = small();
+    let (out, err) = outcome(&["run", &scenario], 0);
+    assert_eq!(err, "");
+    for part in [
+        "Write amplification",
+        "± ",
+        "spare factor 0.2",
+        "load 0.8",
+        "TBW",
+        "DWPD",
+        "Final draw",
+        "ftl",
+        "uniform",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+}
+
+#[test]
+fn a_timed_run_tells_response_times_and_what_was_stored_once() {
+    let timed = ["--set", "device.preset=z_nand", "--set", "timing.queue_depth=4", "--set", "content=mail"];
+    let (_directory, scenario) = small();
+    let cagc = ["--set", "ftl.dedup=cagc", "--set", "ftl.placement=references"];
+    let arguments = |format| [&["run", &scenario, "--format", format], &timed[..], &cagc[..]].concat();
+    let (out, _) = outcome(&arguments("table"), 0);
+    for part in [
+        "timed mode",
+        "Throughput",
+        "p99.99",
+        "share of cleaning",
+        "mean time for",
+        "dies cleaning",
+        "merged by cleaning",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+    let (row, _) = outcome(&arguments("csv"), 0);
+    for column in ["requests_per_s", "write_p99_us", "write_p99_cleaning_share", "ftl_merged_pages"] {
+        assert!(row.lines().next().unwrap().split(',').any(|name| name == column), "no `{column}` in {row}");
+    }
+}
+
+#[test]
+fn csv_has_one_head_and_one_row() {
+    let (directory, scenario) = small();
+    let (out, _) = outcome(&["run", &scenario, "--format", "csv"], 0);
+    let mut reader = csv::Reader::from_reader(out.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    assert_eq!(
+        head.iter().take(3).collect::<Vec<_>>(),
+        ["write_amplification", "write_amplification_mean", "write_amplification_ci95"]
+    );
+    assert_eq!(reader.records().map(Result::unwrap).count(), 1);
+    let file = directory.path().join("result.csv").display().to_string();
+    outcome(&["run", &scenario, "--output", &file], 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), out);
+}
+
+#[test]
+fn parquet_carries_the_time_series_and_the_whole_result() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let (directory, scenario) = small();
+    let [parquet, csv] = ["result.parquet", "windows.csv"].map(|name| directory.path().join(name));
+    let (parquet_name, csv_name) = (parquet.display().to_string(), csv.display().to_string());
+    let arguments =
+        ["run", &scenario, "--output", &parquet_name, "--timeseries", &csv_name, "--format", "json"];
+    let (out, _) = outcome(&arguments, 0);
+    let result: Value = serde_json::from_str(&out).unwrap();
+    let reader = SerializedFileReader::new(std::fs::File::open(&parquet).unwrap()).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    let pairs = metadata.key_value_metadata().unwrap();
+    let stored = |key: &str| pairs.iter().find(|pair| pair.key == key).unwrap().value.clone().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&stored("wearwell.scenario")).unwrap(), result["scenario"]);
+    let header: Value = serde_json::from_str(&stored("wearwell.result")).unwrap();
+    assert_eq!(header["final_draw"], result["final_draw"]);
+    let windows = result["windows"].as_array().unwrap().len();
+    assert_eq!(metadata.num_rows(), windows as i64);
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), windows + 1);
+}
+
+#[test]
+fn what_would_mean_nothing_is_not_printed() {
+    let (_directory, scenario) = small();
+    let fresh = [
+        "run",
+        &scenario,
+        "--set",
+        "precondition.fill=none",
+        "--set",
+        "measure.warm_up=0.0",
+        "--drive-writes",
+        "0.2",
+    ];
+    let (out, _) = outcome(&fresh, 0);
+    assert!(out.contains("WARNING: no cleaning happened"), "{out}");
+    assert!(out.contains("not given, because it would mean nothing"), "{out}");
+    assert!(!out.contains("TBW"), "{out}");
+    let strict: Vec<&str> = fresh.iter().copied().chain(["--strict"]).collect();
+    let (_, err) = outcome(&strict, 3);
+    assert!(err.contains("no cleaning happened"), "{err}");
+}
+
+#[test]
+fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.csv");
+    let lines = (0..4000u64)
+        .map(|i| format!("128166372003061629,host,0,Write,{},4096,0\n", (i * 7919 % 1000) * 4096));
+    std::fs::write(&trace, lines.collect::<String>()).unwrap();
+    let scenario =
+        SMALL.replace("[workload]\nkind = \"uniform\"", "[trace]\npath = \"trace.csv\"\nformat = \"msr\"");
+    let scenario_path = directory.path().join("scenario.toml");
+    std::fs::write(&scenario_path, scenario).unwrap();
+    let (from_file, _) = outcome(&["run", &scenario_path.display().to_string(), "--format", "json"], 0);
+    let (_kept, small) = small();
+    let result_path = directory.path().join("result.json");
+    let mut command =
+        wearwell(&["run", &small, "--trace", "trace.csv", "--trace-format", "msr", "--format", "json"]);
+    let output = command.current_dir(directory.path()).output().unwrap();
+    let from_flag: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let from_file: Value = serde_json::from_str(&from_file).unwrap();
+    assert_eq!(without_performance(from_file.clone()), without_performance(from_flag));
+    assert!(from_file["course"]["trace_passes"].as_u64() > Some(0));
+    // Repeated from elsewhere.
+    std::fs::write(&result_path, from_file.to_string()).unwrap();
+    let (again, _) = outcome(&["run", &result_path.display().to_string(), "--format", "json"], 0);
+    assert_eq!(without_performance(from_file), without_performance(serde_json::from_str(&again).unwrap()));
+}
+
+#[test]
+fn a_bad_line_in_a_trace_is_named_and_nothing_is_written() {
+    let (directory, scenario) = small();
+    let trace = directory.path().join("trace.csv");
+    std::fs::write(&trace, "128166372003061629,host,0,Write,0,4096,0\nnonsense\n").unwrap();
+    let result = directory.path().join("result.json");
+    let (trace_name, result_name) = (trace.display().to_string(), result.display().to_string());
+    let arguments =
+        ["run", &scenario, "--trace", &trace_name, "--trace-format", "msr", "--output", &result_name];
+    let (_, err) = outcome(&arguments, 1);
+    assert!(err.contains("trace.csv, line 2: column `Timestamp`"), "{err}");
+    assert!(!result.exists());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2, "a temporary file was left");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = directory.path().join("result.json").display().to_string();
+    let binary = assert_cmd::cargo::cargo_bin("wearwell");
+    let mut child = std::process::Command::new(binary)
+        .args(["run", "--drive-writes", "1e6", "--set", "measure.warm_up=0.0", "--output", &result])
+        .current_dir(crate::common::repository())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let interrupt =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}

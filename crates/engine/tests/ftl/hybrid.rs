@@ -1,0 +1,404 @@
+//! What the merges of hybrid FTLs cost: in closed form where there is one, and beside a model that only counts.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use wearwell_base::seed::Seed;
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::layer::{Bytes, Layer, LayerError, LayerReport, Medium, Reports};
+use wearwell_engine::nand::{Faults, Geometry, Nand, Wear};
+
+type Page = Bytes<8>;
+const KINDS: [HybridKind; 2] = [HybridKind::Bast, HybridKind::Fast];
+
+fn flash(blocks: u32, pages_per_block: u32) -> Nand<Page> {
+    Nand::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), Seed(1)).with_spare_area()
+}
+
+/// An FTL of whole logical blocks.
+fn ftl(kind: HybridKind, logical_blocks: u32, log_blocks: u32, pages_per_block: u32) -> Hybrid<Nand<Page>> {
+    let config = HybridConfig { kind, log_blocks, logical_pages: logical_blocks * pages_per_block };
+    Hybrid::new(config, flash(logical_blocks + log_blocks + 1, pages_per_block)).unwrap()
+}
+
+fn write(ftl: &mut Hybrid<Nand<Page>>, pages: impl IntoIterator<Item = u32>) {
+    for page in pages {
+        ftl.write(&[Lpn(page)], &[Bytes(u64::from(page).to_le_bytes())], 0).unwrap();
+    }
+}
+
+fn report(ftl: &impl Layer<Page>) -> LayerReport {
+    let mut reports = Reports::default();
+    ftl.describe(&mut reports);
+    let (layer, nand) = (reports.layers.remove(0), reports.nand.unwrap());
+    assert_eq!(layer.counters.outgoing_total(Operation::Write), nand.programs);
+    assert_eq!(layer.counters.outgoing_total(Operation::Read), nand.reads);
+    assert_eq!(layer.counters.outgoing_total(Operation::Erase), nand.erases);
+    layer
+}
+
+fn count(report: &LayerReport, name: &str) -> u64 {
+    let counts = &report.ftl.as_ref().unwrap().counts;
+    counts.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+/// Switch, partial and full merges.
+fn merges(report: &LayerReport) -> [u64; 3] {
+    ["switch merges", "partial merges", "full merges"].map(|name| count(report, name))
+}
+
+/// Writes of the host and of merges since `earlier`.
+fn writes(report: &LayerReport, earlier: &Counters) -> (u64, u64) {
+    let since = report.counters.since(earlier);
+    (since.outgoing(Cause::Host, Operation::Write), since.outgoing(Cause::Cleaning, Operation::Write))
+}
+
+#[test]
+fn sequential_overwrites_are_switch_merges_alone() {
+    for kind in KINDS {
+        let (blocks, size) = (10, 8);
+        let mut ftl = ftl(kind, blocks, 3, size);
+        for _ in 0..5 {
+            write(&mut ftl, 0..blocks * size);
+        }
+        let report = report(&ftl);
+        // The first pass fills the data blocks.
+        assert_eq!(merges(&report), [4 * u64::from(blocks), 0, 0], "{kind:?}");
+        assert_eq!(report.counters.write_amplification(), Some(1.0), "{kind:?}");
+    }
+}
+
+#[test]
+fn single_updates_in_turn_cost_bast_a_full_merge_each() {
+    let (blocks, size) = (10, 8);
+    let mut ftl = ftl(HybridKind::Bast, blocks, 3, size);
+    write(&mut ftl, 0..blocks * size);
+    let before = report(&ftl);
+    // Each finds a log of another logical block, with one page, that must give way; the first few find none.
+    let updates = 500;
+    write(&mut ftl, (0..updates).map(|at| at % blocks * size + 1 + at % (size - 1)));
+    let after = report(&ftl);
+    let full = u64::from(updates) - 3;
+    assert_eq!(merges(&after), [0, 0, full]);
+    assert_eq!(writes(&after, &before.counters), (u64::from(updates), full * u64::from(size)));
+}
+
+#[test]
+fn updates_of_first_pages_are_partial_merges() {
+    for kind in KINDS {
+        let (blocks, size) = (10, 8);
+        let mut ftl = ftl(kind, blocks, 2, size);
+        write(&mut ftl, 0..blocks * size);
+        let before = report(&ftl);
+        write(&mut ftl, (0..100).map(|at| at % blocks * size));
+        let after = report(&ftl);
+        // FAST has one sequential log block, BAST as many as it has log blocks.
+        let partial = 100 - if kind == HybridKind::Bast { 2 } else { 1 };
+        assert_eq!(merges(&after), [0, partial, 0], "{kind:?}");
+        assert_eq!(writes(&after, &before.counters), (100, partial * u64::from(size - 1)), "{kind:?}");
+    }
+}
+
+#[test]
+fn fast_merges_all_logical_blocks_of_the_oldest_log_block() {
+    let (blocks, size) = (40, 4);
+    let mut ftl = ftl(HybridKind::Fast, blocks, 3, size);
+    write(&mut ftl, 0..blocks * size);
+    let before = report(&ftl);
+    // Every page of a log block is of another logical block: as many full merges as it has pages, for as many writes.
+    let updates = 400;
+    write(&mut ftl, (0..updates).map(|at| at % blocks * size + 1));
+    let after = report(&ftl);
+    let full = u64::from(updates - 2 * size);
+    assert_eq!(merges(&after), [0, 0, full]);
+    assert_eq!(writes(&after, &before.counters), (u64::from(updates), full * u64::from(size)));
+}
+
+/// Counts merges and writes, and knows nothing else.
+#[derive(Clone, Debug, Default)]
+struct Naive {
+    fast: bool,
+    size: u32,
+    log_blocks: usize,
+    time: u64,
+    present: BTreeSet<u32>,
+    /// Pages written of each data block.
+    data: BTreeMap<u32, u32>,
+    /// Offsets in the log of each logical block, and when it was last written to.
+    own: BTreeMap<u32, (Vec<u32>, u64)>,
+    /// Shared log blocks by number, and their pages.
+    shared: VecDeque<(u64, Vec<u32>)>,
+    /// The shared log block of each page whose newest copy is in one.
+    newest: BTreeMap<u32, u64>,
+    merges: [u64; 3],
+    host_writes: u64,
+    merge_writes: u64,
+}
+
+impl Naive {
+    fn new(fast: bool, size: u32, log_blocks: u32) -> Self {
+        Naive { fast, size, log_blocks: log_blocks as usize, ..Naive::default() }
+    }
+
+    fn end(&self, block: u32) -> u32 {
+        let offset = |page: &u32| page % self.size + 1;
+        let of_block = |page: &&u32| **page / self.size == block;
+        self.present.iter().filter(of_block).map(offset).max().unwrap_or(0)
+    }
+
+    fn full_merge(&mut self, block: u32) {
+        let end = self.end(block);
+        self.own.remove(&block);
+        self.newest.retain(|page, _| page / self.size != block);
+        self.data.insert(block, end);
+        self.merges[2] += 1;
+        self.merge_writes += u64::from(end);
+    }
+
+    fn merge_own(&mut self, block: u32) {
+        let (log, _) = &self.own[&block];
+        let length = log.len() as u32;
+        if !log.iter().copied().eq(0..length) {
+            return self.full_merge(block);
+        }
+        let end = if length == self.size { length } else { self.end(block).max(length + 1) };
+        self.merges[usize::from(length < self.size)] += 1;
+        self.merge_writes += u64::from(end - length);
+        self.own.remove(&block);
+        self.newest.retain(|page, _| page / self.size != block || page % self.size < length);
+        self.data.insert(block, end);
+    }
+
+    fn write_own(&mut self, page: u32) {
+        let (log, used) = self.own.entry(page / self.size).or_default();
+        log.push(page % self.size);
+        *used = self.time;
+        let in_order = log.len() as u32 == self.size && log.iter().copied().eq(0..self.size);
+        self.newest.remove(&page);
+        if in_order {
+            self.merge_own(page / self.size);
+        }
+    }
+
+    fn write(&mut self, page: u32) {
+        self.time += 1;
+        self.host_writes += 1;
+        let (block, offset) = (page / self.size, page % self.size);
+        loop {
+            let written = self.data.get(&block).copied();
+            if !self.own.contains_key(&block) && (written == Some(offset) || written.is_none() && offset == 0)
+            {
+                self.data.insert(block, offset + 1);
+                self.newest.remove(&page);
+                break;
+            }
+            if if self.fast { self.write_fast(page) } else { self.write_bast(page) } {
+                break;
+            }
+        }
+        self.present.insert(page);
+    }
+
+    fn write_bast(&mut self, page: u32) -> bool {
+        let block = page / self.size;
+        match self.own.get(&block) {
+            Some((log, _)) if log.len() as u32 == self.size => {
+                self.merge_own(block);
+                return false;
+            }
+            None if self.own.len() == self.log_blocks => {
+                let oldest = *self.own.iter().min_by_key(|(_, (_, used))| *used).unwrap().0;
+                self.merge_own(oldest);
+            }
+            _ => {}
+        }
+        // The page must count as there if this write completes the log.
+        self.present.insert(page);
+        self.write_own(page);
+        true
+    }
+
+    fn write_fast(&mut self, page: u32) -> bool {
+        let (block, offset) = (page / self.size, page % self.size);
+        let sequential = self.own.iter().next().map(|(block, (log, _))| (*block, log.len() as u32));
+        if sequential == Some((block, offset)) || sequential.is_none() && offset == 0 {
+            self.present.insert(page);
+            self.write_own(page);
+            return true;
+        }
+        if offset == 0 {
+            self.merge_own(sequential.unwrap().0);
+            return false;
+        }
+        if self.shared.back().is_none_or(|(_, pages)| pages.len() as u32 == self.size) {
+            if self.shared.len() + 1 == self.log_blocks {
+                let (number, pages) = self.shared[0].clone();
+                for page in pages {
+                    if self.newest.get(&page) == Some(&number) {
+                        self.full_merge(page / self.size);
+                    }
+                }
+                self.shared.pop_front();
+            }
+            self.shared.push_back((self.time, Vec::new()));
+        }
+        let (number, pages) = self.shared.back_mut().unwrap();
+        pages.push(page);
+        self.newest.insert(page, *number);
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+
+    #[test]
+    fn merges_are_those_of_the_naive_model(
+        fast: bool,
+        size in 1u32..=6,
+        blocks in 1u32..=8,
+        log_blocks in 2u32..=4,
+        // Where a stretch begins, how long it is.
+        stretches in prop::collection::vec((0u32..48, 1u32..10), 1..80),
+    ) {
+        let mut ftl = ftl(KINDS[usize::from(fast)], blocks, log_blocks, size);
+        let mut naive = Naive::new(fast, size, log_blocks);
+        let pages = blocks * size;
+        let mut written = BTreeSet::new();
+        for (first, length) in stretches {
+            for page in (first % pages..).take(length as usize).map(|page| page % pages) {
+                write(&mut ftl, [page]);
+                naive.write(page);
+                written.insert(page);
+            }
+            ftl.check().unwrap();
+            let report = report(&ftl);
+            prop_assert_eq!(merges(&report), naive.merges);
+            prop_assert_eq!(writes(&report, &Counters::default()), (naive.host_writes, naive.merge_writes));
+            prop_assert_eq!(report.mapped_pages as usize, written.len());
+        }
+        let mut read = Vec::new();
+        ftl.read(&(0..pages).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
+        let stored = |page| if written.contains(&page) { u64::from(page) } else { 0 };
+        prop_assert!((0..pages).map(|page| Bytes(stored(page).to_le_bytes())).eq(read));
+    }
+}
+
+#[test]
+fn a_logical_block_that_is_trimmed_gives_up_its_blocks() {
+    for kind in KINDS {
+        let (blocks, size) = (6, 4);
+        let mut ftl = ftl(kind, blocks, 2, size);
+        write(&mut ftl, 0..blocks * size);
+        write(&mut ftl, [0, 1]);
+        ftl.trim(&(0..size).map(Lpn).collect::<Vec<_>>()).unwrap();
+        ftl.check().unwrap();
+        let report = report(&ftl);
+        // Its data block, and the log that the two pages went to.
+        assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Erase), 2, "{kind:?}");
+        assert_eq!(report.mapped_pages, (blocks - 1) * size);
+        let mut read = Vec::new();
+        ftl.read(&[Lpn(0), Lpn(size)], &mut read).unwrap();
+        assert_eq!(read, [Bytes::default(), Bytes(u64::from(size).to_le_bytes())]);
+    }
+}
+
+#[test]
+fn blocks_that_were_read_too_often_are_written_anew() {
+    for kind in KINDS {
+        let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(100) };
+        let config = HybridConfig { kind, log_blocks: 2, logical_pages: 24 };
+        let mut ftl = Hybrid::new(config, flash(9, 4).with_faults(faults, Seed(1))).unwrap();
+        write(&mut ftl, 0..24);
+        for _ in 0..99 {
+            ftl.read(&[Lpn(5)], &mut Vec::new()).unwrap();
+        }
+        assert_eq!(count(&report(&ftl), "refreshes"), 0);
+        ftl.read(&[Lpn(5)], &mut Vec::new()).unwrap();
+        let report = report(&ftl);
+        assert_eq!(count(&report, "refreshes"), 1);
+        let moved = |operation| report.counters.outgoing(Cause::WearLevelling, operation);
+        let counted = [Operation::Read, Operation::Write, Operation::Erase].map(moved);
+        assert_eq!(counted, [4, 4, 1], "{kind:?}");
+        ftl.check().unwrap();
+    }
+}
+
+#[test]
+fn failing_blocks_are_retired_and_lose_nothing() {
+    for kind in KINDS {
+        let faults = Faults { program_failure_rate: 0.002, read_disturb_limit: None };
+        let config = HybridConfig { kind, log_blocks: 3, logical_pages: 80 };
+        let mut ftl = Hybrid::new(config, flash(60, 8).with_faults(faults, Seed(4))).unwrap();
+        let mut newest = [0u64; 80];
+        let mut end = None;
+        for version in 1..20_000u64 {
+            let page = (version * version % 80) as usize;
+            match ftl.write(&[Lpn(page as u32)], &[Bytes(version.to_le_bytes())], 0) {
+                Ok(()) => newest[page] = version,
+                Err(error) => {
+                    end = Some(error);
+                    break;
+                }
+            }
+        }
+        assert!(matches!(end, Some(LayerError::EndOfLife { .. })), "{end:?}");
+        ftl.check().unwrap();
+        let failures = count(&report(&ftl), "program failures");
+        let bad = (0..60).filter(|&block| ftl.flash().is_bad(BlockId(block))).count() as u64;
+        assert!(bad > 40 && (bad..=bad + 1).contains(&failures), "{bad} of {failures}");
+        let mut read = Vec::new();
+        ftl.read(&(0..80).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
+        assert!(newest.iter().map(|version| Bytes(version.to_le_bytes())).eq(read));
+    }
+}
+
+#[test]
+fn recovery_reads_first_pages_ends_and_logs() {
+    for kind in KINDS {
+        let (blocks, size) = (40, 16);
+        let mut ftl = ftl(kind, blocks, 4, size);
+        write(&mut ftl, 0..blocks * size);
+        write(&mut ftl, (0..300).map(|at| at * 7 % (blocks * size)));
+        let config = HybridConfig { kind, log_blocks: 4, logical_pages: blocks * size };
+        let flash = wearwell_engine::ftl::Restart::into_flash(ftl);
+        let (mut ftl, report) = Hybrid::recover(config, flash, None).map_err(|(error, _)| error).unwrap();
+        ftl.check().unwrap();
+        let reads = |name| report.steps.iter().find(|step| step.name == name).unwrap().spare_reads;
+        assert_eq!(reads("first pages"), 45, "one of every block");
+        // Halving a block of 16 takes 4 or 5 looks, and one at the last page.
+        assert!((40 * 5..=45 * 6).contains(&reads("ends of blocks")), "{report:?}");
+        assert_eq!(reads("padding"), 0, "there is none");
+        assert!(reads("log pages") <= 64 && reads("places of log pages") <= reads("log pages"), "{report:?}");
+        let total: u64 = report.steps.iter().map(|step| step.spare_reads).sum();
+        assert!(total < 45 * u64::from(size), "less than all pages");
+        let mut read = Vec::new();
+        ftl.read(&(0..blocks * size).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
+        assert!((0..u64::from(blocks * size)).map(|page| Bytes(page.to_le_bytes())).eq(read));
+    }
+}
+
+#[test]
+fn ram_is_told_by_part() {
+    let ftl = ftl(HybridKind::Fast, 100, 5, 16);
+    let report = report(&ftl);
+    let ram: Vec<_> = report.ftl.unwrap().ram.iter().map(|part| (part.name, part.bytes)).collect();
+    let parts =
+        [("block map", 400), ("write pointers", 400), ("log map", 4 * 5 * 16), ("trimmed pages", 200)];
+    assert_eq!(ram, parts);
+    assert_eq!(report.map_bytes, Some(1320));
+}
+
+#[test]
+fn what_cannot_work_is_refused_by_key() {
+    let refused = |log_blocks, logical_pages, blocks| {
+        let config = HybridConfig { kind: HybridKind::Bast, log_blocks, logical_pages };
+        Hybrid::new(config, flash(blocks, 4)).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(refused(1, 8, 10), "log_blocks: is 1; at least 2 are needed");
+    assert_eq!(refused(2, 0, 10), "logical_pages: is 0; at least one page is needed");
+    let message = refused(2, 29, 10);
+    assert!(message.starts_with("logical_pages: 29 logical pages") && message.contains("11 blocks"));
+    assert_eq!([10, 99, 1000].map(HybridConfig::default_log_blocks), [2, 2, 30]);
+}

@@ -1,0 +1,7 @@
+//! FTLs whose tables are in flash, hybrid FTLs, and what all of them find again when the power returns.
+
+mod hybrid;
+mod interrupted;
+mod paged;
+mod power;
+mod wear_levelling;

@@ -1,0 +1,244 @@
+//! FTLs with flash-resident tables: RAM, recovery and traffic against the formulas of the GeckoFTL paper; settings at the edge.
+
+use serde_json::{Value, json};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::ftl::Restart;
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::layer::{Content, Layer, Reports};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+
+type Flash = Nand<Content>;
+
+const BLOCKS: u32 = 256;
+const PAGES_PER_BLOCK: u32 = 32;
+const PAGE_BYTES: u32 = 256;
+
+fn nand(blocks: u32) -> Flash {
+    let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, PAGE_BYTES);
+    Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area()
+}
+
+fn gecko(validity: Value) -> PagedSettings {
+    let config = PagedConfig {
+        kind: "gecko",
+        logical_pages: BLOCKS * PAGES_PER_BLOCK * 7 / 10,
+        page_bytes: PAGE_BYTES,
+        cache_entries: 128,
+        dirty_entries: None,
+        eager: false,
+        directory: DirectoryConfig::Global,
+        validity: serde_json::from_value(validity).expect("settings of the table"),
+        cleans_metadata: false,
+        checkpoints: true,
+        durability: Durability::Deferred { dated: true },
+        free_blocks: Default::default(),
+        wear: Default::default(),
+        seed: Seed(1),
+    };
+    PagedSettings {
+        config,
+        victim: serde_json::from_value(json!("greedy")).expect("a policy"),
+        placement: serde_json::from_value(json!("single")).expect("a placement"),
+    }
+}
+
+fn changed(change: impl FnOnce(&mut PagedConfig)) -> PagedSettings {
+    let mut settings = gecko(json!("gecko"));
+    change(&mut settings.config);
+    settings
+}
+
+/// Writes that the drive takes, beside a list of what each page holds.
+struct Rig {
+    ftl: PagedFtl<Flash>,
+    settings: PagedSettings,
+    holds: Vec<u64>,
+    versions: u64,
+}
+
+impl Rig {
+    fn new(settings: PagedSettings) -> Self {
+        let ftl = settings.build(nand(BLOCKS)).expect("settings that fit");
+        let holds = vec![0; ftl.logical_pages() as usize];
+        Rig { ftl, settings, holds, versions: 0 }
+    }
+
+    fn write(&mut self, page: u32) {
+        self.versions += 1;
+        self.ftl.write(&[Lpn(page)], &[Content(self.versions)], 0).expect("room");
+        self.holds[page as usize] = self.versions;
+    }
+
+    /// Fills the drive and overwrites it at random.
+    fn age(&mut self, seed: u64, writes: u64) {
+        if self.versions == 0 {
+            (0..self.holds.len() as u32).for_each(|page| self.write(page));
+        }
+        let mut random = Seed(seed).random();
+        for _ in 0..writes {
+            self.write(below(&mut random, self.holds.len() as u64) as u32);
+        }
+    }
+
+    fn cut(mut self) -> Self {
+        self.ftl.save().expect("the battery lasts");
+        let (ftl, _) = PagedFtl::restart(&self.settings, self.ftl.into_flash())
+            .map_err(|(error, _)| error)
+            .expect("power");
+        Rig { ftl, ..self }
+    }
+
+    fn verify(&mut self) {
+        let pages: Vec<Lpn> = (0..self.holds.len() as u32).map(Lpn).collect();
+        let mut found = Vec::new();
+        self.ftl.read(&pages, &mut found).expect("readable");
+        let found: Vec<u64> = found.into_iter().map(|content| content.0).collect();
+        assert_eq!(found, self.holds);
+        self.ftl.check().unwrap();
+    }
+
+    fn reports(&self) -> Reports {
+        let mut reports = Reports::default();
+        self.ftl.describe(&mut reports);
+        reports
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        let reports = self.reports();
+        let counts = &reports.layers[0].ftl.as_ref().expect("an FTL").counts;
+        counts.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no count {name}")).1
+    }
+
+    fn ram(&self, name: &str) -> u64 {
+        let parts = self.ftl.ram();
+        parts
+            .iter()
+            .find(|part| part.name == name)
+            .unwrap_or_else(|| panic!("no part {name}: {parts:?}"))
+            .bytes
+    }
+}
+
+#[test]
+fn ram_is_what_the_papers_formulas_say() {
+    let mut rig = Rig::new(gecko(json!("gecko")));
+    rig.age(1, 20_000);
+    let logical_pages = u64::from(rig.settings.config.logical_pages);
+    assert_eq!(rig.ram("mapping cache"), 8 * 128);
+    // (4 TT) / P for TT = 4 bytes a logical page, section 2, in whole pages.
+    let (table, page) = (4 * logical_pages, u64::from(PAGE_BYTES));
+    assert_eq!(rig.ram("global mapping directory"), 4 * table.div_ceil(page));
+    assert_eq!(rig.ram("block validity counters"), 2 * u64::from(BLOCKS));
+    let bitmap =
+        Rig::new(changed(|config| config.validity = serde_json::from_value(json!("ram_bitmap")).unwrap()));
+    assert_eq!(bitmap.ram("validity bitmap"), u64::from(BLOCKS * PAGES_PER_BLOCK) / 8);
+}
+
+#[test]
+fn recovery_costs_what_appendix_c_bounds() {
+    let mut rig = Rig::new(gecko(json!("gecko")));
+    rig.age(1, 20_000);
+    let live_pages = u64::from(rig.settings.config.logical_pages);
+    let mut rig = rig.cut();
+    let recovery = rig.ftl.recovery().unwrap().clone();
+    let step = |name: &str| *recovery.steps.iter().find(|step| step.name == name).unwrap();
+    let all = |count: fn(&wearwell_engine::layer::RecoveryStep) -> u64| {
+        recovery.steps.iter().map(count).sum::<u64>()
+    };
+    assert_eq!(all(|step| step.page_writes) + all(|step| step.erases), 0, "GeckoRec writes nothing");
+    // Step 1: a spare area a block, and the newest block of each of the three groups.
+    let scan = step("block scan");
+    assert!(scan.spare_reads >= u64::from(BLOCKS));
+    assert!(scan.spare_reads <= u64::from(BLOCKS + 3 * PAGES_PER_BLOCK));
+    // Step 6: at most two checkpoints' worth of pages, beside the rest of the blocks at both ends, and what the validity
+    // store's buffer spans.
+    let dirty = step("dirty entries");
+    assert!(dirty.spare_reads <= 4 * 128 + 4 * u64::from(PAGES_PER_BLOCK), "{dirty:?}");
+    assert!(all(|step| step.spare_reads) < live_pages / 2, "far from a scan of all pages: {recovery:?}");
+    rig.verify();
+}
+
+#[test]
+fn entries_restored_as_the_paper_does_are_corrected_later() {
+    let mut rig = Rig::new(changed(|config| config.durability = Durability::Deferred { dated: false }));
+    for round in 0..4 {
+        rig.age(round, 3000);
+        rig = rig.cut();
+        rig.verify();
+        rig.age(10 + round, 1000);
+        rig.verify();
+    }
+    // Appendix C.3.1: entries that were clean are found to be so, and then nothing is written.
+    assert!(rig.count("synchronisations aborted") > 0);
+}
+
+#[test]
+fn cleaning_finds_pages_that_nobody_reported() {
+    let mut rig = Rig::new(gecko(json!("gecko")));
+    rig.age(1, 20_000);
+    assert!(rig.count("invalid pages found while cleaning") > 0);
+    assert!(rig.count("checkpoints") > 100);
+    assert_eq!(rig.count("metadata blocks cleaned"), 0);
+    assert!(rig.count("metadata blocks erased whole") > 0);
+    rig.verify();
+}
+
+/// All four stores leave the user's pages and the table the same traffic; they differ in what they write for themselves.
+#[test]
+fn validity_stores_differ_only_in_their_own_traffic() {
+    let traffic = |validity: Value| {
+        let mut rig = Rig::new(gecko(validity));
+        rig.age(1, 20_000);
+        rig.verify();
+        let reports = rig.reports();
+        let counters = reports.layers[0].counters;
+        assert_eq!(counters.outgoing_total(Operation::Write), reports.nand.unwrap().programs);
+        counters.outgoing(Cause::Validity, Operation::Write)
+    };
+    let [ram, flash, log, gecko] =
+        ["ram_bitmap", "flash_bitmap", "log", "gecko"].map(|validity| traffic(json!(validity)));
+    assert_eq!(ram, 0);
+    assert!(gecko > 0 && gecko * 4 < flash, "{gecko} and {flash}");
+    assert!(log > 0 && log < flash);
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_by_key() {
+    let refused = |settings: PagedSettings, blocks: u32| -> ConfigError {
+        settings.build(nand(blocks)).err().expect("refused")
+    };
+    assert_eq!(refused(changed(|config| config.cache_entries = 0), BLOCKS).key, "cache_entries");
+    assert_eq!(refused(changed(|config| config.dirty_entries = Some(129)), BLOCKS).key, "dirty_entries");
+    assert_eq!(refused(changed(|config| config.page_bytes = 8), BLOCKS).key, "page_bytes");
+    let ratio = gecko(json!({ "kind": "gecko", "size_ratio": 1 }));
+    assert_eq!(refused(ratio, BLOCKS).key, "validity.size_ratio");
+    let parts = gecko(json!({ "kind": "gecko", "partitions": 33 }));
+    assert_eq!(refused(parts, BLOCKS).key, "validity.partitions");
+    // A drive without spare space, and one of a few blocks.
+    let full = changed(|config| config.logical_pages = BLOCKS * PAGES_PER_BLOCK);
+    let error = refused(full, BLOCKS);
+    assert!(error.key == "device" && error.problem.contains("needs"), "{error}");
+    assert_eq!(refused(changed(|config| config.logical_pages = 8), 4).key, "device");
+    // Parts of different length are fine, and so is a cache of a single entry.
+    for settings in
+        [gecko(json!({ "kind": "gecko", "partitions": 3 })), changed(|config| config.cache_entries = 1)]
+    {
+        let mut rig = Rig::new(settings);
+        rig.age(1, 3000);
+        let mut rig = rig.cut();
+        rig.verify();
+    }
+}
+
+#[test]
+fn equal_runs_give_equal_reports() {
+    let run = || {
+        let mut rig = Rig::new(gecko(json!("gecko")));
+        rig.age(3, 5000);
+        (rig.reports().layers[0].counters, rig.ftl.final_draw())
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,157 @@
+//! FTLs with flash-resident tables under power cuts, on flash that fails besides.
+
+use crate::power::chips::chips;
+use crate::power::harness::{Chips, Subject, check_all, try_all};
+use serde_json::json;
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::nand::Supply;
+use wearwell_engine::validity::ValidityConfig;
+use wearwell_engine::wear::WearConfig;
+
+/// One of the choices.
+fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
+    choices[below(random, choices.len() as u64) as usize]
+}
+
+/// Wear levelling that has something to do in a short history.
+pub fn random_wear(random: &mut Random) -> WearConfig {
+    let scan = json!({ "kind": "scan", "scans_per_write": 3, "threshold": 0 });
+    let kinds = [json!("none"), scan, json!({ "kind": "start_gap", "interval": 3 })];
+    serde_json::from_value(kinds[below(random, 3) as usize].clone()).unwrap()
+}
+
+fn validity(settings: serde_json::Value) -> ValidityConfig {
+    serde_json::from_value(settings).unwrap()
+}
+
+/// A small FTL of a kind, in a shape that the seed decides.
+fn build(
+    supply: Supply,
+    seed: u64,
+    kind: impl FnOnce(&mut Random, PagedConfig) -> PagedConfig,
+) -> (PagedFtl<Chips>, PagedSettings) {
+    let mut random = Seed(seed).of("shape").random();
+    let pages_per_block = one_of(&mut random, &[2, 3, 4, 7, 8]);
+    let logical_pages = 8 + below(&mut random, 40) as u32;
+    let page_bytes = one_of(&mut random, &[16, 32, 64, 128]);
+    let cache_entries = one_of(&mut random, &[1, 2, 3, 5, 8, 16, 40]);
+    let config = PagedConfig {
+        kind: "test",
+        logical_pages,
+        page_bytes,
+        cache_entries,
+        dirty_entries: None,
+        eager: false,
+        directory: DirectoryConfig::Global,
+        validity: validity(json!("ram_bitmap")),
+        cleans_metadata: true,
+        checkpoints: false,
+        durability: Durability::Battery,
+        free_blocks: Default::default(),
+        wear: random_wear(&mut Seed(seed).of("wear").random()),
+        seed: Seed(seed),
+    };
+    let config = kind(&mut random, config);
+    let victim = one_of(&mut random, &["\"greedy\"", "\"fifo\"", "\"random\"", "\"cost_benefit\""]);
+    let placement = one_of(&mut random, &["\"single\"", "\"double\""]);
+    let settings = PagedSettings {
+        config,
+        victim: serde_json::from_str(victim).unwrap(),
+        placement: serde_json::from_str(placement).unwrap(),
+    };
+    // As much flash as it takes, and some more.
+    let mut blocks = logical_pages / pages_per_block + 8;
+    loop {
+        let flash =
+            chips(supply.clone(), (blocks, pages_per_block), &mut Seed(seed).of("flash").random(), seed);
+        match settings.build(flash) {
+            Ok(ftl) => return (ftl, settings),
+            Err(error) => assert!(error.key.contains("device"), "{error}"),
+        }
+        assert!(blocks < 2000, "a shape that never fits");
+        blocks += 1 + below(&mut random, 4) as u32;
+    }
+}
+
+fn build_dftl(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |_, config| PagedConfig { eager: true, ..config })
+}
+
+fn build_mu_ftl(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        directory: DirectoryConfig::Tree { cached_nodes: one_of(random, &[None, Some(5), Some(7)]) },
+        validity: validity(json!("flash_bitmap")),
+        ..config
+    })
+}
+
+fn build_lazyftl(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        dirty_entries: Some(1 + below(random, u64::from(config.cache_entries)) as u32),
+        durability: Durability::Synchronised,
+        ..config
+    })
+}
+
+fn build_ib_ftl(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        directory: DirectoryConfig::Tree { cached_nodes: None },
+        dirty_entries: Some(1 + below(random, u64::from(config.cache_entries)) as u32),
+        durability: Durability::Synchronised,
+        validity: validity(json!("log")),
+        page_bytes: config.page_bytes.max(64),
+        ..config
+    })
+}
+
+#[test]
+fn dftl_survives_power_cuts() {
+    check_all(&Subject { kind: "dftl", build: build_dftl, battery: true }, 12, 600, 1000);
+}
+
+#[test]
+fn mu_ftl_survives_power_cuts() {
+    check_all(&Subject { kind: "mu_ftl", build: build_mu_ftl, battery: true }, 12, 600, 1000);
+}
+
+#[test]
+fn lazyftl_survives_power_cuts() {
+    check_all(&Subject { kind: "lazyftl", build: build_lazyftl, battery: false }, 12, 600, 1000);
+}
+
+#[test]
+fn ib_ftl_survives_power_cuts() {
+    check_all(&Subject { kind: "ib_ftl", build: build_ib_ftl, battery: false }, 12, 600, 1000);
+}
+
+fn build_gecko(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        page_bytes: config.page_bytes.max(64) * 2,
+        cleans_metadata: one_of(random, &[false, false, true]),
+        checkpoints: true,
+        durability: Durability::Deferred { dated: true },
+        validity: validity(json!({
+            "kind": "gecko",
+            "size_ratio": one_of(random, &[2, 2, 3, 4]),
+            "partitions": one_of(random, &[1, 1, 2]),
+            "multiway": one_of(random, &[true, true, false]),
+        })),
+        ..config
+    })
+}
+
+#[test]
+fn gecko_survives_power_cuts() {
+    check_all(&Subject { kind: "gecko", build: build_gecko, battery: false }, 12, 600, 1000);
+}
+
+/// The negative control: what a battery is for.
+#[test]
+fn dftl_without_its_battery_loses_pages() {
+    if std::env::var("WEARWELL_CUT").is_err() {
+        let problem =
+            try_all(&Subject { kind: "dftl", build: build_dftl, battery: false }, 4, 50).unwrap_err();
+        assert!(problem.starts_with("dftl:"), "{problem}");
+    }
+}

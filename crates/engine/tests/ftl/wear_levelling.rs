@@ -1,0 +1,204 @@
+//! Wear levelling on FTLs with flash-resident tables: what it evens out, what it costs, and that no data is lost.
+
+use wearwell_base::seed::{Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::layer::{Content, Layer, Reports};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
+use wearwell_engine::wear::{NoLevelling, ScanConfig, StartGapConfig, WearConfig};
+
+const BLOCKS: u32 = 96;
+const PAGES_PER_BLOCK: u32 = 16;
+const LOGICAL_PAGES: u32 = 1000;
+
+/// Pages that are written again and again; the others are written once.
+const HOT_PAGES: u32 = 100;
+
+type Ftl = PagedFtl<Nand<Content>>;
+
+fn dftl() -> PagedConfig {
+    PagedConfig {
+        kind: "dftl",
+        logical_pages: LOGICAL_PAGES,
+        page_bytes: 512,
+        cache_entries: 64,
+        dirty_entries: None,
+        eager: true,
+        directory: DirectoryConfig::Global,
+        validity: ValidityConfig::RamBitmap(RamBitmapSettings::default()),
+        cleans_metadata: true,
+        checkpoints: false,
+        durability: Durability::Battery,
+        free_blocks: Default::default(),
+        wear: WearConfig::default(),
+        seed: Seed(7),
+    }
+}
+
+fn gecko() -> PagedConfig {
+    PagedConfig {
+        kind: "gecko",
+        eager: false,
+        cleans_metadata: false,
+        checkpoints: true,
+        durability: Durability::Deferred { dated: true },
+        validity: ValidityConfig::Gecko(GeckoSettings { partitions: Some(1), ..GeckoSettings::default() }),
+        ..dftl()
+    }
+}
+
+fn scan(threshold: u32) -> WearConfig {
+    WearConfig::Scan(ScanConfig { threshold, ..ScanConfig::default() })
+}
+
+fn start_gap(interval: u32) -> WearConfig {
+    WearConfig::StartGap(StartGapConfig { interval })
+}
+
+fn build(config: PagedConfig) -> Ftl {
+    let nand = Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 512), Wear::default(), Seed(7));
+    let settings = PagedSettings {
+        config,
+        victim: serde_json::from_str("\"greedy\"").unwrap(),
+        placement: serde_json::from_str("\"double\"").unwrap(),
+    };
+    settings.build(nand.with_spare_area()).unwrap()
+}
+
+/// The FTL after `writes` writes of hot pages, and what it and its flash report. No page is lost.
+fn run(config: PagedConfig, writes: u64) -> (Ftl, Reports) {
+    let mut ftl = build(config);
+    let mut shadow = vec![Content::default(); LOGICAL_PAGES as usize];
+    let mut random = Seed(3).of("hot").random();
+    let hot = std::iter::repeat_with(|| below(&mut random, HOT_PAGES.into()) as u32).take(writes as usize);
+    for (version, page) in (0..LOGICAL_PAGES).chain(hot).enumerate() {
+        let content = Content(version as u64 + 1);
+        ftl.write(&[Lpn(page)], &[content], 0).unwrap();
+        shadow[page as usize] = content;
+    }
+    ftl.check().unwrap();
+    let mut reports = Reports::default();
+    ftl.describe(&mut reports);
+    let pages: Vec<Lpn> = (0..LOGICAL_PAGES).map(Lpn).collect();
+    let mut held = Vec::new();
+    ftl.read(&pages, &mut held).unwrap();
+    assert_eq!(held, shadow);
+    (ftl, reports)
+}
+
+struct Outcome {
+    spread: u32,
+    write_amplification: f64,
+    moved_pages: u64,
+}
+
+fn outcome(reports: &Reports) -> Outcome {
+    let erases = &reports.nand.as_ref().unwrap().erase_counts;
+    let counters = &reports.layers[0].counters;
+    Outcome {
+        spread: erases.iter().max().unwrap() - erases.iter().min().unwrap(),
+        write_amplification: counters.write_amplification().unwrap(),
+        moved_pages: counters.outgoing(Cause::WearLevelling, Operation::Write),
+    }
+}
+
+/// Static cold data leaves its blocks unworn unless wear is levelled, which takes extra writes.
+fn levelling_narrows_the_spread(config: fn() -> PagedConfig) {
+    let of = |wear: WearConfig| {
+        let (_, reports) = run(PagedConfig { wear, ..config() }, 300_000);
+        outcome(&reports)
+    };
+    let none = of(WearConfig::default());
+    assert_eq!(none.moved_pages, 0);
+    // A rotation knows nothing of wear: where a block's next turn finds it is chance, and chance evens out slowly.
+    for (name, wear, share, most) in [("scan", scan(4), 0.1, 1.5), ("start_gap", start_gap(5), 0.6, 2.5)] {
+        let levelled = of(wear);
+        let spreads = (f64::from(levelled.spread), f64::from(none.spread));
+        assert!(spreads.0 < share * spreads.1, "{name}: {spreads:?}");
+        assert!(levelled.moved_pages > 0, "{name}");
+        let costs = (levelled.write_amplification, none.write_amplification);
+        assert!(costs.0 > costs.1 && costs.0 < most * costs.1, "{name}: {costs:?}");
+    }
+}
+
+#[test]
+fn levelling_narrows_the_spread_of_dftl() {
+    levelling_narrows_the_spread(dftl);
+}
+
+#[test]
+fn levelling_narrows_the_spread_of_gecko() {
+    levelling_narrows_the_spread(gecko);
+}
+
+/// What costs nothing is what is not there: no look at a spare area, no other block opened, nothing more in reports.
+#[test]
+fn no_levelling_costs_nothing() {
+    let (ftl, reports) = run(gecko(), 5_000);
+    let report = reports.layers[0].ftl.as_ref().unwrap();
+    assert_eq!(report.spare_reads[Cause::WearLevelling as usize], 0);
+    assert!(report.counts.iter().all(|(name, _)| !name.contains("wear")));
+    assert!(ftl.ram().iter().all(|part| !part.name.contains("wear")));
+    assert_eq!(gecko().wear, WearConfig::None(NoLevelling::default()));
+}
+
+/// Appendix D: a spare area is read for every flash write, but for those of the last operation; and one for every erase,
+/// whose count the dynamic part wants to know.
+#[test]
+fn the_scan_reads_a_spare_area_for_every_write() {
+    for (dynamic, scans_per_write) in [(false, 1), (true, 1), (true, 3)] {
+        // Too high a threshold for anything to be moved.
+        let wear = WearConfig::Scan(ScanConfig { threshold: u32::MAX, dynamic, scans_per_write });
+        let (_, reports) = run(PagedConfig { wear, ..gecko() }, 20_000);
+        let (report, counters) = (reports.layers[0].ftl.as_ref().unwrap(), &reports.layers[0].counters);
+        let reads = report.spare_reads[Cause::WearLevelling as usize];
+        let erases = counters.outgoing_total(Operation::Erase) * u64::from(dynamic);
+        let programs = counters.outgoing_total(Operation::Write);
+        let due = programs * u64::from(scans_per_write);
+        let behind = due - (reads - erases);
+        assert!(behind < u64::from(scans_per_write * PAGES_PER_BLOCK), "{behind}");
+        let scans = report.counts.iter().find(|(name, _)| *name == "wear scans").unwrap().1;
+        assert_eq!(scans, (due - behind) / u64::from(BLOCKS));
+    }
+}
+
+#[test]
+fn equal_runs_are_equal() {
+    for wear in [scan(4), start_gap(10)] {
+        let config = PagedConfig { wear, ..gecko() };
+        let reports = [(); 2].map(|()| run(config.clone(), 10_000).1);
+        let erases = |reports: &Reports| reports.nand.as_ref().unwrap().erase_counts.clone();
+        assert_eq!(erases(&reports[0]), erases(&reports[1]));
+        assert_eq!(reports[0].layers[0].counters, reports[1].layers[0].counters);
+    }
+}
+
+/// Levelling goes on after a power cut from what the spare areas say.
+#[test]
+fn erase_timestamps_survive_a_power_cut() {
+    use wearwell_engine::ftl::Restart;
+    let config = PagedConfig { wear: scan(4), ..gecko() };
+    let (mut ftl, _) = run(config.clone(), 30_000);
+    let settings = PagedSettings {
+        config,
+        victim: serde_json::from_str("\"greedy\"").unwrap(),
+        placement: serde_json::from_str("\"double\"").unwrap(),
+    };
+    for _ in 0..3 {
+        ftl = match Ftl::restart(&settings, ftl.into_flash()) {
+            Ok((ftl, _)) => ftl,
+            Err((error, _)) => panic!("{error}"),
+        };
+        let mut random = Seed(5).of("hot").random();
+        for version in 0..10_000 {
+            let page = Lpn(below(&mut random, HOT_PAGES.into()) as u32);
+            ftl.write(&[page], &[Content(1 << 32 | version)], 0).unwrap();
+        }
+    }
+    let mut reports = Reports::default();
+    ftl.describe(&mut reports);
+    let unlevelled = outcome(&run(gecko(), 60_000).1).spread;
+    assert!(outcome(&reports).spread * 2 < unlevelled);
+}

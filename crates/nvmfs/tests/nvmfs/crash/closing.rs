@@ -1,0 +1,60 @@
+//! Cuts while the file system is closed and opened.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Lie, nvram_of};
+use crate::crash::recovery::recover;
+use crate::crash::script::STEPS;
+use crate::crash::scripted::{Scene, moments, tree_of};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use wearwell_nvmfs::placement::PlacementKind;
+
+/// A scene with data on both devices.
+fn used(placement: PlacementKind) -> Scene {
+    let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
+    Scene::after(placement, steps)
+}
+
+#[test]
+fn what_is_closed_while_power_goes_is_whole() {
+    for placement in PlacementKind::ALL {
+        let scene = used(placement);
+        let expected = Expected::exactly(tree_of(&scene.model));
+        let (machine, fs, _) = scene.begin(|_| Ok(()));
+        let start = machine.power.events();
+        let _ = fs.close();
+        let moments = moments(&machine, start..machine.power.events());
+        println!("{placement:?}: {} cuts", moments.len());
+        for event in moments {
+            let (machine, fs, _) = scene.begin(|_| Ok(()));
+            machine.power.cut_at(event);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+            for image in machine.crashes(&fs.close(), 2, &mut random) {
+                recover(&image, &expected, None, &mut random)
+                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_mounted_while_power_goes_is_whole() {
+    for placement in PlacementKind::ALL {
+        let scene = used(placement);
+        let expected = Expected::exactly(tree_of(&scene.model));
+        let (machine, fs, _) = scene.begin(|_| Ok(()));
+        drop(fs);
+        let events = machine.power.events();
+        let mut moments = moments(&machine, 0..events);
+        moments.extend((0..events).step_by(events as usize / 20));
+        println!("{placement:?}: {} cuts", moments.len());
+        for event in moments {
+            let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+            for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
+                recover(&image, &expected, None, &mut random)
+                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The moments of which section III-D says what a crash at them does.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Act, Fs, Image, Machine, more_cuts, nvram_of};
+use crate::crash::recovery::recover;
+use crate::crash::script::{Player, STEPS};
+use crate::crash::scripted::{Scene, tree_of};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
+use wearwell_nvmfs::api::Result;
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::store::State;
+
+/// Cuts tried of a phase.
+const CUTS: u64 = 12;
+
+/// Ends of the phases of a flush: its batch is written, and then noted.
+struct Flush {
+    begun: u64,
+    written: u64,
+    noted: u64,
+}
+
+/// Ends of the phases of cleaning: blocks are brought, inodes updated, space freed.
+struct Cleaning {
+    begun: u64,
+    brought: u64,
+    updated: u64,
+}
+
+/// A scene with many dirty pages, and with blocks that are on the SSD only.
+fn scene() -> Scene {
+    let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
+    Scene::after(PlacementKind::Nvmfs, steps)
+}
+
+/// Writes to some blocks, the same bytes each time, so that extents hold others that are nowhere else.
+fn write_some(player: &mut Player<'_>) -> Result<()> {
+    (0..900).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
+}
+
+/// Writes to all blocks, so that flushing should begin.
+fn write_all(player: &mut Player<'_>) -> Result<()> {
+    (0..600).try_for_each(|block| player.write("large", block * 4096, 10, 31))
+}
+
+/// Flushes an extent; power goes at an event if one is given.
+fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    fs.auto_settle = false;
+    scene.play(&mut fs, write_all);
+    if let Some(event) = cut {
+        machine.power.cut_at(event);
+    }
+    let batch = fs.begin_background().expect("the SSD works").expect("there is something to flush");
+    let begun = machine.power.events();
+    let result = batch.run();
+    let written = machine.power.events();
+    fs.end_background(batch, result).expect("the SSD works");
+    let noted = machine.power.events();
+    (machine, fs, Flush { begun, written, noted })
+}
+
+/// Cleans an extent.
+fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    // So that what becomes fragmented is not recycled at once.
+    fs.auto_settle = false;
+    scene.play(&mut fs, write_some);
+    let mut store = fs.into_store();
+    if let Some(event) = cut {
+        machine.power.cut_at(event);
+    }
+    // Until there is an extent with blocks that are nowhere else.
+    let (begun, fences) = loop {
+        let (begun, before) = (machine.power.events(), machine.record.acts().len());
+        assert!(store.recycle_step().expect("there is room"));
+        let acts = machine.record.acts().split_off(before);
+        if let Some(last_read) = acts.iter().rposition(|(_, act)| *act == Act::Read) {
+            let fences: Vec<u64> = acts[last_read + 1..].iter().map(|(event, _)| *event).collect();
+            break (begun, fences);
+        }
+    };
+    // The last three are those of the update.
+    let [.., brought, _, _, updated] = fences[..] else { panic!("{fences:?}") };
+    (machine, Fs::over(store).expect("there is a root"), Cleaning { begun, brought, updated })
+}
+
+/// Cuts within `events`, and looks at what is left.
+fn cut_within(
+    scene: &Scene,
+    events: Range<u64>,
+    before: fn(&mut Player<'_>) -> Result<()>,
+    act: impl Fn(Option<u64>) -> (Machine, Fs),
+    also: impl Fn(&Image),
+) {
+    let (_, _, model) = scene.begin(before);
+    let expected = Expected::exactly(tree_of(&model));
+    let step = ((events.end - events.start) / (CUTS * more_cuts())).max(1) as usize;
+    assert!(!events.is_empty());
+    println!("{} cuts of {events:?}", events.clone().step_by(step).count());
+    for event in events.step_by(step) {
+        let (machine, fs) = act(Some(event));
+        assert!(machine.power.is_off());
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 3, &mut random) {
+            recover(&image, &expected, None, &mut random)
+                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
+            also(&image);
+        }
+    }
+}
+
+/// The inode table says which pages are dirty; none is clean.
+fn lists_are_reset(image: &Image) {
+    let (_, fs) = image.mount(crate::crash::machine::Lie::Nothing).expect("it mounts");
+    assert_eq!(fs.store().pages_in(State::Clean), 0);
+    assert!(fs.store().pages_in(State::Dirty) > 0);
+}
+
+#[test]
+fn while_a_flush_is_written() {
+    let scene = scene();
+    let (_, _, ends) = flush(&scene, None);
+    let act = |cut| {
+        let (machine, fs, _) = flush(&scene, cut);
+        (machine, fs)
+    };
+    cut_within(&scene, ends.begun..ends.written, write_all, act, |_| {});
+}
+
+#[test]
+fn between_a_flush_and_its_metadata() {
+    let scene = scene();
+    let (_, _, ends) = flush(&scene, None);
+    let act = |cut| {
+        let (machine, fs, _) = flush(&scene, cut);
+        (machine, fs)
+    };
+    cut_within(&scene, ends.written..ends.written + 1, write_all, act, lists_are_reset);
+}
+
+#[test]
+fn while_the_metadata_of_a_flush_are_updated() {
+    let scene = scene();
+    let (_, _, ends) = flush(&scene, None);
+    let act = |cut| {
+        let (machine, fs, _) = flush(&scene, cut);
+        (machine, fs)
+    };
+    cut_within(&scene, ends.written + 1..ends.noted, write_all, act, lists_are_reset);
+}
+
+#[test]
+fn while_cleaning_brings_blocks() {
+    let scene = scene();
+    let (_, _, ends) = clean(&scene, None);
+    let act = |cut| {
+        let (machine, fs, _) = clean(&scene, cut);
+        (machine, fs)
+    };
+    cut_within(&scene, ends.begun..ends.brought, write_some, act, |_| {});
+}
+
+#[test]
+fn while_cleaning_updates_inodes() {
+    let scene = scene();
+    let (_, _, ends) = clean(&scene, None);
+    let act = |cut| {
+        let (machine, fs, _) = clean(&scene, cut);
+        (machine, fs)
+    };
+    cut_within(&scene, ends.brought..ends.updated + 1, write_some, act, |_| {});
+}

@@ -1,0 +1,223 @@
+//! Random operations, cut at random events.
+
+use crate::common::{Op, Position, Room, Twin, random_ops};
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine, more_cuts, nvram_of};
+use crate::crash::recovery::{events_of_mount, recover};
+use crate::crash::tree::Tree;
+use rand::{Rng, RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
+use wearwell_nvmfs::model::ModelFs;
+use wearwell_nvmfs::placement::PlacementKind;
+
+/// Operations before the first that may be interrupted.
+const OPS_BEFORE: usize = 600;
+/// Operations of a run.
+const OPS: usize = 24;
+
+/// Operations that reach all corners of the API, and among them long ones that keep both devices full. None mounts anew.
+fn ops(seed: u64) -> impl Iterator<Item = Op> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
+    let short = random_ops(seed).filter(|op| !matches!(op, Op::Remount));
+    short.map(move |op| if random.random_range(0..3) == 0 { long_op(&mut random) } else { op })
+}
+
+fn long_op(random: &mut impl Rng) -> Op {
+    let file = random.random_range(0..1 << 12);
+    let from = Position::At(random.random_range(0..400 * BLOCK_BYTES as u64));
+    let length = random.random_range(1..400_000);
+    match random.random_range(0..10) {
+        0..6 => Op::Write { file, from, length, seed: random.random() },
+        6..9 => Op::Read { file, from, length },
+        _ => Op::Allocate { file, how: Allocate::Punch, from, length: length as u64 / 4 },
+    }
+}
+
+/// Files on a file system that has been in use, and the same in a model.
+pub struct Start {
+    image: Image,
+    twin: Twin<Fs>,
+}
+
+impl Start {
+    pub fn new(placement: PlacementKind) -> Start {
+        let (machine, fs) = Image::fresh(placement).mount(Lie::Nothing).expect("it is fresh");
+        let mut twin = Twin::new(fs, Room::Scarce, |_| unreachable!("nothing is mounted anew"));
+        for op in ops(17).take(OPS_BEFORE) {
+            twin.step(&op).unwrap();
+        }
+        let stats = twin.other().stats();
+        assert!(stats.counts.ssd_writes > 0 && stats.counts.evicted_pages > 0, "{stats:?}");
+        assert!(placement != PlacementKind::Nvmfs || stats.counts.recycled_extents > 0, "{stats:?}");
+        let image = machine.close(twin.take_other());
+        twin.forget_users();
+        Start { image, twin }
+    }
+
+    /// Mounts it.
+    fn begin(&self, lie: Lie) -> (Machine, Twin<Fs>) {
+        let (machine, fs) = self.image.mount(lie).expect("it was closed");
+        (machine, self.twin.beside(fs))
+    }
+}
+
+/// A run that was not cut.
+struct Run {
+    ops: Vec<Op>,
+    /// Events that had taken effect before each operation, and at the end; the mount's among them.
+    events: Vec<u64>,
+    /// Events of the fences and flushes.
+    points: Vec<u64>,
+}
+
+impl Run {
+    fn new(start: &Start, seed: u64, lie: Lie) -> Run {
+        let (machine, mut twin) = start.begin(lie);
+        let ops: Vec<Op> = ops(1_000 + seed).take(OPS).collect();
+        let mut events = vec![machine.power.events()];
+        for op in &ops {
+            twin.step(op).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+            events.push(machine.power.events());
+        }
+        let acts = machine.record.acts().into_iter().filter(|(_, act)| *act != Act::Read);
+        let points = acts.map(|(event, _)| event).filter(|event| *event >= events[0]).collect();
+        Run { ops, events, points }
+    }
+
+    /// An event to cut at: anywhere, in some operation, or at a fence or flush, so that long operations do not get all.
+    fn draw(&self, random: &mut impl Rng) -> u64 {
+        let (first, end) = (self.events[0], self.events[OPS]);
+        let op = random.random_range(0..OPS);
+        match random.random_range(0..3) {
+            0 => random.random_range(first..end),
+            1 if self.events[op] < self.events[op + 1] => {
+                random.random_range(self.events[op]..self.events[op + 1])
+            }
+            _ => self.points[random.random_range(0..self.points.len())].min(end - 1),
+        }
+    }
+}
+
+fn tree_of(model: &ModelFs) -> Tree {
+    let mut model = model.clone();
+    model.remount();
+    Tree::of(&mut model).expect("the model is whole")
+}
+
+fn is_write(op: &Op) -> bool {
+    matches!(op, Op::Write { .. } | Op::Allocate { .. })
+}
+
+/// Does a run's operations until the power goes at `event`, then mounts what may be left; returns how often.
+///
+/// # Errors
+/// What is wrong after the cut.
+fn cut(
+    start: &Start,
+    run: &Run,
+    event: u64,
+    second: Option<u64>,
+    lie: Lie,
+    seed: u64,
+) -> Result<u64, String> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ event << 20);
+    let (machine, mut twin) = start.begin(lie);
+    let at = run.events[1..].partition_point(|after| *after <= event);
+    for op in &run.ops[..at] {
+        twin.step(op).unwrap_or_else(|text| panic!("before the cut: {text}"));
+    }
+    let before = tree_of(&twin.model);
+    machine.power.cut_at(event);
+    twin.step(&run.ops[at]).unwrap_or_else(|text| panic!("while the power goes: {text}"));
+    assert!(machine.power.is_off(), "power goes in this operation");
+    let after = tree_of(&twin.model);
+    let op = &run.ops[at];
+    let expected = Expected { before, after, is_write: is_write(op) };
+    let images = machine.crashes(&nvram_of(twin.take_other()), 1, &mut random);
+    let count = images.len() as u64;
+    for image in &images {
+        recover(image, &expected, second, &mut random).map_err(|text| format!("{op:?}: {text}"))?;
+    }
+    if second.is_none() {
+        let image = &images[2];
+        let second = random.next_u64() % events_of_mount(image)?;
+        recover(image, &expected, Some(second), &mut random)
+            .map_err(|text| format!("second event {second}: {op:?}: {text}"))?;
+    }
+    Ok(count + 3)
+}
+
+fn starts() -> Vec<Start> {
+    PlacementKind::ALL.into_iter().map(Start::new).collect()
+}
+
+fn start_of(starts: &[Start], seed: u64) -> &Start {
+    &starts[seed as usize % starts.len()]
+}
+
+/// `seed:event` or `seed:event:second`, as a failure tells.
+fn repeat(text: &str) {
+    let numbers: Vec<u64> = text.split(':').map(|number| number.parse().expect("a number")).collect();
+    let (seed, event, second) = (numbers[0], numbers[1], numbers.get(2).copied());
+    let starts = starts();
+    let start = start_of(&starts, seed);
+    let run = Run::new(start, seed, Lie::Nothing);
+    let result = cut(start, &run, event, second, Lie::Nothing, seed);
+    result.unwrap_or_else(|problem| panic!("{text}: {problem}"));
+}
+
+#[test]
+fn whatever_was_done_survives_a_cut_anywhere() {
+    if let Ok(text) = std::env::var("WEARWELL_CUT") {
+        return repeat(&text);
+    }
+    const SEEDS: u64 = 8;
+    const CUTS: usize = 10;
+    let more = more_cuts();
+    let starts = starts();
+    let mut mounted = 0;
+    for seed in 0..SEEDS * more {
+        let start = start_of(&starts, seed);
+        let run = Run::new(start, seed, Lie::Nothing);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for _ in 0..CUTS {
+            let event = run.draw(&mut random);
+            let result = cut(start, &run, event, None, Lie::Nothing, seed);
+            mounted += result.unwrap_or_else(|problem| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
+        }
+    }
+    println!("{} cuts, {mounted} mounts after them", SEEDS * more * CUTS as u64);
+    assert!(mounted >= more * SEEDS * CUTS as u64 * 6, "{mounted}");
+}
+
+/// Which of some cuts is the first to show that a device lies.
+fn found_out(lie: Lie) -> Option<usize> {
+    const SEEDS: u64 = 4;
+    const CUTS: usize = 10;
+    let start = Start::new(PlacementKind::Nvmfs);
+    let mut cuts = 0;
+    for seed in 0..SEEDS {
+        let run = Run::new(&start, seed, lie);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for _ in 0..CUTS {
+            cuts += 1;
+            let event = run.draw(&mut random);
+            if let Err(problem) = cut(&start, &run, event, None, lie, seed) {
+                println!("{lie:?}: found out by cut {cuts}: {problem}");
+                return Some(cuts);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn nvram_that_does_not_write_back_is_found_out() {
+    assert!(found_out(Lie::WriteBacks).is_some());
+}
+
+#[test]
+fn an_ssd_that_does_not_flush_is_found_out() {
+    assert!(found_out(Lie::Flushes).is_some());
+}

@@ -1,0 +1,90 @@
+//! Mounting what a power cut left, and looking whether all is right.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Image, Lie, nvram_of, options};
+use crate::crash::tree::Tree;
+use rand::RngCore;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{Caller, Error, FileSystem, Kind, ROOT};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::names;
+use wearwell_nvmfs::nvram::PlainNvram;
+
+/// Bytes written to see whether the file system can still be used.
+const TRIAL_BYTES: usize = 50_000;
+const TRIAL_NAME: &[u8] = b"a trial after a cut";
+
+/// Mounts and looks. Where `second` is an event of the mount, power goes then, and it is mounted again.
+///
+/// # Errors
+/// What is wrong.
+pub fn recover(
+    image: &Image,
+    expected: &Expected,
+    second: Option<u64>,
+    random: &mut impl RngCore,
+) -> Result<(), String> {
+    let Some(event) = second else { return look(image.clone(), expected) };
+    let (machine, fs) = image.mount_until(Lie::Nothing, Some(event))?;
+    for image in machine.crashes(&nvram_of(fs), 1, random) {
+        look(image, expected).map_err(|text| format!("cut again at event {event}: {text}"))?;
+    }
+    Ok(())
+}
+
+/// Events of a mount.
+pub fn events_of_mount(image: &Image) -> Result<u64, String> {
+    Ok(image.mount(Lie::Nothing)?.0.power.events())
+}
+
+fn look(image: Image, expected: &Expected) -> Result<(), String> {
+    // On plain devices, which are faster.
+    let nvram = PlainNvram::from(image.nvram);
+    let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd), options());
+    let (mut fs, _) = mounted.map_err(|error| format!("it does not mount: {error}"))?;
+    fs.store().check()?;
+    let problems = names::check::check(&fs.store().region).map_err(|error| error.to_string())?;
+    if let Some(problem) = problems.first() {
+        return Err(format!("{} problems with names: {problem}", problems.len()));
+    }
+    let statistics = fs.statistics().map_err(|error| error.to_string())?;
+    let tree = Tree::of(&mut fs)?;
+    expected.check(&tree)?;
+    let used = (statistics.blocks - statistics.free_blocks, statistics.inodes - statistics.free_inodes);
+    let counted = (tree.blocks(), tree.nodes.len() as u64);
+    if used != counted {
+        return Err(format!("blocks and inodes: {used:?} are said to be used, and {counted:?} are"));
+    }
+    try_out(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
+    fs.store().check()
+}
+
+/// Makes a file, writes, reads, and removes it.
+fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
+    let caller = Caller::default();
+    let ino = match fs.make(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
+        // Nearly full.
+        Err(Error::NoSpace(_)) if free_blocks < 16 => return Ok(()),
+        made => made?.ino,
+    };
+    let data: Vec<u8> = (0..TRIAL_BYTES).map(|at| (at % 253) as u8).collect();
+    let written = match fs.write(ino, 5, &data, &caller) {
+        Err(Error::NoSpace(_)) if free_blocks < 16 => 0,
+        written => written?,
+    };
+    if written < TRIAL_BYTES && free_blocks > 200 {
+        return Err(Error::NoSpace("blocks are said to be free and cannot be written"));
+    }
+    let mut found = vec![0; written];
+    fs.read(ino, 5, &mut found, &caller)?;
+    if found != data[..written] {
+        return Err(Error::Damaged("what was written is not read".into()));
+    }
+    fs.unlink(ROOT, TRIAL_NAME, &caller)?;
+    let after = fs.statistics()?.free_blocks;
+    // Blocks of pointers and of directories lower what there is for data.
+    if after > free_blocks || free_blocks - after > 2 {
+        return Err(Error::Damaged(format!("of {free_blocks} free blocks {after} are left")));
+    }
+    Ok(())
+}

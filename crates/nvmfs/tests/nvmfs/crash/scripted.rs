@@ -1,0 +1,149 @@
+//! Each kind of operation, cut before and after each moment at which anything becomes safe, and between.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine, more_cuts, nvram_of};
+use crate::crash::recovery::recover;
+use crate::crash::script::{Player, STEPS, Step};
+use crate::crash::tree::Tree;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
+use wearwell_nvmfs::api::{Caller, FileSystem, Result};
+use wearwell_nvmfs::model::ModelFs;
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::stats::Counts;
+
+/// An operation of so many events is cut at each of them.
+const FEW_EVENTS: u64 = 60;
+/// Most moments of an operation that are cut at, unless more cuts are asked for.
+const MOST_MOMENTS: usize = 7;
+
+/// A file system that is closed, and the same in a model.
+#[derive(Clone)]
+pub struct Scene {
+    pub image: Image,
+    pub model: ModelFs,
+    pub caller: Caller,
+}
+
+impl Scene {
+    pub fn new(placement: PlacementKind) -> Scene {
+        let caller = Caller { uid: 3, gid: 4, now_ns: 1_000_000_000 };
+        Scene { image: Image::fresh(placement), model: ModelFs::new(), caller }
+    }
+
+    /// Mounts it and does something in both, which cannot fail.
+    pub fn begin(&self, act: fn(&mut Player<'_>) -> Result<()>) -> (Machine, Fs, ModelFs) {
+        let (machine, mut fs) = self.image.mount(Lie::Nothing).expect("it was closed");
+        let mut model = self.model.clone();
+        self.play(&mut fs, act);
+        self.play(&mut model, act);
+        (machine, fs, model)
+    }
+
+    pub fn play(&self, fs: &mut dyn FileSystem, act: fn(&mut Player<'_>) -> Result<()>) {
+        act(&mut Player { fs, caller: self.caller }).expect("the script is possible");
+    }
+
+    /// Goes on to what a file system now is.
+    pub fn end(&mut self, machine: &Machine, fs: Fs, mut model: ModelFs) {
+        model.remount();
+        *self = Scene { image: machine.close(fs), model, caller: self.caller };
+        self.caller.now_ns += 1_000_000_000;
+    }
+
+    /// The first `steps` steps.
+    pub fn after(placement: PlacementKind, steps: usize) -> Scene {
+        let mut scene = Scene::new(placement);
+        for step in &STEPS[..steps] {
+            let (machine, mut fs, mut model) = scene.begin(step.before);
+            scene.play(&mut fs, step.act);
+            scene.play(&mut model, step.act);
+            scene.end(&machine, fs, model);
+        }
+        scene
+    }
+}
+
+/// What is seen after mounting.
+pub fn tree_of(model: &ModelFs) -> Tree {
+    let mut model = model.clone();
+    model.remount();
+    Tree::of(&mut model).expect("the model is whole")
+}
+
+/// Events to cut at, of those of an operation.
+pub fn moments(machine: &Machine, events: Range<u64>) -> Vec<u64> {
+    if events.end - events.start <= FEW_EVENTS {
+        return events.collect();
+    }
+    let acts = machine.record.acts();
+    let points = acts.iter().filter(|(_, act)| *act != Act::Read).map(|(event, _)| *event);
+    let mut moments = vec![events.start];
+    let mut last = events.start;
+    for point in points.filter(|point| events.contains(point)) {
+        moments.extend([(last + point) / 2, point, point + 1]);
+        last = point;
+    }
+    moments.push((last + events.end) / 2);
+    moments.retain(|moment| events.contains(moment));
+    moments.dedup();
+    moments
+}
+
+/// Some of these, evenly.
+fn some(moments: Vec<u64>) -> Vec<u64> {
+    let step = moments.len().div_ceil(MOST_MOMENTS * more_cuts() as usize).max(1);
+    moments.into_iter().step_by(step).collect()
+}
+
+/// Cuts a step at some of its moments; what it did, and how often it was cut.
+fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
+    let (machine, mut fs, mut model) = scene.begin(step.before);
+    let before = tree_of(&model);
+    let start = machine.power.events();
+    scene.play(&mut fs, step.act);
+    scene.play(&mut model, step.act);
+    let expected = Expected { before, after: tree_of(&model), is_write: step.is_write };
+    let moments = some(moments(&machine, start..machine.power.events()));
+    for &event in &moments {
+        let (machine, mut fs, _) = scene.begin(step.before);
+        machine.power.cut_at(event);
+        scene.play(&mut fs, step.act);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
+            let result = recover(&image, &expected, None, &mut random);
+            result.unwrap_or_else(|problem| panic!("{}, event {event}: {problem}", step.name));
+        }
+    }
+    let counts = fs.stats().counts;
+    scene.end(&machine, fs, model);
+    (counts, moments.len())
+}
+
+fn cut_all(placement: PlacementKind) -> Counts {
+    let mut scene = Scene::new(placement);
+    let mut total = Counts::default();
+    let mut cuts = 0;
+    for step in STEPS {
+        let (counts, moments) = cut_step(&mut scene, step);
+        total.ssd_writes += counts.ssd_writes;
+        total.evicted_pages += counts.evicted_pages;
+        total.recycled_extents += counts.recycled_extents;
+        cuts += moments;
+    }
+    println!("{placement:?}: {cuts} cuts of {} operations, {total:?}", STEPS.len());
+    assert!(cuts > 200, "{cuts}");
+    assert!(total.ssd_writes > 0 && total.evicted_pages > 0, "{total:?}");
+    total
+}
+
+#[test]
+fn each_operation_is_done_or_not() {
+    assert!(cut_all(PlacementKind::Nvmfs).recycled_extents > 0);
+}
+
+#[test]
+fn each_operation_is_done_or_not_where_blocks_have_places() {
+    cut_all(PlacementKind::Conquest);
+}

@@ -1,0 +1,180 @@
+//! What a damaged file system goes through: it is mounted, used, checked, put right, and used again.
+
+use crate::common::{Files, OP_WORDS, Op, attempt};
+use crate::damaged::image::options;
+use crate::damaged::nvrams::Bounded;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result, Seek};
+use wearwell_nvmfs::fs::{Nvmfs, repair};
+use wearwell_nvmfs::names::check::check;
+use wearwell_nvmfs::ssd::MemorySsd;
+use wearwell_nvmfs::store::{OpenError, Store};
+
+/// Accesses to the NVRAM that a whole life may take; a sound image's takes about a million.
+const MOST_ACCESSES: u64 = 20_000_000;
+/// Times that fsck puts blocks right.
+const MOST_ROUNDS: usize = 200;
+const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000 };
+
+type Fs = Nvmfs<Bounded, MemorySsd>;
+
+/// What became of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing could be done: it is no file system any more.
+    Refused,
+    /// It was mounted only when fsck had put it right.
+    Repaired,
+    /// It was mounted as it was.
+    Mounted,
+}
+
+/// Leads an image through its life; anything that must not be is a panic.
+pub fn live(nvram: Vec<u8>, ssd: &Arc<MemorySsd>, ops: &[[u32; OP_WORDS]]) -> Fate {
+    let mut fate = Fate::Repaired;
+    let (nvram, bytes) = (Bounded::new(nvram.clone(), MOST_ACCESSES), nvram);
+    let mut nvram = match Fs::mount(nvram, Arc::clone(ssd), options()) {
+        Ok((mut fs, _)) => {
+            fate = Fate::Mounted;
+            use_damaged(&mut fs, ops);
+            fs.close()
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty() && !matches!(error, OpenError::Ssd(_)), "{error}");
+            Bounded::new(bytes, MOST_ACCESSES)
+        }
+    };
+    let Some((repaired, _)) = fsck(nvram, ssd) else { return Fate::Refused };
+    let (again, problems) = fsck(repaired, ssd).expect("it was opened before");
+    assert_eq!(problems, 0, "fsck finds nothing after fsck");
+    nvram = again;
+    let (mut fs, _) = Fs::mount(nvram, Arc::clone(ssd), options()).expect("it was put right");
+    let errors = walk(&mut fs);
+    assert!(errors.is_empty(), "after fsck: {errors:?}");
+    assert_eq!(check(&fs.store().region).expect("blocks are right"), []);
+    fs.store().check().expect("the store adds up");
+    for op in ops {
+        let files = files(&mut fs);
+        let done = attempt(&mut fs, &Op::from_words(op), &files, &CALLER, &mut None);
+        if let Err(error @ (Error::Damaged(_) | Error::Ssd(_))) = done {
+            panic!("{op:?}: {error}");
+        }
+    }
+    fs.store().check().expect("the store adds up");
+    fate
+}
+
+/// Checks and puts right; how many problems there were. `None` if there is no file system.
+fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
+    let mut nvram = nvram;
+    let mut problems = 0;
+    for _ in 0..MOST_ROUNDS {
+        let (mut store, found) = match Store::open_damaged(nvram, Arc::clone(ssd), options()) {
+            Ok(opened) => opened,
+            Err(OpenError::NoFileSystem) => return None,
+            Err(other) => panic!("{other}"),
+        };
+        if found.scan.problem_count > 0 {
+            problems += found.scan.problems.len();
+            store.repair(&found.scan);
+            nvram = store.region.into_nvram();
+            continue;
+        }
+        let mut fs = Fs::to_repair(store).expect("blocks are right");
+        problems += repair(&mut fs, &CALLER).expect("there is room for lost files").len();
+        assert_eq!(check(&fs.store().region).expect("blocks are right"), []);
+        return Some((fs.close(), problems));
+    }
+    panic!("blocks are not right after {MOST_ROUNDS} rounds");
+}
+
+/// Uses a file system that may be damaged anywhere: whatever it refuses, it refuses.
+fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
+    let is_expected = |error: &Error| !matches!(error, Error::Ssd(_));
+    assert!(walk(fs).iter().all(|(_, error)| is_expected(error)));
+    let files = files(fs);
+    for op in ops {
+        let op = Op::from_words(op);
+        // That a directory tells a name twice is found by the operation, and is no news here.
+        if let Op::List { .. } = op {
+            continue;
+        }
+        if let Err(error) = attempt(fs, &op, &files, &CALLER, &mut None) {
+            assert!(is_expected(&error), "{op:?}: {error}");
+        }
+    }
+    fs.store().check().expect("the store adds up, whatever names say");
+    assert!(walk(fs).iter().all(|(_, error)| is_expected(error)));
+}
+
+/// All files, by number.
+fn files(fs: &mut Fs) -> Files {
+    let mut files = Files { all: vec![ROOT], directories: vec![ROOT], regular: Vec::new(), open: vec![ROOT] };
+    for ino in (2..fs.store().region.areas.inodes).map(Ino) {
+        let Ok(attributes) = fs.attributes(ino) else { continue };
+        files.all.push(ino);
+        match attributes.kind {
+            Kind::Directory => files.directories.push(ino),
+            Kind::File => files.regular.push(ino),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// Looks at everything; what went wrong.
+fn walk(fs: &mut Fs) -> Vec<(Ino, Error)> {
+    let inos = (1..fs.store().region.areas.inodes).map(Ino);
+    let mut errors = Vec::new();
+    for ino in inos {
+        match fs.attributes(ino) {
+            Err(Error::NotFound) => {}
+            Err(error) => errors.push((ino, error)),
+            Ok(attributes) => {
+                errors.extend(xattrs(fs, ino).err().map(|error| (ino, error)));
+                let looked = match attributes.kind {
+                    Kind::Directory if attributes.links == 0 => Ok(()),
+                    Kind::Directory => entries(fs, ino),
+                    Kind::Symlink => fs.read_link(ino).map(|target| assert!(target.len() <= 4096)),
+                    Kind::File => content(fs, ino, attributes.size_bytes),
+                    _ => Ok(()),
+                };
+                errors.extend(looked.err().map(|error| (ino, error)));
+            }
+        }
+    }
+    errors
+}
+
+fn xattrs(fs: &mut Fs, ino: Ino) -> Result<()> {
+    fs.xattrs(ino)?.iter().try_for_each(|name| fs.xattr(ino, name).map(drop))
+}
+
+fn entries(fs: &mut Fs, ino: Ino) -> Result<()> {
+    let mut names = Vec::new();
+    fs.read_directory(ino, 0, &mut |entry| {
+        names.push(entry.name.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    names.iter().try_for_each(|name| fs.lookup(ino, name).map(drop))
+}
+
+fn content(fs: &mut Fs, ino: Ino, size_bytes: u64) -> Result<()> {
+    let mut out = vec![0; 64 << 10];
+    let mut at = 0;
+    loop {
+        at = match fs.seek(ino, at, Seek::Data) {
+            Err(Error::NothingThere) => break,
+            start => start?,
+        };
+        let end = fs.seek(ino, at, Seek::Hole)?;
+        assert!(at < end && end <= size_bytes, "{at}..{end} of {size_bytes}");
+        while at < end {
+            let length = (out.len() as u64).min(end - at) as usize;
+            at += fs.read(ino, at, &mut out[..length], &CALLER)? as u64;
+        }
+    }
+    // And at the very end, where there may be nothing.
+    fs.read(ino, size_bytes.saturating_sub(10), &mut out, &CALLER).map(drop)
+}

@@ -1,0 +1,8 @@
+//! Damaged images and failing drives: clear errors, never a panic, always an end, and fsck makes it whole.
+
+mod damage;
+mod image;
+mod life;
+mod nvrams;
+mod pieces;
+mod ssds;

@@ -1,0 +1,12 @@
+//! The file system without a mount: beside the plainest one, on every device, through power cuts and damage.
+
+mod common;
+mod crash;
+mod damaged;
+mod devices;
+mod fsx;
+mod model;
+mod posix;
+mod store;
+mod store_full;
+mod threads;

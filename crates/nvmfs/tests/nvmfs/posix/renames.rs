@@ -1,0 +1,167 @@
+//! rename, with all its cases.
+
+use crate::posix::{at, directory, file, is_gone, links, refuses, times};
+use wearwell_nvmfs::api::{FileSystem, Ino, ROOT, Rename, Result};
+
+crate::posix::cases![
+    moves_a_file,
+    replaces_a_file,
+    replaced_files_live_while_open,
+    does_nothing_between_links_of_one_file,
+    replaces_an_empty_directory,
+    refuses_a_full_directory,
+    tells_kinds_apart,
+    refuses_to_move_a_directory_into_itself,
+    keeps_what_is_there_if_asked,
+    exchanges_files_and_directories,
+    exchange_refuses_what_is_above,
+    needs_something_to_rename,
+    counts_links_of_directories,
+];
+
+fn rename(fs: &mut dyn FileSystem, from: (Ino, &str), to: (Ino, &str), how: Rename) -> Result<()> {
+    fs.rename((from.0, from.1.as_bytes()), (to.0, to.1.as_bytes()), how, &at(2))
+}
+
+fn find(fs: &mut dyn FileSystem, parent: Ino, name: &str) -> Ino {
+    fs.lookup(parent, name.as_bytes()).unwrap().ino
+}
+
+fn moves_a_file(fs: &mut dyn FileSystem) {
+    let parent = directory(fs, ROOT, "d");
+    let ino = file(fs, ROOT, "a");
+    rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Replace).unwrap();
+    is_gone(fs, ROOT, "a");
+    rename(fs, (ROOT, "b"), (parent, "c"), Rename::Keep).unwrap();
+    is_gone(fs, ROOT, "b");
+    assert_eq!(find(fs, parent, "c"), ino);
+    assert_eq!(links(fs, ino), 1);
+}
+
+fn replaces_a_file(fs: &mut dyn FileSystem) {
+    let (old, new) = (file(fs, ROOT, "old"), file(fs, ROOT, "new"));
+    let linked = file(fs, ROOT, "linked");
+    fs.link(linked, ROOT, b"other", &at(1)).unwrap();
+    rename(fs, (ROOT, "new"), (ROOT, "old"), Rename::Replace).unwrap();
+    assert_eq!(find(fs, ROOT, "old"), new);
+    is_gone(fs, ROOT, "new");
+    refuses("NotFound", fs.attributes(old));
+    rename(fs, (ROOT, "old"), (ROOT, "linked"), Rename::Replace).unwrap();
+    assert_eq!((links(fs, linked), links(fs, new)), (1, 1));
+    assert_eq!(find(fs, ROOT, "other"), linked);
+}
+
+fn replaced_files_live_while_open(fs: &mut dyn FileSystem) {
+    let old = file(fs, ROOT, "old");
+    file(fs, ROOT, "new");
+    fs.write(old, 0, b"kept", &at(1)).unwrap();
+    fs.open(old).unwrap();
+    rename(fs, (ROOT, "new"), (ROOT, "old"), Rename::Replace).unwrap();
+    assert_eq!((links(fs, old), crate::posix::bytes(fs, old)), (0, b"kept".to_vec()));
+    fs.release(old).unwrap();
+    refuses("NotFound", fs.attributes(old));
+}
+
+fn does_nothing_between_links_of_one_file(fs: &mut dyn FileSystem) {
+    let ino = file(fs, ROOT, "a");
+    fs.link(ino, ROOT, b"b", &at(1)).unwrap();
+    let before = times(fs, ROOT);
+    for how in [Rename::Replace, Rename::Exchange] {
+        rename(fs, (ROOT, "a"), (ROOT, "b"), how).unwrap();
+        rename(fs, (ROOT, "a"), (ROOT, "a"), how).unwrap();
+    }
+    refuses("Exists", rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Keep));
+    assert_eq!((find(fs, ROOT, "a"), find(fs, ROOT, "b"), links(fs, ino)), (ino, ino, 2));
+    assert_eq!((times(fs, ROOT), times(fs, ino)), (before, [1, 1, 1]));
+}
+
+fn replaces_an_empty_directory(fs: &mut dyn FileSystem) {
+    let (a, b) = (directory(fs, ROOT, "a"), directory(fs, ROOT, "b"));
+    let inner = file(fs, a, "inner");
+    let before = links(fs, ROOT);
+    rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Replace).unwrap();
+    assert_eq!((find(fs, ROOT, "b"), find(fs, a, "inner")), (a, inner));
+    is_gone(fs, ROOT, "a");
+    refuses("NotFound", fs.attributes(b));
+    assert_eq!(links(fs, ROOT), before - 1);
+}
+
+fn refuses_a_full_directory(fs: &mut dyn FileSystem) {
+    let (a, b) = (directory(fs, ROOT, "a"), directory(fs, ROOT, "b"));
+    file(fs, b, "inner");
+    refuses("NotEmpty", rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Replace));
+    assert_eq!((find(fs, ROOT, "a"), find(fs, ROOT, "b")), (a, b));
+}
+
+fn tells_kinds_apart(fs: &mut dyn FileSystem) {
+    let (f, d) = (file(fs, ROOT, "f"), directory(fs, ROOT, "d"));
+    refuses("IsDirectory", rename(fs, (ROOT, "f"), (ROOT, "d"), Rename::Replace));
+    refuses("NotDirectory", rename(fs, (ROOT, "d"), (ROOT, "f"), Rename::Replace));
+    let link = fs.symlink(ROOT, b"s", b"d", &at(1)).unwrap().ino;
+    refuses("NotDirectory", rename(fs, (ROOT, "d"), (ROOT, "s"), Rename::Replace));
+    rename(fs, (ROOT, "s"), (ROOT, "f"), Rename::Replace).unwrap();
+    assert_eq!((find(fs, ROOT, "f"), find(fs, ROOT, "d")), (link, d));
+    refuses("NotFound", fs.attributes(f));
+}
+
+fn refuses_to_move_a_directory_into_itself(fs: &mut dyn FileSystem) {
+    let a = directory(fs, ROOT, "a");
+    let b = directory(fs, a, "b");
+    let c = directory(fs, b, "c");
+    for (how, into) in [(Rename::Replace, a), (Rename::Replace, b), (Rename::Keep, c)] {
+        refuses("Invalid", rename(fs, (ROOT, "a"), (into, "x"), how));
+    }
+    assert_eq!((find(fs, c, ".."), find(fs, b, ".."), find(fs, a, "..")), (b, a, ROOT));
+    rename(fs, (b, "c"), (ROOT, "c"), Rename::Replace).unwrap();
+    assert_eq!(find(fs, c, ".."), ROOT);
+}
+
+fn keeps_what_is_there_if_asked(fs: &mut dyn FileSystem) {
+    let (a, b) = (file(fs, ROOT, "a"), file(fs, ROOT, "b"));
+    refuses("Exists", rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Keep));
+    assert_eq!((find(fs, ROOT, "a"), find(fs, ROOT, "b")), (a, b));
+    rename(fs, (ROOT, "a"), (ROOT, "c"), Rename::Keep).unwrap();
+    assert_eq!(find(fs, ROOT, "c"), a);
+}
+
+fn exchanges_files_and_directories(fs: &mut dyn FileSystem) {
+    let (p, q) = (directory(fs, ROOT, "p"), directory(fs, ROOT, "q"));
+    let (f, d) = (file(fs, p, "x"), directory(fs, q, "y"));
+    file(fs, d, "inner");
+    rename(fs, (p, "x"), (q, "y"), Rename::Exchange).unwrap();
+    assert_eq!((find(fs, p, "x"), find(fs, q, "y"), find(fs, d, "..")), (d, f, p));
+    assert_eq!((links(fs, p), links(fs, q), links(fs, d), links(fs, f)), (3, 2, 2, 1));
+    assert_eq!((times(fs, f), times(fs, d)), ([1, 1, 2], [1, 1, 2]));
+    refuses("NotFound", rename(fs, (p, "x"), (q, "z"), Rename::Exchange));
+    let e = directory(fs, q, "e");
+    rename(fs, (p, "x"), (q, "e"), Rename::Exchange).unwrap();
+    assert_eq!((find(fs, d, ".."), find(fs, e, ".."), links(fs, p), links(fs, q)), (q, p, 3, 3));
+}
+
+fn exchange_refuses_what_is_above(fs: &mut dyn FileSystem) {
+    let a = directory(fs, ROOT, "a");
+    let b = directory(fs, a, "b");
+    let inner = file(fs, b, "f");
+    refuses("Invalid", rename(fs, (ROOT, "a"), (b, "f"), Rename::Exchange));
+    refuses("Invalid", rename(fs, (b, "f"), (ROOT, "a"), Rename::Exchange));
+    refuses("Invalid", rename(fs, (a, "b"), (ROOT, "a"), Rename::Exchange));
+    assert_eq!((find(fs, ROOT, "a"), find(fs, a, "b"), find(fs, b, "f")), (a, b, inner));
+}
+
+fn needs_something_to_rename(fs: &mut dyn FileSystem) {
+    let there = file(fs, ROOT, "there");
+    for how in [Rename::Replace, Rename::Keep, Rename::Exchange] {
+        refuses("NotFound", rename(fs, (ROOT, "missing"), (ROOT, "there"), how));
+    }
+    assert_eq!(find(fs, ROOT, "there"), there);
+}
+
+fn counts_links_of_directories(fs: &mut dyn FileSystem) {
+    let (p, q) = (directory(fs, ROOT, "p"), directory(fs, ROOT, "q"));
+    directory(fs, p, "d");
+    directory(fs, q, "e");
+    rename(fs, (p, "d"), (q, "e"), Rename::Replace).unwrap();
+    assert_eq!((links(fs, p), links(fs, q)), (2, 3));
+    rename(fs, (q, "e"), (q, "f"), Rename::Replace).unwrap();
+    assert_eq!((links(fs, p), links(fs, q)), (2, 3));
+}

@@ -1,0 +1,274 @@
+//! Every FTL in whole scenarios: alone, below a log, shared, timed, on flash that fails, and after a power cut.
+
+use crate::common::{refusal, run_text, scenario, try_run};
+use wearwell_stack::{FtlResult, LayerResult, RunResult, Scenario, resolve};
+
+const FTLS: [&str; 7] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
+
+const DEVICE: &str = "[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.3\n";
+const UNIFORM: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
+const MEASURE: &str = "[measure]\nwarm_up = 1.0\ndrive_writes = 2.0\n";
+
+fn alone(ftl: &str) -> String {
+    format!("ftl = \"{ftl}\"\n{DEVICE}{UNIFORM}{MEASURE}")
+}
+
+fn bottom(result: &RunResult) -> &LayerResult {
+    result.layers.last().expect("an FTL")
+}
+
+fn ftl(result: &RunResult) -> &FtlResult {
+    bottom(result).ftl.as_ref().expect("an FTL other than the log")
+}
+
+fn outgoing(layer: &LayerResult, operation: &str) -> u64 {
+    layer.outgoing.values().filter_map(|amounts| amounts.get(operation)).sum()
+}
+
+/// Everything but the time that the run took, as text.
+fn text(mut result: RunResult) -> String {
+    result.performance = Default::default();
+    serde_json::to_string(&result).unwrap()
+}
+
+/// What the FTL says that it did is what the flash did, and both amplifications follow from it.
+fn check_counts(result: &RunResult) {
+    let (layer, ftl) = (bottom(result), ftl(result));
+    assert_eq!(outgoing(layer, "write"), result.nand.programs);
+    assert_eq!(outgoing(layer, "read"), result.nand.reads);
+    assert_eq!(outgoing(layer, "erase"), result.nand.erases);
+    assert_eq!(ftl.spare_reads.values().sum::<u64>(), result.nand.spare_reads);
+    assert_eq!(ftl.ram.iter().map(|part| part.bytes).sum::<u64>(), ftl.ram_bytes);
+    let host = layer.outgoing.get("host").and_then(|amounts| amounts.get("read")).copied().unwrap_or(0);
+    assert_eq!(ftl.internal_reads, result.nand.reads - host);
+    let paid = result.nand.programs as f64 + ftl.internal_reads as f64 / ftl.delta;
+    let with_reads = paid / layer.incoming["write"] as f64;
+    assert_eq!(ftl.write_amplification_with_reads, Some(with_reads));
+    assert!(layer.write_amplification.is_none_or(|plain| with_reads >= plain), "{with_reads}");
+}
+
+#[test]
+fn every_ftl_runs_alone() {
+    for name in FTLS {
+        let result = run_text(&alone(name));
+        assert_eq!(ftl(&result).kind, name);
+        check_counts(&result);
+        assert!(result.write_amplification.unwrap() > 1.0, "{name}");
+        assert_eq!((ftl(&result).delta, &*ftl(&result).delta_source), (10.0, "assumed"));
+    }
+}
+
+#[test]
+fn results_repeat_from_their_own_header() {
+    for name in FTLS {
+        let first = run_text(&alone(name));
+        let again = try_run(&first.scenario).unwrap();
+        assert_eq!(text(first), text(again), "{name}");
+    }
+}
+
+#[test]
+fn a_name_is_short_for_a_table() {
+    for (short, name) in [("geckoftl", "gecko"), ("mu-ftl", "mu_ftl"), ("ib-ftl", "ib_ftl"), ("page", "log")]
+    {
+        let resolved = |ftl: &str| resolve(&scenario(&format!("{ftl}{DEVICE}{UNIFORM}"))).unwrap();
+        let table = resolved(&format!("ftl = {{ structure = \"{name}\" }}\n"));
+        assert_eq!(resolved(&format!("ftl = \"{short}\"\n")), table);
+        assert_eq!(resolved(&format!("ftl.structure = {{ kind = \"{name}\" }}\n")), table);
+    }
+}
+
+#[test]
+fn logs_stand_on_every_ftl() {
+    for name in FTLS {
+        let log = "[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.2\nvictim = \"greedy\"\n";
+        let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{log}{UNIFORM}{MEASURE}"));
+        assert_eq!(outgoing(&result.layers[0], "write"), bottom(&result).incoming["write"]);
+        check_counts(&result);
+    }
+}
+
+#[test]
+fn tenants_share_every_ftl() {
+    for name in FTLS {
+        let tenant = "[[tenant]]\nshare = 0.5\n[tenant.workload]\nkind = \"uniform\"\n";
+        let result = run_text(&format!("ftl = \"{name}\"\n{DEVICE}{tenant}{tenant}{MEASURE}"));
+        assert_eq!(result.tenants.len(), 2);
+        check_counts(&result);
+    }
+}
+
+#[test]
+fn time_changes_no_counts() {
+    let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
+    for name in FTLS {
+        let plain = run_text(&alone(name));
+        let timed = run_text(&format!("{}{times}", alone(name)));
+        check_counts(&timed);
+        assert!(timed.timing.as_ref().unwrap().requests_per_s > 0.0);
+        assert_eq!((ftl(&timed).delta, &*ftl(&timed).delta_source), (4.0, "timing"));
+        let (mut plain, mut timed) = (plain.layers, timed.layers);
+        for layers in [&mut plain, &mut timed] {
+            let ftl = layers[0].ftl.as_mut().unwrap();
+            (ftl.delta, ftl.write_amplification_with_reads) = (0.0, None);
+            ftl.delta_source.clear();
+        }
+        assert_eq!(plain, timed, "{name}");
+    }
+}
+
+#[test]
+fn every_ftl_lives_with_flash_that_fails() {
+    let faults = "program_failure_rate = 1e-4\nread_disturb_limit = 10\nendurance_cycles = 100000\n";
+    for name in FTLS {
+        let result = run_text(
+            &alone(name)
+                .replace("read_ratio = 0.1", "read_ratio = 0.6")
+                .replace("spare_factor = 0.3\n", &format!("spare_factor = 0.3\n{faults}")),
+        );
+        check_counts(&result);
+        let count = |part: &str| -> u64 {
+            ftl(&result).counts.iter().filter(|(name, _)| name.contains(part)).map(|(_, count)| count).sum()
+        };
+        assert!(count("fail") > 0 && count("refresh") > 0, "{name}: {:?}", ftl(&result).counts);
+    }
+}
+
+#[test]
+fn every_ftl_comes_back_from_a_power_cut() {
+    for name in FTLS.into_iter().chain(["log"]) {
+        let cut = run_text(&format!("{}[power]\nat_end = true\n", alone(name)));
+        let recovery = ftl(&cut).recovery.clone().expect("a recovery");
+        let power = cut.scenario.power.clone().unwrap();
+        assert_eq!((power.read_us, power.spare_read_us), (Some(100.0), Some(3.125)));
+        for step in &recovery.steps {
+            let us = 3.125 * step.spare_reads as f64
+                + 100.0 * step.page_reads as f64
+                + 1000.0 * step.page_writes as f64
+                + 3000.0 * step.erases as f64;
+            assert!((step.seconds - us / 1e6).abs() < 1e-12, "{name}: {step:?}");
+        }
+        assert!(recovery.seconds > 0.0);
+        assert_eq!(recovery.model_seconds.is_some(), !["fast", "bast"].contains(&name));
+        // The cut comes after everything that is measured.
+        let mut plain = run_text(&alone(name));
+        let mut cut = cut;
+        match name {
+            "log" => cut.layers[0].ftl = None,
+            _ => cut.layers[0].ftl.as_mut().unwrap().recovery = None,
+        }
+        (plain.performance, cut.performance) = Default::default();
+        cut.scenario.power = None;
+        assert_eq!(plain, cut, "{name}");
+    }
+}
+
+#[test]
+fn cuts_in_the_middle_of_the_work_lose_nothing() {
+    for name in FTLS.into_iter().chain(["log"]) {
+        let power = "[power]\nevery = 400\nrecovery_cut_probability = 0.3\nat_end = true\n";
+        let text = format!("{}{power}", alone(name));
+        let result = run_text(&text);
+        if name != "log" {
+            check_counts(&result);
+        }
+        let cuts = result.power.clone().expect("cuts");
+        assert!(cuts.cuts >= 5 && cuts.pages_verified > 0, "{name}: {cuts:?}");
+        assert!(
+            cuts.recovery_seconds_max >= cuts.recovery_seconds_mean && cuts.recovery_seconds_mean > Some(0.0)
+        );
+        assert!(ftl(&result).recovery.is_some());
+        assert_eq!(repeated(&result), repeated(&run_text(&text)));
+        let random = run_text(&text.replace("every = 400", "random = 9")).power.unwrap();
+        assert!((1..=9).contains(&random.cuts), "{name}: {random:?}");
+        let one = run_text(&text.replace("every = 400", "at_operation = \"4711t\"")).power.unwrap();
+        assert_eq!((one.cuts, one.torn_cuts), (1, u64::from(!["dftl", "mu_ftl"].contains(&name))), "{name}");
+    }
+}
+
+fn repeated(result: &RunResult) -> String {
+    text(result.clone())
+}
+
+#[test]
+fn policies_are_those_of_the_scenario() {
+    let with = |keys: &str| {
+        run_text(&alone("gecko").replace("ftl = \"gecko\"", &format!("ftl.structure = \"gecko\"\n{keys}")))
+    };
+    let greedy = with("ftl.victim = \"greedy\"");
+    let random = with("ftl.victim = \"random\"");
+    assert!(greedy.write_amplification < random.write_amplification);
+    let oracle = "[workload]\nkind = \"hot_cold\"\nhot_space = 0.1\nhot_writes = 0.9\n";
+    let hot = |placement: &str| {
+        let text = format!(
+            "ftl = {{ structure = \"dftl\", placement = \"{placement}\" }}\n{DEVICE}{oracle}{MEASURE}"
+        );
+        run_text(&text).write_amplification.unwrap()
+    };
+    assert!(hot("oracle") < hot("single"));
+}
+
+#[test]
+fn wear_is_levelled_where_that_is_asked_for() {
+    let table = "ftl = { structure = { kind = \"gecko\", wear = \"scan\" } }";
+    let result = run_text(&alone("gecko").replace("ftl = \"gecko\"", table));
+    check_counts(&result);
+    assert!(ftl(&result).spare_reads["wear_levelling"] > 0);
+}
+
+#[test]
+fn what_means_nothing_is_refused_by_name() {
+    let table = |keys: &str| format!("ftl = {{ {keys} }}\n{DEVICE}{UNIFORM}{MEASURE}");
+    for (keys, expected) in [
+        (
+            "structure = \"gecko\", reclaim = \"in_place\"",
+            "ftl.reclaim: means nothing with structure = \"gecko\"",
+        ),
+        ("structure = \"bast\", victim = \"fifo\"", "ftl.victim: means nothing with structure = \"bast\""),
+        ("structure = \"fast\", placement = \"single\"", "ftl.placement: means nothing"),
+        ("structure = \"dftl\", free_blocks_high = 9", "ftl.free_blocks_high: means nothing"),
+        ("structure = \"dftl\", free_blocks_idle = 1", "ftl.free_blocks_idle: is 1; it must be above"),
+        ("structure = \"bast\", free_blocks_idle = 9", "ftl.free_blocks_idle: means nothing"),
+        ("structure = \"dftl\", evict = true", "ftl.evict: means nothing"),
+        ("structure = \"dftl\", directory = \"block\"", "ftl.directory: means nothing"),
+        (
+            "structure = \"dftl\", placement = \"references\"",
+            "ftl.placement: needs a drive that stores equal pages once",
+        ),
+        ("structure = \"dftl\", dedup = \"inline\"", "ftl.dedup: means nothing"),
+        ("structure = { kind = \"dftl\", cached_nodes = 3 }", "ftl.structure.cached_nodes: means nothing"),
+        ("structure = { kind = \"fast\", log_blocks = 1 }", "ftl.structure.log_blocks: is 1"),
+        ("structure = { kind = \"gecko\", cache_entries = 0 }", "ftl.structure.cache_entries: is 0"),
+        ("structure = { kind = \"bast\", log_share = 0.9 }", "ftl.structure: "),
+        ("structure = \"lsm\"", "an FTL can be log, zones, dftl"),
+    ] {
+        let refused = refusal(&table(keys));
+        assert!(refused.starts_with(expected) || refused.contains(expected), "{keys}: {refused}");
+    }
+    let log = format!("{DEVICE}[[log]]\nstructure = \"gecko\"\n{UNIFORM}");
+    assert!(refusal(&log).starts_with("log[0].structure: is \"gecko\", which only the FTL can be"));
+    let cut = "content = \"mail\"\nftl = { dedup = \"inline\" }\n";
+    let cut = format!("{cut}{DEVICE}{UNIFORM}[power]\nat_end = true\n");
+    assert!(refusal(&cut).starts_with("power: needs an FTL that comes back"), "{}", refusal(&cut));
+    let power = |keys: &str| refusal(&format!("{}[power]\n{keys}\n", alone("gecko")));
+    assert!(
+        power("every = 5\nrandom = 3").starts_with("power: `every` and `random` stand beside each other")
+    );
+    assert!(power("every = 0").starts_with("power.every: is 0"));
+    assert!(power("at_operation = \"x\"").starts_with("power.at_operation: is \"x\""));
+    assert!(power("read_us = -1.0").starts_with("power.read_us: is -1"));
+    assert!(
+        power("recovery_cut_probability = 1.0\nevery = 9")
+            .starts_with("power.recovery_cut_probability: is 1")
+    );
+    let faulty = alone("dftl").replace("spare_factor", "program_failure_rate = 1.0\nspare_factor");
+    assert!(refusal(&faulty).starts_with("device.program_failure_rate: is 1"));
+}
+
+#[test]
+fn a_short_form_reads_back_as_a_table() {
+    let short: Scenario = scenario(&alone("gecko"));
+    let written = toml::to_string(&short).unwrap();
+    assert!(written.contains("[ftl.structure]\nkind = \"gecko\""), "{written}");
+    assert_eq!(scenario(&written), short);
+}

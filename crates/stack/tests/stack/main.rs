@@ -1,0 +1,15 @@
+//! Scenarios: what runs of them count, what adds up in every stack, and what is refused.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod coordination;
+mod deduplication;
+mod ftls;
+mod golden;
+mod metadata;
+mod pairs;
+mod replay;
+mod scenarios;
+mod structures;
+mod tenants;
+mod timed;

@@ -1,0 +1,150 @@
+//! How a trace's addresses and volumes become pages of the drive, by the pages that reach it.
+
+use crate::common::{scenario, try_run};
+use std::fs;
+use std::path::PathBuf;
+use wearwell_stack::{RunError, RunResult};
+
+/// A trace in our own CSV: lines of `op,volume,offset,length`.
+struct Trace {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Trace {
+    fn new(lines: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.csv");
+        let mut text = String::from("time_ns,op,volume,offset_bytes,length_bytes,hint\n");
+        for (at, line) in lines.iter().enumerate() {
+            text += &format!("{at},{line},0\n");
+        }
+        fs::write(&path, text).unwrap();
+        Trace { _folder: folder, path }
+    }
+
+    /// One pass over it, unmeasured what was before, on a drive of 100 pages of 4096 bytes.
+    fn replay(&self, settings: &str) -> Result<RunResult, RunError> {
+        try_run(&scenario(&format!(
+            r#"
+            [device]
+            capacity = 409600
+            blocks_per_plane = 20
+            pages_per_block = 8
+            [trace]
+            path = "{}"
+            {settings}
+            [precondition]
+            fill = "none"
+            [measure]
+            warm_up = 0
+            drive_writes = 0.01
+            "#,
+            self.path.display()
+        )))
+    }
+
+    /// Pages written, read and trimmed in one pass, and pages that hold data after it.
+    fn pages(&self, settings: &str) -> [u64; 4] {
+        let result = self.replay(settings).unwrap();
+        assert_eq!(result.course.trace_passes, Some(1));
+        let layer = &result.layers[0];
+        let mapped = (layer.mapped_share * f64::from(result.device.logical_pages)).round() as u64;
+        [layer.incoming["write"], layer.incoming["read"], layer.incoming["trim"], mapped]
+    }
+
+    fn refusal(&self, settings: &str) -> String {
+        self.replay(settings).expect_err("must be refused").to_string()
+    }
+}
+
+#[test]
+fn requests_are_widened_to_pages_and_trims_narrowed() {
+    let trace = Trace::new(&["W,0,0,4096", "W,0,5000,4096", "W,0,12288,1", "R,0,4000,200", "T,0,4095,8194"]);
+    // Pages 0, 1 and 2, 3; reads 0 and 1; the trim covers pages 1 and 2 whole.
+    assert_eq!(trace.pages(""), [4, 2, 2, 2]);
+    assert_eq!(trace.pages("trim = false"), [4, 2, 0, 4]);
+}
+
+#[test]
+fn direct_addresses_must_fit() {
+    let trace = Trace::new(&["W,0,0,8192", "W,0,405504,8192"]);
+    let message = trace.refusal("");
+    assert!(message.contains("request 2 ends at byte 413696, the drive has 409600"), "{message}");
+    assert!(message.contains("wrap, scale or compact"), "{message}");
+}
+
+#[test]
+fn wrapped_addresses_begin_again() {
+    // Page 99, then page 0 again.
+    let trace = Trace::new(&["W,0,0,4096", "W,0,405504,8192"]);
+    assert_eq!(trace.pages("address = \"wrap\""), [3, 0, 0, 2]);
+}
+
+#[test]
+fn scaled_addresses_fill_the_drive() {
+    // 200 pages on 100: each pair of neighbours is one page, which a request touches once.
+    let trace = Trace::new(&["W,0,0,819200"]);
+    assert_eq!(trace.pages("address = \"scale\""), [100, 0, 0, 100]);
+    // 50 pages on 100: every other page.
+    let trace = Trace::new(&["W,0,0,204800"]);
+    assert_eq!(trace.pages("address = \"scale\""), [50, 0, 0, 50]);
+}
+
+#[test]
+fn compacted_addresses_are_numbered_as_they_come() {
+    let far = 4096u64 << 30;
+    let lines =
+        [format!("W,0,{far},8192"), "W,0,0,4096".into(), format!("R,0,{far},4096"), "T,0,40960,4096".into()];
+    let trace = Trace::new(&lines.each_ref().map(String::as_str));
+    // The trim of a page that was never seen is left out.
+    assert_eq!(trace.pages("address = \"compact\""), [3, 1, 0, 3]);
+    let trace = Trace::new(&["W,0,0,409600", "W,0,409600,4096"]);
+    let message = trace.refusal("address = \"compact\"");
+    assert!(
+        message.contains("request 2") && message.contains("more than the drive's 100 pages"),
+        "{message}"
+    );
+    // A single request that is longer than the drive is refused like many short ones.
+    let message = Trace::new(&["W,0,0,413696"]).refusal("address = \"compact\"");
+    assert!(
+        message.contains("request 1") && message.contains("more than the drive's 100 pages"),
+        "{message}"
+    );
+}
+
+#[test]
+fn volumes_are_single_side_by_side_or_overlaid() {
+    let trace = Trace::new(&["W,3,0,8192", "W,1,0,4096", "W,3,8192,4096"]);
+    let message = trace.refusal("");
+    assert!(message.contains("request 2 is for volume 1, earlier ones for volume 3"), "{message}");
+    assert_eq!(trace.pages("volume_rule = \"side_by_side\""), [4, 0, 0, 4]);
+    assert_eq!(trace.pages("volume_rule = \"overlay\""), [4, 0, 0, 3]);
+    assert_eq!(trace.pages("volumes = [3]"), [3, 0, 0, 3]);
+    assert_eq!(trace.pages("volumes = [1]"), [1, 0, 0, 1]);
+}
+
+#[test]
+fn volumes_side_by_side_are_scaled_and_compacted_together() {
+    // 150 pages and 50 pages on 100.
+    let trace = Trace::new(&["W,0,0,614400", "W,1,0,204800"]);
+    assert_eq!(trace.pages("volume_rule = \"side_by_side\"\naddress = \"scale\""), [100, 0, 0, 100]);
+    let trace = Trace::new(&["W,0,4096000,4096", "W,1,4096000,4096"]);
+    assert_eq!(trace.pages("volume_rule = \"side_by_side\"\naddress = \"compact\""), [2, 0, 0, 2]);
+    assert_eq!(trace.pages("volume_rule = \"overlay\"\naddress = \"compact\""), [2, 0, 0, 1]);
+}
+
+#[test]
+fn a_trace_without_writes_is_refused() {
+    let message = Trace::new(&["R,0,0,4096"]).refusal("");
+    assert!(message.contains("no request writes anything"), "{message}");
+}
+
+#[test]
+fn bad_lines_name_their_place_or_are_counted() {
+    let trace = Trace::new(&["W,0,0,4096", "Z,0,0,4096", "W,0,4096,4096"]);
+    let message = trace.refusal("");
+    assert!(message.contains("trace.csv, line 3") && message.contains("R, W, T or F"), "{message}");
+    let result = trace.replay("skip_bad = true").unwrap();
+    assert_eq!((result.course.skipped_lines, result.layers[0].incoming["write"]), (1, 2));
+}

@@ -1,0 +1,216 @@
+//! Scenarios from TOML to result: repetition, warnings, steady state, wear, logs on an FTL.
+
+use crate::common::{refusal, root, run_text, try_run};
+use wearwell_stack::{Performance, Phase, RunResult, Scenario};
+
+const SMALL: &str = r#"
+    [device]
+    blocks_per_plane = 128
+    pages_per_block = 16
+    spare_factor = 0.15
+"#;
+
+const UNIFORM: &str = "[workload]\nkind = \"uniform\"\n";
+
+fn without_performance(mut result: RunResult) -> RunResult {
+    result.performance = Performance::default();
+    result
+}
+
+fn sum_of_programs(result: &RunResult) -> u64 {
+    let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
+    measured.map(|window| window.programs).sum()
+}
+
+#[test]
+fn equal_scenarios_give_equal_results_and_results_repeat_themselves() {
+    let text = format!(
+        "seed = 5\n{SMALL}[ftl]\nplacement = \"age_classes\"\nvictim = \"d_choices\"\n\
+         [workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\ntrim_ratio = 0.05\n"
+    );
+    let first = without_performance(run_text(&text));
+    assert_eq!(first, without_performance(run_text(&text)));
+    let again = without_performance(try_run(&first.scenario).unwrap());
+    assert_eq!(first, again);
+    let through_json: RunResult = serde_json::from_str(&serde_json::to_string(&first).unwrap()).unwrap();
+    assert_eq!(first, without_performance(try_run(&through_json.scenario).unwrap()));
+    let other = run_text(&text.replace("seed = 5", "seed = 6"));
+    assert_ne!(first.final_draw, other.final_draw);
+    assert!(first.course.steady, "{:?}", first.warnings);
+    assert_eq!(sum_of_programs(&first), first.nand.programs);
+}
+
+#[test]
+fn a_run_without_cleaning_has_no_amplification() {
+    let result = run_text(&format!(
+        "{SMALL}{UNIFORM}[precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0\ndrive_writes = 0.5\n"
+    ));
+    assert_eq!(result.write_amplification, None);
+    assert_eq!(result.write_amplification_estimate, None);
+    assert_eq!(result.layers[0].write_amplification, None);
+    assert!(
+        result.warnings.iter().any(|warning| warning.contains("no cleaning happened")),
+        "{:?}",
+        result.warnings
+    );
+}
+
+#[test]
+fn an_unsteady_run_says_so() {
+    let result = run_text(&format!("{SMALL}{UNIFORM}[measure]\nwarm_up = 0.5\ndrive_writes = 1\n"));
+    assert!(!result.course.steady);
+    assert!(result.warnings.iter().any(|warning| warning.starts_with("not steady")), "{:?}", result.warnings);
+}
+
+#[test]
+fn the_shipped_trace_replays_in_whole_passes() {
+    let trace = root().join("traces/rocksdb-pgbench-ext4.blkparse.zst");
+    let result = run_text(&format!(
+        r#"
+        [device]
+        capacity = 738197504
+        over_provisioning = 0.07
+        pages_per_block = 256
+        [trace]
+        path = "{}"
+        format = "blkparse"
+        [precondition]
+        fill = "none"
+        [measure]
+        warm_up = 0.1
+        drive_writes = 0.1
+        "#,
+        trace.display()
+    ));
+    assert_eq!(result.device.logical_pages, 180_224);
+    let passes = result.course.trace_passes.unwrap();
+    assert!(passes >= 2, "{passes} passes");
+    assert_eq!(result.course.skipped_lines, 0);
+    let amplification = result.write_amplification.expect("the footprint was overwritten several times");
+    assert!((1.0..3.0).contains(&amplification), "{amplification}");
+    assert!(result.layers[0].incoming["trim"] > 0 && result.layers[0].incoming["flush"] > 0);
+    assert!(result.warnings.iter().any(|warning| warning.starts_with("not steady")));
+}
+
+#[test]
+fn a_drive_lives_as_long_as_its_cycles_say() {
+    // FIFO wears all blocks alike, so that many die together; the pool must have room for the pages of each.
+    let roomy = SMALL.replace("0.15", "0.25");
+    let result = run_text(&format!(
+        "{roomy}endurance_cycles = 40\nendurance_spread = 0.1\nwears_out = true\n{UNIFORM}\
+         [ftl]\nvictim = \"fifo\"\nplacement = \"single\"\nfree_blocks_low = 12\n[measure]\nwindow = 0.02\nuntil_worn_out_blocks = 3\n"
+    ));
+    let worn_out = result.worn_out.unwrap();
+    assert!(worn_out.blocks >= 3 && !worn_out.end_of_life, "{worn_out:?}");
+    assert!(result.wear.worn_out_blocks >= 3);
+    // Blocks take 36 to 44 cycles; in turns, the weakest die when all have had a little more than 36.
+    let expected = result.lifetime.unwrap().tbw;
+    let share = worn_out.tbw / expected;
+    assert!((0.85..1.05).contains(&share), "{} of {expected}", worn_out.tbw);
+}
+
+#[test]
+fn amplification_multiplies_through_a_log_on_the_drive() {
+    let result = run_text(&format!(
+        "{SMALL}[[log]]\nsegment_size = \"32 KiB\"\nspare_factor = 0.2\n{UNIFORM}[measure]\nwarm_up = 6\ndrive_writes = 4\n"
+    ));
+    let [log, ftl] = &result.layers[..] else { panic!("two layers") };
+    assert_eq!((log.name.as_str(), ftl.name.as_str()), ("log0", "ftl"));
+    let sent: u64 = log.outgoing.values().filter_map(|amounts| amounts.get("write")).sum();
+    assert_eq!(sent, ftl.incoming["write"]);
+    let programmed: u64 = ftl.outgoing.values().filter_map(|amounts| amounts.get("write")).sum();
+    assert_eq!(programmed, result.nand.programs);
+    let whole = result.write_amplification.unwrap();
+    let product = log.write_amplification.unwrap() * ftl.write_amplification.unwrap_or(1.0);
+    assert!((whole - product).abs() < 1e-9, "{whole} and {product}");
+    assert_eq!(whole, result.nand.programs as f64 / log.incoming["write"] as f64);
+    assert!(log.write_amplification.unwrap() > 1.2);
+    // A log that trims what it cleans leaves the FTL little to do.
+    assert!(ftl.incoming["trim"] > 0);
+}
+
+/// Settings that cannot work, each with the key that the error must name and a word of what it must say.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("device.capacity = \"8 MiB\"", "device", "all given"),
+    ("device.raw_capacity = \"8 MiB\"", "device", "raw_capacity and blocks_per_plane"),
+    ("device.load = 0.5", "device", "spare_factor and load"),
+    ("device.spare_factor = 1.5", "device.spare_factor", "0 < spare_factor < 1"),
+    ("device.preset = \"no_such\"", "device.preset", "unknown; one of"),
+    ("device.mapping_unit = \"3 KiB\"", "device.mapping_unit", "divide"),
+    ("device.wears_out = true", "device.endurance_cycles", "missing"),
+    ("device.endurance_spread = 1.0", "device.endurance_spread", "below 1"),
+    ("device.factory_bad_blocks = 128", "device.factory_bad_blocks", "some must be good"),
+    ("ftl.reclaim = \"in_place\"\nftl.free_blocks_low = 3", "ftl.free_blocks_low", "in_place"),
+    ("ftl.directory = \"block\"", "ftl.directory", "needs page"),
+    ("ftl.directory = \"block\"\nftl.placement = \"bloom\"", "ftl.directory", "needs page"),
+    ("ftl.reclaim = \"in_place\"\nftl.placement = \"bloom\"", "ftl.reclaim", "free_pool"),
+    ("ftl.free_blocks_low = 4\nftl.free_blocks_high = 3", "ftl.reclaim", "low"),
+    ("ftl.free_blocks_low = 100", "ftl.logical_pages", "watermarks"),
+    ("ftl.trim = true", "ftl.trim", "stacked logs"),
+    ("ftl.victim = { policy = \"d_choices\", choices = 0 }", "ftl.victim.choices", "at least one"),
+    ("ftl.placement = \"oracle\"", "ftl.placement.kind", "workload"),
+    ("log = [{}]", "log[0].segment_size", "missing"),
+    ("log = [{ segment_size = 5000 }]", "log[0].segment_size", "multiple"),
+    ("log = [{ segment_size = \"64 KiB\", spare_factor = 0.0 }]", "log[0].spare_factor", "above 0"),
+    ("measure.window = 0.0", "measure.window", "above 0"),
+    ("measure.warm_up = -1.0", "measure.warm_up", "0 or above"),
+    ("measure.until_worn_out_blocks = 2", "measure.until_worn_out_blocks", "device.wears_out"),
+    ("precondition.random_overwrites = -1.0", "precondition.random_overwrites", "0 or above"),
+    ("trace = { path = \"t.csv\" }", "workload", "trace"),
+    ("workload = { kind = \"hot_cold\", hot_writes = 2.0, hot_space = 0.1 }", "workload.hot_writes", "1"),
+];
+
+/// The small scenario with `changes` laid over it.
+fn changed(changes: &str) -> String {
+    fn lay_over(base: &mut toml::Table, changes: toml::Table) {
+        for (key, value) in changes {
+            match (base.get_mut(&key), value) {
+                (Some(toml::Value::Table(inner)), toml::Value::Table(changes))
+                    if !changes.contains_key("kind") =>
+                {
+                    lay_over(inner, changes);
+                }
+                (_, value) => drop(base.insert(key, value)),
+            }
+        }
+    }
+    let mut base: toml::Table = format!("{SMALL}{UNIFORM}").parse().unwrap();
+    lay_over(&mut base, changes.parse().unwrap());
+    toml::to_string(&base).unwrap()
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_by_name() {
+    for (changes, key, word) in REFUSED {
+        let message = refusal(&changed(changes));
+        assert!(message.starts_with(&format!("{key}: ")), "{changes}: {message}");
+        assert!(message.contains(word), "{changes}: {message}");
+    }
+}
+
+/// A drive may die under a log: the run ends with the life it measured, not with an error.
+#[test]
+fn a_drive_may_die_under_a_log() {
+    let mut dying: Scenario = toml::from_str(
+        r#"
+        device = { blocks_per_plane = 300, pages_per_block = 16, spare_factor = 0.2, endurance_cycles = 20, wears_out = true }
+        log = [{ segment_size = "128 KiB", spare_factor = 0.2 }]
+        workload = { kind = "uniform" }
+        measure = { until_worn_out_blocks = 300 }
+        "#,
+    )
+    .unwrap();
+    dying.seed = 3;
+    let result = try_run(&dying).unwrap();
+    let life = result.worn_out.unwrap();
+    assert!(life.end_of_life && life.blocks > 0, "{life:?}");
+    let host = result.layers[0].outgoing["host"]["write"];
+    assert_eq!(result.layers[0].incoming["write"], host);
+    assert_eq!(result.windows.last().unwrap().host_pages, host + fill(&result));
+}
+
+/// Host pages of the fill, which is not measured.
+fn fill(result: &RunResult) -> u64 {
+    let filled = result.windows.iter().filter(|window| window.phase == Phase::Fill);
+    filled.map(|window| window.window_host_pages).sum()
+}

@@ -1,0 +1,251 @@
+//! Layers that are no log-structured store: what they count, what they change, and what is refused.
+
+use crate::common::{refusal, run_text};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+use wearwell_engine::layer::{Layer, Reports, no_data};
+use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::placement::Frontiers;
+use wearwell_engine::victim::VictimConfig;
+use wearwell_stack::{LayerResult, RunResult};
+use wearwell_workload::{PageBatch, WorkloadConfig};
+
+const DRIVE: &str = "[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.15\n";
+const UNIFORM: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 3.0\n";
+
+fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
+    result.layers.iter().find(|layer| layer.name == name).expect("a layer of this name")
+}
+
+fn outgoing(layer: &LayerResult, cause: &str, operation: &str) -> u64 {
+    layer.outgoing.get(cause).and_then(|amounts| amounts.get(operation)).copied().unwrap_or(0)
+}
+
+/// A stack with one layer is the bare FTL: the same workload, applied by hand to a store on flash, gives the same counts.
+#[test]
+fn one_layer_is_the_bare_ftl() {
+    let text = format!("seed = 7\n{DRIVE}{UNIFORM}{MEASURE}[precondition]\nfill = \"none\"\n");
+    let result = run_text(&text);
+    let nand = Nand::<()>::new(Geometry::flat(160, 16, 4096), Wear::default(), Seed(7));
+    let config = StoreConfig::new(
+        result.device.logical_pages,
+        Reclaim::FreePool { low: 3, high: 3 },
+        Seed(7).of("ftl"),
+    );
+    let size = StoreSize {
+        blocks: 160,
+        pages_per_block: 16,
+        logical_pages: config.logical_pages,
+        seed: config.seed,
+    };
+    let victim = VictimConfig::default().build_boxed(&size).unwrap();
+    let table = PageTable::new(config.logical_pages, 160, 16);
+    let mut store = LogStore::new(config, nand, table, victim, Frontiers::double()).unwrap();
+    let workload: WorkloadConfig =
+        serde_json::from_value(serde_json::json!({"kind": "uniform", "trim_ratio": 0.05, "read_ratio": 0.1}))
+            .unwrap();
+    let mut workload = workload.build(config.logical_pages, Seed(7).of("workload")).unwrap();
+    let host_pages = result.windows.last().unwrap().host_pages;
+    let mut batch = PageBatch::default();
+    let mut written = 0;
+    while written < host_pages {
+        batch.clear();
+        workload.fill(&mut batch, 1);
+        for (run, pages) in batch.iter() {
+            match run.op {
+                wearwell_trace::Op::Write => {
+                    store.write(pages, no_data(pages.len()), run.hint).unwrap();
+                    written += pages.len() as u64;
+                }
+                wearwell_trace::Op::Trim => store.trim(pages).unwrap(),
+                _ => store.read(pages, &mut Vec::new()).unwrap(),
+            }
+        }
+    }
+    let mut reports = Reports::default();
+    store.describe(&mut reports);
+    let nand = reports.nand.unwrap();
+    let programs: u64 = result.windows.iter().map(|window| window.programs).sum();
+    let erases: u64 = result.windows.iter().map(|window| window.erases).sum();
+    assert_eq!((written, nand.programs, nand.erases), (host_pages, programs, erases));
+    let (mean, max) = (result.wear.erases_mean, result.wear.erases_max);
+    assert_eq!(max, nand.erase_counts.iter().copied().max().unwrap());
+    assert!((mean - nand.erases as f64 / 160.0).abs() < 1e-9);
+}
+
+/// Everything but the layer's own entry and the time that the run took.
+fn without_top(mut result: RunResult) -> RunResult {
+    result.layers.remove(0);
+    let below = &mut result.layers[0];
+    (below.arrivals, below.moved_again_pages) = (None, None);
+    result.performance = Default::default();
+    result
+}
+
+#[test]
+fn a_pass_through_layer_changes_nothing() {
+    let bare = run_text(&format!("{DRIVE}{UNIFORM}{MEASURE}"));
+    let through = |structures: &str| run_text(&format!("{DRIVE}{structures}{UNIFORM}{MEASURE}"));
+    let one = "[[log]]\nstructure = \"pass_through\"\n";
+    let stacked = through(one);
+    assert_eq!(stacked.layers[0].write_amplification, Some(1.0));
+    assert_eq!(stacked.layers[0].mapped_share, stacked.layers[1].mapped_share);
+    let mut stacked = without_top(stacked);
+    stacked.scenario = bare.scenario.clone();
+    let mut twice = without_top(without_top(through(&format!("{one}{one}"))));
+    twice.scenario = bare.scenario.clone();
+    let mut bare = bare;
+    bare.performance = Default::default();
+    assert_eq!(stacked, bare);
+    assert_eq!(twice, bare);
+}
+
+#[test]
+fn a_log_on_zones_is_a_log_on_large_blocks() {
+    let log = "[[log]]\nname = \"log\"\nsegment_blocks = 1\nspare_factor = 0.25\n";
+    let zoned = run_text(&format!(
+        "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", zone_blocks = 2 }}\n{log}{UNIFORM}{MEASURE}"
+    ));
+    // The same store, seed and all, on a drive whose blocks are the zones.
+    let large = run_text(&format!(
+        "[device]\nblocks_per_plane = 80\npages_per_block = 32\n[ftl]\nstructure = \"zones\"\n{log}{UNIFORM}{MEASURE}"
+    ));
+    let (log, ftl) = (layer(&zoned, "log"), layer(&zoned, "ftl"));
+    assert_eq!(log, layer(&large, "log"));
+    assert_eq!(ftl.write_amplification, Some(1.0));
+    assert_eq!(ftl.reserve_share, 0.0);
+    assert_eq!(zoned.nand.erases, 2 * outgoing(log, "cleaning", "erase"));
+    assert_eq!(zoned.nand.programs, large.nand.programs);
+    assert_eq!(zoned.write_amplification, log.write_amplification);
+}
+
+#[test]
+fn what_does_not_fit_zones_is_refused() {
+    let zoned = |ftl: &str, log: &str| {
+        refusal(&format!(
+            "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = \"zones\"\n{ftl}\n{log}{UNIFORM}"
+        ))
+    };
+    let log = |keys: &str| format!("[[log]]\n{keys}\nspare_factor = 0.2\n");
+    assert!(zoned("", "").starts_with("ftl.structure: is \"zones\", which a workload cannot write"));
+    assert!(
+        zoned("", &log("segment_size = \"100 KiB\"")).contains("must be a multiple of the zone of 64.0 KiB")
+    );
+    assert!(zoned("", &log("segment_blocks = 1\ntrim = false")).starts_with("log[0].trim: must be true"));
+    assert!(zoned("victim = \"fifo\"", &log("segment_blocks = 1")).starts_with("ftl.victim: means nothing"));
+    let few = refusal(&format!(
+        "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", max_open_zones = 1 }}\n[[log]]\nsegment_blocks = 1\nspare_factor = 0.2\n{UNIFORM}"
+    ));
+    assert!(few.starts_with("ftl.structure.max_open_zones: is 1; the logs above hold 2"), "{few}");
+    let spare =
+        refusal(&format!("{DRIVE}[ftl]\nstructure = \"zones\"\n[[log]]\nsegment_blocks = 1\n{UNIFORM}"));
+    assert!(spare.starts_with("device.spare_factor: is for drives that clean"), "{spare}");
+}
+
+#[test]
+fn persistent_trims_cost_a_page_each_unless_they_are_gathered() {
+    let sparse = |trims: u32| {
+        run_text(&format!(
+            "{DRIVE}[[log]]\nname = \"space\"\nstructure = {{ kind = \"sparse\", trims_per_write = {trims} }}\n{UNIFORM}{MEASURE}"
+        ))
+    };
+    for trims in [1, 8] {
+        let result = sparse(trims);
+        let space = layer(&result, "space");
+        let records = space.metadata.unwrap().trim_record_pages;
+        assert_eq!(records, outgoing(space, "log_metadata", "write"));
+        assert_eq!(outgoing(space, "host", "write"), space.incoming["write"]);
+        // Requests are of one page, so that each trimmed page is a range; one more write for each page of 256 records.
+        let ranges = space.incoming["trim"];
+        let expected = ranges / u64::from(trims) + ranges / 256;
+        assert!(records.abs_diff(expected) <= 2 + ranges / 256, "{records} for {ranges} trims");
+        assert_eq!(
+            space.map_bytes,
+            Some(8 * (space.mapped_share * f64::from(result.device.logical_pages - 64)).round() as u64)
+        );
+    }
+    let in_place = "[ftl]\nreclaim = \"in_place\"\n";
+    let refused = refusal(&format!("{DRIVE}{in_place}[[log]]\nstructure = \"sparse\"\n{UNIFORM}"));
+    assert!(refused.starts_with("log[0].structure: needs atomic writes"), "{refused}");
+}
+
+/// Hot and cold pages that lie together: an object is as hot as what it holds, and the drive is told.
+#[test]
+fn objects_keep_hot_data_apart() {
+    let hot = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = false\n";
+    let run = |objects: &str| {
+        let text = format!(
+            "{DRIVE}[ftl]\nplacement = {{ kind = \"host_hint\", streams = 4 }}\n{objects}{hot}{MEASURE}"
+        );
+        run_text(&text)
+    };
+    let without = run("");
+    let with =
+        run("[[log]]\nname = \"objects\"\nstructure = { kind = \"objects\", object_size = \"64 KiB\" }\n");
+    let ratio = with.write_amplification.unwrap() / without.write_amplification.unwrap();
+    assert!(ratio < 0.9, "{ratio}");
+    assert_eq!(layer(&with, "objects").write_amplification, Some(1.0));
+}
+
+#[test]
+fn merge_trees_run_in_scenarios() {
+    let tree = "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }";
+    let result = run_text(&format!("{DRIVE}[[log]]\nname = \"tree\"\n{tree}\n{UNIFORM}{MEASURE}"));
+    let tree = layer(&result, "tree");
+    let lsm = tree.lsm.as_ref().expect("a merge tree");
+    assert!(lsm.flushes > 0 && lsm.compactions > 0 && lsm.levels.len() > 1);
+    assert!(tree.write_amplification.unwrap() > 1.0);
+    assert!(outgoing(tree, "log_metadata", "write") >= tree.incoming["write"], "the write-ahead log");
+    // What would not fit is refused with what does.
+    let most = 1.0 - f64::from(tree_pages(&result)) / f64::from(result.device.logical_pages);
+    let tight = format!(
+        "{DRIVE}[[log]]\nstructure = {{ kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }}\nspare_factor = {}\n{UNIFORM}",
+        most - 0.05
+    );
+    let refused = refusal(&tight);
+    assert!(
+        refused.starts_with("log[0].spare_factor: is ") && refused.contains("the tree needs at least"),
+        "{refused}"
+    );
+    let silt = run_text(&format!(
+        "{DRIVE}[[log]]\nname = \"silt\"\nstructure = {{ kind = \"silt\", log_store_size = \"64 KiB\", hash_stores = 4, table_size = \"64 KiB\" }}\n{UNIFORM}{MEASURE}"
+    ));
+    assert!(layer(&silt, "silt").write_amplification.unwrap() > 2.0, "log store and hash store");
+}
+
+fn tree_pages(result: &RunResult) -> u32 {
+    let host_pages = result.windows.last().unwrap().host_pages as f64;
+    let course = &result.course;
+    let drive_writes =
+        course.precondition_drive_writes + course.warm_up_drive_writes + course.measured_drive_writes;
+    (host_pages / drive_writes).round() as u32
+}
+
+#[test]
+fn keys_of_a_log_are_refused_in_other_structures() {
+    for (structure, key, value) in [
+        ("pass_through", "segment_size", "\"1 MiB\""),
+        ("pass_through", "victim", "\"fifo\""),
+        ("objects", "spare_factor", "0.2"),
+        ("sparse", "trim", "true"),
+        ("lsm", "metadata", "\"f2fs\""),
+        ("silt", "free_blocks_low", "4"),
+    ] {
+        let text = format!("{DRIVE}[[log]]\nstructure = \"{structure}\"\n{key} = {value}\n{UNIFORM}");
+        let refused = refusal(&text);
+        let expected = format!("log[0].{key}: means nothing with structure = \"{structure}\"; leave it out");
+        assert!(
+            refused.starts_with(&expected) && refused.contains("(its keys are align, name, on"),
+            "{refused}"
+        );
+    }
+    let ftl = refusal(&format!("{DRIVE}[ftl]\nstructure = \"lsm\"\n{UNIFORM}"));
+    assert_eq!(
+        ftl,
+        "ftl.structure: is \"lsm\"; an FTL can be log, zones, dftl, lazyftl, mu_ftl, ib_ftl, gecko, fast, bast",
+    );
+    let log = refusal(&format!("{DRIVE}[[log]]\nstructure = \"zones\"\n{UNIFORM}"));
+    assert!(log.starts_with("log[0].structure: is \"zones\", which only the FTL can be"), "{log}");
+}

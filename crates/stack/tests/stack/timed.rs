@@ -1,0 +1,266 @@
+//! Timed runs: the counts are those of counting runs, times are conserved, idle time is used, wrong settings are refused.
+
+use crate::common::{run_text, scenario, try_run};
+use wearwell_engine::timing::{RequestTimes, TimingReport};
+use wearwell_stack::{Performance, RunResult};
+
+const DRIVE: &str =
+    "[device]\npreset = \"z_nand\"\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\n";
+
+/// A result without what only the clock adds.
+fn counts(mut result: RunResult) -> RunResult {
+    result.performance = Performance::default();
+    result.timing = None;
+    result.mode = "counting".into();
+    result.scenario.timing = None;
+    result
+}
+
+fn timing(result: &RunResult) -> &TimingReport {
+    result.timing.as_ref().expect("a timed run")
+}
+
+fn writes(result: &RunResult) -> &RequestTimes {
+    &timing(result).requests["write"]
+}
+
+#[test]
+fn the_clock_changes_no_count() {
+    let mixed = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nread_ratio = 0.3\ntrim_ratio = 0.05\n\
+                 request_pages = [{ pages = 1, weight = 2 }, { pages = 4, weight = 1 }]\n";
+    let uniform = "[workload]\nkind = \"uniform\"\n";
+    let single = "[ftl]\nplacement = \"single\"\nreclaim = \"in_place\"\ncopy_order = \"random\"\nvictim = \"d_choices\"\n";
+    let stacked = "[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.3\nmetadata = \"f2fs\"\n";
+    let zones =
+        "[ftl]\nstructure = { kind = \"zones\", zone_blocks = 2 }\n[[log]]\nsegment_size = \"128 KiB\"\n";
+    let tenants = "[[tenant]]\nname = \"a\"\nshare = 0.5\nrate = 2\nworkload = { kind = \"uniform\", read_ratio = 0.2 }\n\
+                   [[tenant]]\nname = \"b\"\nshare = 0.5\nworkload = { kind = \"zipf\", exponent = 1.0 }\n";
+    let zoned = DRIVE.replace("spare_factor = 0.15\n", "");
+    let cases = [
+        format!("{DRIVE}{uniform}{MEASURE}"),
+        format!("{DRIVE}{mixed}[ftl]\nvictim = \"cost_benefit\"\nplacement = \"age_classes\"\n{MEASURE}"),
+        format!("{DRIVE}{uniform}{single}{MEASURE}"),
+        format!("{DRIVE}{mixed}{stacked}{MEASURE}"),
+        format!("{zoned}{mixed}{zones}{MEASURE}"),
+        format!("{DRIVE}{tenants}{MEASURE}"),
+        format!(
+            "{}{mixed}{MEASURE}",
+            DRIVE.replace("pages_per_block", "superblock_blocks = 4\npages_per_block")
+        ),
+    ];
+    for case in cases {
+        let counted = run_text(&case);
+        assert_eq!(counted.mode, "counting");
+        for clock in [
+            "",
+            "contention = \"die\"\ncleaning = \"background\"\nqueue_depth = 3\nwrite_buffer = \"64 KiB\"\n",
+        ] {
+            let timed = run_text(&format!("{case}[timing]\n{clock}"));
+            assert_eq!(timed.mode, "timed");
+            // What the simulation kept of each page is its own affair: a timed run always knows pages.
+            let (mut timed, mut counted) = (counts(timed), counted.clone());
+            for layer in timed.layers.iter_mut().chain(&mut counted.layers) {
+                layer.directory = String::new();
+            }
+            assert_eq!(timed, counts(counted), "{case}{clock}");
+        }
+    }
+}
+
+#[test]
+fn a_timed_result_repeats_itself() {
+    let text = format!(
+        "{DRIVE}[workload]\nkind = \"uniform\"\nread_ratio = 0.5\n{MEASURE}\
+         [timing]\nrequests = {{ requests_per_second = 20000.0, spacing = \"exponential\" }}\npriority = \"read_first\"\n\
+         suspend_erase = true\nsuspend_us = 5.0\n"
+    );
+    let without_performance = |mut result: RunResult| {
+        result.performance = Performance::default();
+        result
+    };
+    let first = without_performance(run_text(&text));
+    assert_eq!(first, without_performance(try_run(&first.scenario).unwrap()));
+    let through_json: RunResult = serde_json::from_str(&serde_json::to_string(&first).unwrap()).unwrap();
+    assert_eq!(first, without_performance(try_run(&through_json.scenario).unwrap()));
+}
+
+#[test]
+fn a_light_load_takes_what_the_flash_takes() {
+    // Requests so far apart that none meets another, on a drive with so much room that cleaning is over long before.
+    let text = format!(
+        "{DRIVE}[workload]\nkind = \"uniform\"\nread_ratio = 0.5\n{MEASURE}\
+         [timing]\nrequests = {{ requests_per_second = 10.0 }}\ncleaning = \"background\"\n"
+    );
+    let result = run_text(&text);
+    // 4096 + 128 bytes at 800 MB/s.
+    let transfer = 5_280.0;
+    let reads = &timing(&result).requests["read"];
+    assert_eq!((reads.mean_ns, reads.max_ns as f64), (12_000.0 + transfer, 12_000.0 + transfer));
+    assert_eq!(writes(&result).percentiles[0].response_ns / 100, ((16_000.0 + transfer) / 100.0) as u64);
+    let busy: u64 = timing(&result).dies.iter().map(|die| die.total_ns()).sum();
+    assert!(busy < timing(&result).elapsed_ns / 10);
+}
+
+#[test]
+fn cleaning_in_the_foreground_is_waited_for() {
+    let text = |cleaning: &str| {
+        format!(
+            "{DRIVE}[workload]\nkind = \"uniform\"\n{MEASURE}[timing]\nrequests = {{ requests_per_second = 3000.0 }}\n\
+             cleaning = \"{cleaning}\"\n"
+        )
+    };
+    let [foreground, background] = ["foreground", "background"].map(|cleaning| run_text(&text(cleaning)));
+    assert_eq!(foreground.nand, background.nand);
+    assert!(writes(&foreground).parts_ns["cleaning_ns"] > 1.2 * writes(&background).parts_ns["cleaning_ns"]);
+    // In the background a write still waits where the erase of its own block has not ended.
+    assert!(writes(&foreground).mean_ns > writes(&background).mean_ns);
+    let last = |result: &RunResult| writes(result).percentiles.last().unwrap().cleaning_share;
+    assert!(last(&foreground) > 0.5, "{:?}", writes(&foreground).percentiles);
+}
+
+#[test]
+fn idle_time_spares_writes_the_cleaning_and_costs_erases() {
+    let text = |ftl: &str, rate: f64| {
+        format!(
+            "{DRIVE}[ftl]\n{ftl}[workload]\nkind = \"zipf\"\nexponent = 1.0\n{MEASURE}\
+             [timing]\nrequests = {{ requests_per_second = {rate:?} }}\n"
+        )
+    };
+    let idle = "free_blocks_idle = 9\n";
+    let [used, unused] = [idle, ""].map(|ftl| run_text(&text(ftl, 200.0)));
+    assert_eq!(writes(&used).parts_ns["cleaning_ns"], 0.0, "all cleaning is done ahead");
+    assert!(writes(&unused).parts_ns["cleaning_ns"] > 0.0);
+    assert!(used.nand.erases > unused.nand.erases, "blocks are cleaned before more of their pages have died");
+    // Where there is no idle time it changes nothing but what is left of the pool at the beginning.
+    let [busy, always] = [idle, ""].map(|ftl| run_text(&text(ftl, 1e6)));
+    assert!((busy.nand.erases as f64 / always.nand.erases as f64 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_deeper_queue_uses_more_dies_and_none_more_than_there_are() {
+    let text = |depth: u32, superblock: u32| {
+        format!(
+            "{}[workload]\nkind = \"uniform\"\nread_ratio = 1.0\n[measure]\nwarm_up = 0.1\n[timing]\nqueue_depth = {depth}\n",
+            DRIVE.replace("pages_per_block", &format!("superblock_blocks = {superblock}\npages_per_block"))
+        )
+    };
+    let refused = try_run(&scenario(&text(1, 3))).unwrap_err().to_string();
+    assert!(refused.contains("superblocks of 3 erase blocks"), "{refused}");
+    let shape = |depth| {
+        let text = text(depth, 4).replace("read_ratio = 1.0", "read_ratio = 0.9");
+        timing(&run_text(&text)).requests_per_s
+    };
+    let (one, four, many) = (shape(1), shape(4), shape(64));
+    assert!(four > 1.2 * one && many > four && many < 2.2 * one, "{one}, {four}, {many}");
+}
+
+#[test]
+fn tenants_take_turns_by_their_times() {
+    let text = format!(
+        "{DRIVE}[[tenant]]\nname = \"often\"\nshare = 0.5\nrate = 9\nworkload = {{ kind = \"uniform\" }}\n\
+         [[tenant]]\nname = \"seldom\"\nshare = 0.5\nworkload = {{ kind = \"uniform\" }}\n[measure]\nwarm_up = 1.0\ndrive_writes = 10.0\n\
+         [timing]\nrequests = {{ requests_per_second = 100.0, spacing = \"exponential\" }}\n"
+    );
+    let result = run_text(&text);
+    let share = result.tenants[0].host_share.unwrap();
+    assert!((share - 0.9).abs() < 0.01, "nine of ten requests a second are its own: {share}");
+    let rate = timing(&result).requests_per_s;
+    assert!((rate / 1000.0 - 1.0).abs() < 0.03, "{rate}");
+}
+
+#[test]
+fn speeding_a_trace_up_shortens_it_and_lengthens_responses() {
+    let text = |speed_up: f64| {
+        format!(
+            "{DRIVE}[trace]\npath = \"{}\"\nformat = \"ssdsim\"\naddress = \"wrap\"\n{MEASURE}[timing]\nspeed_up = {speed_up:?}\n",
+            crate::common::root().join("traces/samples/ssdsim.ascii").display()
+        )
+    };
+    let samples = crate::common::root().join("traces/samples/ssdsim.ascii");
+    if !samples.exists() {
+        panic!("{} is shipped", samples.display());
+    }
+    let [slow, fast] = [1.0, 100.0].map(|speed_up| run_text(&text(speed_up)));
+    assert_eq!(slow.nand, fast.nand);
+    assert!(timing(&slow).elapsed_ns > 20 * timing(&fast).elapsed_ns);
+}
+
+#[test]
+fn wrong_settings_are_refused_by_name() {
+    let workload = "[workload]\nkind = \"uniform\"\n";
+    let bare = "[device]\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
+    let open = "requests = { requests_per_second = 100.0 }\n";
+    let cases: &[(&str, &str, &str, &[&str])] = &[
+        (bare, "", "timing.channel_mb_per_s", &["is missing", "device.preset"]),
+        (bare, "channel_mb_per_s = 100.0\n", "timing.read_us", &["is missing"]),
+        (DRIVE, "read_us = -1.0\n", "timing.read_us", &["is -1", "0 or above"]),
+        (DRIVE, "channel_mb_per_s = 0.0\n", "timing.channel_mb_per_s", &["above 0"]),
+        (DRIVE, "queue_depth = 0\n", "timing.queue_depth", &["at least 1"]),
+        (DRIVE, "hash_engines = 0\n", "timing.hash_engines", &["at least one"]),
+        (DRIVE, "erase_us = 1e12\n", "timing.erase_us", &["at most an hour"]),
+        (DRIVE, "arrivals = \"open\"\n", "timing.requests", &["is missing", "closed"]),
+        (DRIVE, "speed_up = 2.0\n", "timing.speed_up", &["closed"]),
+        (DRIVE, &format!("{open}arrivals = \"closed\"\n"), "timing.requests", &["closed"]),
+        (DRIVE, &format!("{open}speed_up = 0.0\n"), "timing.speed_up", &["above 0"]),
+        (
+            DRIVE,
+            "requests = { requests_per_second = 0.0 }\n",
+            "timing.requests.requests_per_second",
+            &["above 0"],
+        ),
+        (DRIVE, "write_buffer = \"1 KiB\"\n", "timing.write_buffer", &["at least a page"]),
+        (DRIVE, "host_mb_per_s = 0.0\n", "timing.host_mb_per_s", &["above 0"]),
+    ];
+    for (drive, timing, key, parts) in cases {
+        let error =
+            try_run(&scenario(&format!("{drive}{workload}[timing]\n{timing}"))).unwrap_err().to_string();
+        assert!(error.starts_with(key), "{error}");
+        parts.iter().for_each(|part| assert!(error.contains(part), "{error}"));
+    }
+    for (ftl, part) in
+        [("free_blocks_idle = 2\n", "must be from"), ("free_blocks_idle = 1000\n", "must be from")]
+    {
+        let error = try_run(&scenario(&format!("{DRIVE}{workload}[ftl]\n{ftl}"))).unwrap_err().to_string();
+        assert!(error.starts_with("ftl.free_blocks_idle") && error.contains(part), "{error}");
+    }
+}
+
+/// Traces that MQSim and SSDsim ship, where they are at hand: they run to the end with plausible times.
+#[test]
+fn traces_of_other_simulators_run_to_the_end() {
+    let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {
+        return eprintln!("skipped: WEARWELL_TRACES does not name a directory of traces");
+    };
+    let spread = "superblock_blocks = 32\n";
+    let runs = [
+        ("mqsim-tpcc-small.trace.zst", "mqsim", "mlc", ""),
+        ("mqsim-tpcc-small.trace.zst", "mqsim", "mlc", spread),
+        ("ssdsim-financial1.ascii.zst", "ssdsim", "slc", ""),
+        ("ssdsim-dtrs.trace.zst", "ssdsim", "mlc", spread),
+    ];
+    for (file, format, preset, layout) in runs {
+        let result = run_text(&format!(
+            "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n{layout}\
+             [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\nbackwards = \"sort\"\n\
+             [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\n",
+            folder.join(file).display()
+        ));
+        let (report, preset) = (timing(&result), wearwell_engine::nand::Preset::find(preset).unwrap());
+        let reads = &report.requests["read"];
+        // A page that was never written is read without the flash; no other can be faster than the cells.
+        assert!(
+            writes(&result).mean_ns >= 1e3 * preset.program_us / 4.0,
+            "{file}: {}",
+            writes(&result).mean_ns
+        );
+        assert!(reads.max_ns as f64 >= 1e3 * preset.read_us, "{file}: {}", reads.max_ns);
+        assert!(report.die_utilisation() < 1.0);
+        eprintln!(
+            "{file} {layout:?}: reads {:.0} us, writes {:.0} us on average, {:.0} requests a second",
+            reads.mean_ns / 1e3,
+            writes(&result).mean_ns / 1e3,
+            report.requests_per_s
+        );
+    }
+}

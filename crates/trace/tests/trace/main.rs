@@ -1,0 +1,10 @@
+//! Every format: read, written, converted, and what damaged or foreign files do.
+
+mod agreement;
+mod files;
+mod roundtrip;
+mod sample_files;
+mod samples;
+mod smoke_fuzz;
+mod support;
+mod traps;

@@ -1,0 +1,240 @@
+//! The traps of each format, and what is said about bad input.
+
+use std::io::{Cursor, Write};
+
+use crate::support::*;
+use wearwell_trace::*;
+
+fn read(format: &str, text: &str) -> Result<Vec<Request>, TraceError> {
+    let batch = decode(text.as_bytes(), &read_options(find_format(format).unwrap()))?;
+    Ok((0..batch.len()).map(|index| batch.get(index)).collect())
+}
+
+fn request(time_ns: u64, op: Op, volume: u32, offset_bytes: u64, length_bytes: u64) -> Request {
+    Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }
+}
+
+/// What is said about reading `text`.
+fn complaint(format: &str, text: &str) -> String {
+    read(format, text).expect_err("bad input").to_string()
+}
+
+#[test]
+fn units_and_operation_codes() {
+    use Op::*;
+    // Each line as a published example or as the format's description has it.
+    let cases = [
+        (
+            "msr",
+            "128166372003061629,usr,0,Read,7014609920,24576,41286",
+            request(12_816_637_200_306_162_900, Read, 0, 7_014_609_920, 24_576),
+        ),
+        ("spc", "1,55590,3072,w,0.000001", request(1000, Write, 1, 55_590 * 512, 3072)),
+        ("alibaba", "7,R,4096,512,1577808000000000", request(1_577_808_000_000_000_000, Read, 7, 4096, 512)),
+        ("tencent", "1538323200,8,16,0,1063", request(1_538_323_200_000_000_000, Read, 1063, 4096, 8192)),
+        ("tencent", "1538323200,8,16,1,1063", request(1_538_323_200_000_000_000, Write, 1063, 4096, 8192)),
+        (
+            "systor17",
+            "1456095145.133076001,,R,3,1024,512",
+            request(1_456_095_145_133_076_001, Read, 3, 1024, 512),
+        ),
+        ("disksim", "1.5 2 8 16 1", request(1_500_000, Read, 2, 4096, 8192)),
+        ("disksim", "1.5 2 8 16 10", request(1_500_000, Write, 2, 4096, 8192)),
+        ("disksim", "1.5 2 8 16 b", request(1_500_000, Read, 2, 4096, 8192)),
+        ("ssdsim", "26214000 0 303574 7 0", request(26_214_000, Write, 0, 303_574 * 512, 3584)),
+        ("mqsim", "11413000 0 657728 16 1", request(11_413_000, Read, 0, 657_728 * 512, 8192)),
+        ("cloudphysics", "1,42,2A,512,8", request(42_000, Write, 0, 4096, 512)),
+        ("cloudphysics", "1,42,42,512,8", request(42_000, Trim, 0, 4096, 512)),
+    ];
+    for (format, line, wanted) in cases {
+        assert_eq!(read(format, line).unwrap(), [wanted], "{format}: {line}");
+    }
+}
+
+#[test]
+fn mqsim_times_are_in_the_unit_that_is_named() {
+    for (unit, wanted_ns) in [("ps", 3), ("ns", 3000), ("us", 3_000_000)] {
+        let options = ReadOptions::named("mqsim").with("time_unit", unit);
+        assert_eq!(decode(b"3000 0 8 8 1", &options).unwrap().time_ns, [wanted_ns]);
+    }
+}
+
+#[test]
+fn oracle_general_has_to_be_told_the_operation() {
+    let mut record = vec![0u8; 24];
+    (record[0], record[4], record[13]) = (2, 3, 16);
+    let error = decode(&record, &ReadOptions::named("oracle-general")).unwrap_err().to_string();
+    assert!(error.contains("`op`") && error.contains("read, write"), "{error}");
+    let options = ReadOptions::named("oracle-general").with("op", "write").with("page_bytes", "512");
+    let batch = decode(&record, &options).unwrap();
+    assert_eq!(batch.get(0), request(2_000_000_000, Op::Write, 0, 3 * 512, 4096));
+}
+
+#[test]
+fn hosts_of_msr_traces_have_volumes_of_their_own() {
+    let line = |host, disk| format!("128166372003061629,{host},{disk},Read,0,512,1\n");
+    let text = line("usr", 2) + &line("web", 0) + &line("usr", 0) + &line("web", 2);
+    let volumes: Vec<_> = read("msr", &text).unwrap().iter().map(|request| request.volume).collect();
+    assert_eq!(volumes, [2, 65_536, 0, 65_538]);
+    let mut reader = TraceReader::new("test", Cursor::new(text), &ReadOptions::default()).unwrap();
+    read_all(&mut reader, 10).unwrap();
+    let names: Vec<_> =
+        reader.volume_names().into_iter().map(|(number, name)| format!("{number} {name}")).collect();
+    assert_eq!(names, ["0 usr.0", "2 usr.2", "65536 web.0", "65538 web.2"]);
+}
+
+#[test]
+fn seconds_of_tencent_traces_are_filled_evenly() {
+    // Seconds are mixed, as in the files. All of this is parsed at once, so that even the last 10 is in time.
+    let seconds = [10, 11, 10, 10, 11, 13, 10, 13];
+    let text: String = seconds.iter().map(|second| format!("{second},0,8,1,0\n")).collect();
+    let found: Vec<_> =
+        read("tencent", &text).unwrap().iter().map(|request| request.time_ns / 1_000_000).collect();
+    assert_eq!(found, [10_000, 11_000, 10_250, 10_500, 11_500, 13_000, 10_750, 13_500]);
+}
+
+#[test]
+fn a_second_of_tencent_traces_ends_two_seconds_later() {
+    // More than is parsed at a time, so that second 10 is given out before its straggler is seen.
+    let text = "10,0,8,1,0\n".repeat(5000) + &"12,0,8,1,0\n".repeat(5000) + "10,0,8,1,0\n";
+    let found = read("tencent", &text).unwrap();
+    let at = |index: usize| found[index].time_ns / 1000;
+    assert_eq!((at(1), at(4999), at(5000)), (10_000_200, 10_999_800, 12_000_000));
+    assert_eq!((at(10_000), found.len()), (10_000_000, 10_001));
+}
+
+#[test]
+fn the_choice_of_volumes_does_not_move_tencent_requests() {
+    let text = "10,0,8,1,1\n10,0,8,1,2\n10,0,8,1,1\n10,0,8,1,2\n";
+    let options = ReadOptions { volumes: Some(vec![2]), ..ReadOptions::named("tencent") };
+    assert_eq!(decode(text.as_bytes(), &options).unwrap().time_ns, [10_250_000_000, 10_750_000_000]);
+}
+
+#[test]
+fn fio_waits_move_the_clock_and_short_ones_do_not() {
+    let text = "fio version 2 iolog\n/a add\n/a open\n/b add\n/a wait 99 0\n/a write 0 512\n/b wait 150 0\n\
+                /b read 512 512\n/b sync\n/a wait 1000 0\n/a trim 0 4096\n/a close\n";
+    let wanted = [
+        request(0, Op::Write, 0, 0, 512),
+        request(150_000, Op::Read, 1, 512, 512),
+        request(150_000, Op::Flush, 1, 0, 0),
+        request(1_150_000, Op::Trim, 0, 0, 4096),
+    ];
+    assert_eq!(read("fio-iolog-v2", text).unwrap(), wanted);
+    let third = "fio version 3 iolog\n5 /a add\n7 /a open\n12 /a write 0 512\n";
+    assert_eq!(read("fio-iolog-v3", third).unwrap(), [request(12_000, Op::Write, 0, 0, 512)]);
+    assert!(complaint("fio-iolog-v3", "fio version 3 iolog\n5 /a wait 0 512\n").contains("`wait`"));
+    assert!(complaint("fio-iolog-v3", text).contains("fio version 3 iolog"));
+    assert!(complaint("fio-iolog-v2", "0,0,512\n").contains("(header)"));
+}
+
+#[test]
+fn the_digests_of_a_line_have_to_cover_its_length() {
+    let line =
+        |size: u64, digests: usize| format!("1 2 p q {size} {size} W 6 0 {}\n", "0f".repeat(16 * digests));
+    assert_eq!(read("fiu", &line(8, 1)).unwrap().len(), 1);
+    assert_eq!(read("fiu", &line(16, 2)).unwrap().len(), 1);
+    assert_eq!(read("fiu-homes", &line(8, 8)).unwrap().len(), 1);
+    assert!(complaint("fiu", &line(8, 8)).contains("each 4096 bytes"));
+    assert!(complaint("fiu-homes", &line(8, 1)).contains("each 512 bytes"));
+    assert!(complaint("fiu", "1 2 p 8 8 W 6 0 zz\n").contains("`md5`"));
+}
+
+#[test]
+fn complaints_name_file_line_column_finding_and_wish() {
+    let good = "0,W,0,4096,1\r\n\n";
+    let bad = complaint("alibaba", &format!("{good}0,W,0,four,2\n"));
+    assert_eq!(bad, "test, line 3: column `length` is `four`, expected a whole number from 0 to 2^64 - 1");
+    let bad = |line: &str| complaint("alibaba", line);
+    assert!(bad("0,W,-4096,4096,1").contains("`offset` is `-4096`"));
+    assert!(bad("0,X,0,4096,1").contains("`opcode` is `X`, expected R or W"));
+    assert!(bad("0,W,0").contains("`length` is missing"));
+    assert!(bad("0,W,0,4096,1,9").contains("one too many"));
+    assert!(bad("0,W,0,0,1").contains("more than 0"));
+    assert!(bad("0,W,0,99999999999,1").contains("at most 2^32 bytes"));
+    assert!(bad("0,W,18446744073709551615,2,1").contains("ends below 2^64"));
+    assert!(bad("0,W,18446744073709551616,2,1").contains("`offset`"));
+    assert!(bad("0,W,0,2,18446744073709551615").contains("below 2^64 in ns"));
+    assert!(bad("0,W,\0\0,2,1").contains(r"\x00\x00"));
+    assert!(bad("4294967296,W,0,2,1").contains("2^32 - 1"));
+    assert!(complaint("spc", "0,36028797018963968,512,w,0").contains("`LBA`"));
+    assert!(complaint("blkreplay", "no header").contains("start ; sector"));
+    assert!(complaint("msr", "1.28166E+17,hm,0,Write,0,512,1").contains("`Timestamp` is `1.28166E+17`"));
+    assert!(bad(&"7".repeat(1000)).len() < 200);
+}
+
+#[test]
+fn bad_lines_are_counted_where_they_are_skipped() {
+    let text = "0,W,0,4096,1\nrubbish\n0,R,0,512,2\n0,W,0,0,3\n".to_owned() + &"x\n".repeat(10);
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
+    let mut reader = TraceReader::new("test", Cursor::new(text), &options).unwrap();
+    assert_eq!(read_all(&mut reader, 1).unwrap().len(), 2);
+    assert_eq!(reader.skipped().count, 12);
+    assert_eq!(reader.skipped().messages.len(), 5);
+    assert!(reader.skipped().messages[0].starts_with("line 2: "));
+}
+
+#[test]
+fn lines_without_end_are_noticed_and_passed_over() {
+    let long = "9".repeat(3 << 20);
+    let text = format!("0,W,0,4096,1\n{long}\n0,R,0,512,2\n");
+    assert!(complaint("alibaba", &text).contains("line 2: column `(line)` is `9999"));
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
+    assert_eq!(decode(text.as_bytes(), &options).unwrap().len(), 2);
+    assert_eq!(decode(long.as_bytes(), &options).unwrap().len(), 0);
+    let just_too_long = "9".repeat(MAX_LINE_BYTES + 1) + "\n0,R,0,512,2";
+    assert_eq!(decode(just_too_long.as_bytes(), &options).unwrap().len(), 1);
+}
+
+#[test]
+fn formats_and_options_have_to_exist() {
+    let unknown = |options: ReadOptions| decode(b"x", &options).unwrap_err().to_string();
+    assert!(unknown(ReadOptions::named("mrs")).contains("no trace format `mrs`; the formats are msr, fiu,"));
+    assert!(unknown(ReadOptions::named("msr").with("action", "D")).contains("it has none"));
+    assert!(unknown(ReadOptions::named("blkparse").with("acton", "D")).contains("it has action"));
+    assert!(unknown(ReadOptions::named("blkparse").with("action", "X")).contains("one of Q, I, D, C"));
+    assert!(unknown(ReadOptions::named("spc").with("block_bytes", "0")).contains("positive"));
+    let five_numbers =
+        decode(b"938513000 4 264719034 16 0", &ReadOptions::default()).unwrap_err().to_string();
+    assert!(five_numbers.contains("name one of msr, fiu"), "{five_numbers}");
+    assert!(matches!(decode(b"", &ReadOptions::named("msr")), Err(TraceError::Empty { .. })));
+}
+
+fn compressed(text: &[u8]) -> [(&'static str, Vec<u8>); 3] {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    gzip.write_all(text).unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    xz.write_all(text).unwrap();
+    let zstd = zstd::encode_all(text, 3).unwrap();
+    [("gzip", gzip.finish().unwrap()), ("xz", xz.finish().unwrap()), ("zstd", zstd)]
+}
+
+#[test]
+fn compressed_streams_are_read_and_missed_when_cut_short() {
+    let text: String = (0..2000).map(|line| format!("0,W,{},4096,{line}\n", line * 7919)).collect();
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
+    for (name, bytes) in compressed(text.as_bytes()) {
+        assert_eq!(decode(&bytes, &options).unwrap().len(), 2000, "{name}");
+        // Two streams in one file, as parallel compressors write them.
+        assert_eq!(decode(&bytes.repeat(2), &options).unwrap().len(), 4000, "{name}");
+        let error = decode(&bytes[..bytes.len() - 20], &options).unwrap_err();
+        assert!(matches!(error, TraceError::Compressed { .. }), "{name}: {error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    for (name, bytes) in compressed(b"") {
+        assert!(matches!(decode(&bytes, &options), Err(TraceError::Empty { .. })), "{name}");
+    }
+}
+
+#[test]
+fn records_cut_short_are_missed_even_where_bad_ones_are_skipped() {
+    let mut one = RequestBatch::default();
+    one.push(&request(1, Op::Write, 0, 4096, 4096));
+    let (bytes, _) = encode(&one, &WriteOptions::named("blktrace")).unwrap();
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::default() };
+    assert_eq!(decode(&bytes, &options).unwrap(), one);
+    let error = decode(&[&bytes[..], &bytes[..20]].concat(), &options).unwrap_err().to_string();
+    assert!(error.contains("record 2") && error.contains("cut short"), "{error}");
+    let error = decode(&[&bytes[..], &[0; 48]].concat(), &options).unwrap_err().to_string();
+    assert!(error.contains("record 2") && error.contains("`magic`"), "{error}");
+}
