@@ -2,6 +2,7 @@
 
 mod naive;
 mod outages;
+mod pieces;
 mod queues;
 
 use crate::counters::Cause;
