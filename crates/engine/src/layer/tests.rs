@@ -1,6 +1,7 @@
 //! What layers and media promise each other, as far as it is said here.
 
 use super::*;
+use crate::units::BlockId;
 
 #[test]
 fn pages_beyond_the_end_are_refused() {

@@ -25,17 +25,18 @@ fn parts(unit: u64) -> Parts {
         buffer_ns: power(2),
         buffer_of_which_cleaning_ns: power(3),
         link_ns: power(4),
-        flush_ns: power(5),
-        hash_wait_ns: power(6),
-        hash_ns: power(7),
-        cleaning_ns: power(8),
-        die_wait_ns: power(9),
-        die_wait_of_which_cleaning_ns: power(10),
-        channel_wait_ns: power(11),
-        channel_wait_of_which_cleaning_ns: power(12),
-        transfer_ns: power(13),
-        flash_ns: power(14),
-        suspend_ns: power(15),
+        outage_ns: power(5),
+        flush_ns: power(6),
+        hash_wait_ns: power(7),
+        hash_ns: power(8),
+        cleaning_ns: power(9),
+        die_wait_ns: power(10),
+        die_wait_of_which_cleaning_ns: power(11),
+        channel_wait_ns: power(12),
+        channel_wait_of_which_cleaning_ns: power(13),
+        transfer_ns: power(14),
+        flash_ns: power(15),
+        suspend_ns: power(16),
     }
 }
 
@@ -44,10 +45,10 @@ fn parts_add_up_to_the_response() {
     let all = parts(1);
     assert_eq!(all.values(), std::array::from_fn::<u64, PARTS, _>(|at| 1 << at));
     let of_which: Vec<usize> = (0..PARTS).filter(|&at| Parts::NAMES[at].contains("of_which")).collect();
-    assert_eq!(of_which, [1, 3, 10, 12]);
+    assert_eq!(of_which, [1, 3, 11, 13]);
     let whole: u64 = (0..PARTS).filter(|at| !of_which.contains(at)).map(|at| 1 << at).sum();
     assert_eq!(all.total_ns(), whole);
-    assert_eq!(all.cleaning_total_ns(), (1 << 1) + (1 << 3) + (1 << 8) + (1 << 10) + (1 << 12));
+    assert_eq!(all.cleaning_total_ns(), (1 << 1) + (1 << 3) + (1 << 9) + (1 << 11) + (1 << 13));
     assert_eq!(all + parts(3), parts(4));
     assert_eq!(all + Parts::default(), all);
 }
@@ -272,6 +273,7 @@ const TIMING: FlashTiming = FlashTiming {
         pages_per_block: 4,
     },
     read_ns: 1,
+    spare_read_ns: 1,
     program_ns: 1,
     erase_ns: 1,
     command_ns: 1,
@@ -333,6 +335,7 @@ fn the_host_is_checked_and_its_link_takes_time() {
         link_bytes_per_us: Some(2048.0),
         page_bytes: 4096,
         write_buffer_pages: 0,
+        power_off_ns: 0,
     };
     assert_eq!((host.check(), host.link_ns(1), host.link_ns(3), host.link_ns(0)), (Ok(()), 2000, 6000, 0));
     assert_eq!(
