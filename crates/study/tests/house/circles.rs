@@ -24,11 +24,6 @@ const CIRCLES: &[(&str, &[&str], &str)] = &[
         "a table and its lines",
     ),
     (
-        "trace",
-        &["format", "formats", "options", "reader", "text", "writer"],
-        "the table of formats, and readers that look into it",
-    ),
-    (
         "workload",
         &["content/config", "content/generator", "fiu/table"],
         "settings, and what is made from them",
