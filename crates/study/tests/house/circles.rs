@@ -18,21 +18,7 @@ const CIRCLES: &[(&str, &[&str], &str)] = &[
         &["validity/flash", "validity/gecko", "validity/gecko/run", "validity/page"],
         "a store of validity, and the flash that asks it",
     ),
-    (
-        "nvmfs",
-        &["workload/config", "workload/fileserver", "workload/fio", "workload/iozone", "workload/postmark"],
-        "a table and its lines",
-    ),
-    (
-        "workload",
-        &["content/config", "content/generator", "fiu/table"],
-        "settings, and what is made from them",
-    ),
-    (
-        "workload",
-        &["config", "fiu", "hot_cold", "mixed", "phases", "sequential", "uniform", "zipf"],
-        "workloads that are made of workloads",
-    ),
+    ("workload", &["config", "mixed", "phases"], "one type, `WorkloadConfig`, which contains itself"),
 ];
 
 /// A module's path from the root of its crate.
