@@ -24,7 +24,7 @@ mod victims;
 
 pub use faults::SetAside;
 pub use levelling::Levelling;
-pub use marks::Marks;
+pub use marks::{FreeBlocks, Marks};
 pub use moves::Moves;
 pub(crate) use program::Purpose;
 pub use remains::Remains;
