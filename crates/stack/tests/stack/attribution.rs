@@ -68,7 +68,9 @@ fn adds_up(what: &str, layer: &LayerResult) {
     }
     let owned: u64 = layer.partitions.iter().filter_map(|part| part.moved_owned).sum();
     let caused: u64 = layer.partitions.iter().filter_map(|part| part.moved_caused).sum();
-    let cleaned = layer.outgoing["cleaning"]["write"];
+    // What fills the holes that a merge finds is nobody's.
+    let padding = layer.ftl.as_ref().and_then(|ftl| ftl.counts.get("padding pages")).copied().unwrap_or(0);
+    let cleaned = layer.outgoing["cleaning"]["write"] - padding;
     assert!(cleaned > 0, "{what}: nothing was moved");
     assert_eq!((owned, caused), (cleaned, cleaned), "{what}: {moved:?}");
 }
