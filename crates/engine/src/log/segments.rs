@@ -201,8 +201,11 @@ impl<P: Payload> Medium for Segments<P> {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
         self.next_page[block.index()] = end;
-        if let Some(trims) = self.trims.as_mut().filter(|_| page == 0) {
-            trims.reopened(block);
+        if page == 0 {
+            let first = self.first_page(block);
+            if let Some(trims) = &mut self.trims {
+                trims.reopened(block, first, self.segment_pages);
+            }
         }
         self.write_parts(block, page, run.data, self.hint(run.stream))?;
         if let Some(trims) = &mut self.trims {
@@ -310,11 +313,12 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
 
+    #[inline]
     fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
         let first = self.first_page(block);
         let place = self.metadata.as_ref().map_or(page, |metadata| metadata.place(page));
         if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
-            trims.discard(block, first + place, 1);
+            trims.discard_page(block, first + place);
         }
         if let Some(metadata) = &mut self.metadata {
             metadata.died(owner, block);

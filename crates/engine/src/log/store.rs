@@ -14,7 +14,7 @@ use crate::layer::{
 use crate::placement::Placement;
 use crate::pool::{Pool, PoolConfig};
 use crate::seed::Random;
-use crate::units::{BlockId, Lpn, StreamId, runs};
+use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::WearLevelling;
 use rand::RngCore;
@@ -45,7 +45,7 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) tally: Tally,
     pub(super) random: Random,
     /// Blocks that lost pages to the range of trims in hand.
-    touched: Vec<BlockId>,
+    pub(super) touched: Vec<BlockId>,
     /// Indices of the pages being read.
     indices: Vec<u32>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
@@ -157,27 +157,6 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.written(block)
     }
 
-    /// Trims consecutive pages, and counts how many blocks they were scattered over.
-    fn trim_run(&mut self, run: &[Lpn]) {
-        let LogStore { directory, touched, pool, placement, .. } = self;
-        let Pool { blocks, victim, .. } = pool;
-        directory.remove_run(run, |block, pages| {
-            touched.push(block);
-            let before = blocks.score(block);
-            let left = blocks.invalidate_many(block, pages.len() as u32);
-            (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));
-            pages.iter().for_each(|&page| placement.trimmed(page));
-        });
-        if self.touched.is_empty() {
-            return;
-        }
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        self.tally.scatter.ranges += 1;
-        self.tally.scatter.blocks += self.touched.len() as u64;
-        self.touched.clear();
-    }
-
     /// Reads pages that are all in `block`.
     fn read_group(
         &mut self,
@@ -243,10 +222,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tell_deaths(pages);
         self.pool.moves.trimmed(pages);
-        self.touched.clear();
-        for run in runs(pages) {
-            self.trim_run(run);
-        }
+        self.trim_runs(pages);
         Ok(())
     }
 

@@ -10,6 +10,9 @@ use crate::victim::Blocks;
 /// Owners in a cache line.
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
+/// Where fewer pages than one in this many are valid, they are looked for one by one.
+const SPARSE: usize = 3;
+
 /// Pages from which on a run is looked at as a whole before it is placed page by page.
 const LONG_RUN: usize = 16;
 
@@ -91,8 +94,12 @@ impl PlaceEach for PageTable {
     }
 
     #[inline(always)]
+    fn place_bytes(&self, blocks: &Blocks) -> usize {
+        size_of_val(blocks.scores()) + self.validity.memory_bytes()
+    }
+
+    #[inline(always)]
     fn place_one(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
-        self.owners[at.0 as usize] = page;
         let old = std::mem::replace(&mut self.slots[page.index()], at);
         if old == Slot::NONE {
             self.mapped += 1;
@@ -125,6 +132,8 @@ impl Directory for PageTable {
         if writes.length >= LONG_RUN && self.place_fresh(first, &writes.pages[..writes.length]) {
             return;
         }
+        self.owners[first as usize..first as usize + writes.length]
+            .copy_from_slice(&writes.pages[..writes.length]);
         place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
     }
 
@@ -133,9 +142,9 @@ impl Directory for PageTable {
         let first = self.first_slot(block) + page;
         let owners = &mut self.owners[first as usize..first as usize + run.len()];
         let slots = &mut self.slots[..];
-        for (at, (owner, &page)) in owners.iter_mut().zip(run).enumerate() {
+        for ((owner, &page), at) in owners.iter_mut().zip(run).zip(first..) {
             *owner = page;
-            slots[page.index()] = Slot(first + at as u32);
+            slots[page.index()] = Slot(at);
         }
     }
 
@@ -219,18 +228,42 @@ impl Directory for PageTable {
         let first = self.first_slot(block) as usize;
         let all = &self.owners[first..first + written as usize];
         let mut found = 0;
-        self.validity.for_each_valid(block, written, |page| {
-            let owner = all[page as usize];
-            // Where the page goes is written to the map as soon as all are gathered.
-            prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
-            owners[found] = owner;
-            found += 1;
+        self.validity.for_each_word(block, written, |pages, mut valid| {
+            let pages = &all[pages.start as usize..pages.end as usize];
+            if valid.count_ones() as usize * SPARSE < pages.len() {
+                while valid != 0 {
+                    owners[found] = pages[valid.trailing_zeros() as usize];
+                    found += 1;
+                    valid &= valid - 1;
+                }
+                return;
+            }
+            // Each is written down, and stays if it is valid: no branch that depends on how many are, which nobody could
+            // foresee.
+            for &owner in pages {
+                owners[found] = owner;
+                found += (valid & 1) as usize;
+                valid >>= 1;
+            }
         });
+        // Where the pages go is written to the map as soon as all are gathered.
+        for owner in &owners[..found] {
+            prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
+        }
     }
 
     fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
-        pages.clear();
-        self.validity.for_each_valid(block, written, |page| pages.push(page));
+        pages.resize(written as usize, 0);
+        let mut found = 0;
+        self.validity.for_each_word(block, written, |stretch, mut valid| {
+            // As in gathering: each is written down, and stays if it is valid.
+            for page in stretch {
+                pages[found] = page;
+                found += (valid & 1) as usize;
+                valid >>= 1;
+            }
+        });
+        pages.truncate(found);
     }
 
     fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
