@@ -157,7 +157,7 @@ mod tests {
                     (0..written).filter(|&page| model[(first + page) as usize]).collect();
                 prop_assert_eq!(&found, &wanted);
                 found.clear();
-                bitmap.for_each_word(block, written, |pages, bits| {
+                bitmap.for_each_word(BlockId(block), written, |pages, bits| {
                     assert!(pages.len() <= 64 && (pages.len() == 64 || bits >> pages.len() == 0));
                     found.extend(pages.clone().filter(|page| bits >> (page - pages.start) & 1 == 1));
                 });
