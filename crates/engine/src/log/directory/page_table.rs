@@ -10,9 +10,6 @@ use crate::victim::Blocks;
 /// Owners in a cache line.
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
-/// Where fewer pages than one in this many are valid, they are looked for one by one.
-const SPARSE: usize = 3;
-
 /// Pages from which on a run is looked at as a whole before it is placed page by page.
 const LONG_RUN: usize = 16;
 
@@ -227,36 +224,26 @@ impl Directory for PageTable {
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]) {
         let first = self.first_slot(block) as usize;
         let all = &self.owners[first..first + written as usize];
-        let mut found = 0;
+        let mut room = owners.iter_mut();
         self.validity.for_each_word(block, written, |pages, mut valid| {
             let pages = &all[pages.start as usize..pages.end as usize];
-            if valid.count_ones() as usize * SPARSE < pages.len() {
-                while valid != 0 {
-                    owners[found] = pages[valid.trailing_zeros() as usize];
-                    found += 1;
-                    valid &= valid - 1;
-                }
-                return;
-            }
-            // Each is written down, and stays if it is valid: no branch that depends on how many are, which nobody could
-            // foresee.
-            for &owner in pages {
-                owners[found] = owner;
-                found += (valid & 1) as usize;
-                valid >>= 1;
+            while valid != 0 {
+                let (Some(room), owner) = (room.next(), pages[valid.trailing_zeros() as usize]) else {
+                    return;
+                };
+                *room = owner;
+                // Where the page goes is written to the map as soon as all are gathered.
+                prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
+                valid &= valid - 1;
             }
         });
-        // Where the pages go is written to the map as soon as all are gathered.
-        for owner in &owners[..found] {
-            prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
-        }
     }
 
     fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
         pages.resize(written as usize, 0);
         let mut found = 0;
         self.validity.for_each_word(block, written, |stretch, mut valid| {
-            // As in gathering: each is written down, and stays if it is valid.
+            // Each is written down, and stays if it is valid: no branch that depends on it.
             for page in stretch {
                 pages[found] = page;
                 found += (valid & 1) as usize;

@@ -48,24 +48,46 @@ impl<'a> Merge<'a> {
         let start = out.len();
         out.resize(start + newer.len() + older.len(), 0);
         let room = &mut out[start..];
-        // Where a block begins about in the middle. What is before it and what is from there on do not touch each other, and
-        // are merged at the same time: each step of a merge has to wait for the one before.
-        let middle = layout.first_key(layout.block(layout.key(older[older.len() / stride / 2 * stride])));
-        let (newer_ends, older_ends) =
-            (layout.find(newer, middle) * stride, layout.find(older, middle) * stride);
-        let (room_low, room_high) = room.split_at_mut(newer_ends + older_ends);
-        let mut low = Lane::new(&newer[..newer_ends], &older[..older_ends], self.cut);
-        let mut high = Lane::new(&newer[newer_ends..], &older[older_ends..], self.cut);
-        while low.is_open() && high.is_open() {
-            low.step(self, stride, room_low);
-            high.step(self, stride, room_high);
+        let (mut i, mut j, mut n) = (0, 0, 0);
+        while i < newer.len() && j < older.len() {
+            let (new, old) = (newer[i], older[j]);
+            let (new_key, old_key) = (layout.key(new), layout.key(old));
+            if old_key < self.cut {
+                j += stride;
+                continue;
+            }
+            let takes_new = new_key <= old_key;
+            let takes_old = old_key <= new_key;
+            let erases = takes_new && new & layout.flag != 0;
+            // No branches where the order of keys is random.
+            let new_mask = u64::from(takes_new).wrapping_neg();
+            let old_mask = u64::from(takes_old && !erases).wrapping_neg();
+            for word in 0..stride {
+                room[n + word] = (newer[i + word] & new_mask) | (older[j + word] & old_mask);
+            }
+            if erases {
+                self.cut = new_key + u64::from(layout.parts);
+                n += self.settle(&mut room[n..n + stride]);
+            } else {
+                n += stride;
+            }
+            i += usize::from(takes_new) * stride;
+            j += usize::from(takes_old) * stride;
         }
-        low.finish(self, stride, room_low);
-        high.finish(self, stride, room_high);
-        self.cut = low.cut.max(high.cut);
+        // One list is at its end: what is left of the other follows.
+        while i < newer.len() {
+            room[n..n + stride].copy_from_slice(&newer[i..i + stride]);
+            if newer[i] & layout.flag != 0 {
+                self.cut = layout.key(newer[i]) + u64::from(layout.parts);
+            }
+            n += self.settle(&mut room[n..n + stride]);
+            i += stride;
+        }
+        j += layout.find(&older[j..], self.cut) * stride;
+        room[n..n + older.len() - j].copy_from_slice(&older[j..]);
+        n += older.len() - j;
         self.at += newer.len();
-        room.copy_within(newer_ends + older_ends..newer_ends + older_ends + high.len, low.len);
-        out.truncate(start + low.len + high.len);
+        out.truncate(start + n);
     }
 
     /// Drops the flag of an entry that has nothing below it; words that are left of the entry.
@@ -94,81 +116,5 @@ impl<'a> Merge<'a> {
         if self.is_oldest {
             out.truncate(to);
         }
-    }
-}
-
-/// A merge of two lists under way.
-struct Lane<'a> {
-    newer: &'a [u64],
-    older: &'a [u64],
-    /// Words merged so far of each, and of the result.
-    newer_at: usize,
-    older_at: usize,
-    len: usize,
-    /// As [`Merge::cut`].
-    cut: u64,
-}
-
-impl<'a> Lane<'a> {
-    fn new(newer: &'a [u64], older: &'a [u64], cut: u64) -> Self {
-        Lane { newer, older, newer_at: 0, older_at: 0, len: 0, cut }
-    }
-
-    /// Whether neither list is at its end.
-    #[inline(always)]
-    fn is_open(&self) -> bool {
-        self.newer_at < self.newer.len() && self.older_at < self.older.len()
-    }
-
-    /// Adds the entries of the lower of both keys to `room`, if they count.
-    #[inline(always)]
-    fn step(&mut self, merge: &Merge<'_>, stride: usize, room: &mut [u64]) {
-        let layout = merge.layout;
-        let (new, old) = (self.newer[self.newer_at], self.older[self.older_at]);
-        let (new_key, old_key) = (layout.key(new), layout.key(old));
-        if old_key < self.cut {
-            self.older_at += stride;
-            return;
-        }
-        let takes_new = new_key <= old_key;
-        let takes_old = old_key <= new_key;
-        let erases = takes_new && new & layout.flag != 0;
-        // No branches where the order of keys is random.
-        let new_mask = u64::from(takes_new).wrapping_neg();
-        let old_mask = u64::from(takes_old && !erases).wrapping_neg();
-        let result = &mut room[self.len..self.len + stride];
-        for (word, result) in result.iter_mut().enumerate() {
-            *result =
-                (self.newer[self.newer_at + word] & new_mask) | (self.older[self.older_at + word] & old_mask);
-        }
-        if erases {
-            self.cut = new_key + u64::from(layout.parts);
-            self.len += merge.settle(result);
-        } else {
-            self.len += stride;
-        }
-        self.newer_at += usize::from(takes_new) * stride;
-        self.older_at += usize::from(takes_old) * stride;
-    }
-
-    /// Merges the rest.
-    #[inline(always)]
-    fn finish(&mut self, merge: &Merge<'_>, stride: usize, room: &mut [u64]) {
-        while self.is_open() {
-            self.step(merge, stride, room);
-        }
-        // One list is at its end: what is left of the other follows.
-        for entry in self.newer[self.newer_at..].chunks_exact(stride) {
-            let result = &mut room[self.len..self.len + stride];
-            result.copy_from_slice(entry);
-            if entry[0] & merge.layout.flag != 0 {
-                self.cut = merge.layout.key(entry[0]) + u64::from(merge.layout.parts);
-            }
-            self.len += merge.settle(result);
-        }
-        let rest = &self.older[self.older_at..];
-        let rest = &rest[merge.layout.find(rest, self.cut) * stride..];
-        room[self.len..self.len + rest.len()].copy_from_slice(rest);
-        self.len += rest.len();
     }
 }
