@@ -37,11 +37,11 @@ impl<F: Flash> PagedFtl<F> {
     #[inline(always)]
     pub(super) fn foresee_removals(&self) {
         // If it is dirty, all entries of its translation page are synchronised.
-        if let Some(page) = self.cache.removed_after(FAR) {
+        if let Some(page) = self.cache.dirty_removed_after(FAR) {
             self.directory.prefetch(self.translation_page(page));
             self.cache.companions(page).for_each(|page| self.space.contents.prefetch(page));
         }
-        if let Some(page) = self.cache.removed_after(NEAR) {
+        if let Some(page) = self.cache.dirty_removed_after(NEAR) {
             self.foresee_version(page);
             self.cache.companions(page).for_each(|page| self.foresee_known(page));
         }
