@@ -102,8 +102,9 @@ impl FlashParts {
         cut: CutSettings,
     ) -> Result<BuiltLayer<()>, ConfigError> {
         let supply = Supply::new(builder.has_battery());
-        let flash = Fragile::new(self.nand::<Content>().with_spare_area(), supply.clone());
-        builder.build(flash, Cutting { supply, cut })
+        let journal = self.journal.clone().unwrap_or_else(Journal::paused);
+        let timed = Timed::new(self.nand::<Content>().with_spare_area(), journal.clone());
+        builder.build(Fragile::new(timed, supply.clone()), Cutting { supply, cut, journal })
     }
 }
 
@@ -143,6 +144,7 @@ impl<F: Flash> Finish<F> for AsItIs {
 struct Cutting {
     supply: Supply,
     cut: CutSettings,
+    journal: Journal,
 }
 
 impl<G: 'static> Finish<Fragile<G>> for Cutting
@@ -156,7 +158,7 @@ where
         T: Restart<Flash = Fragile<G>> + 'static,
         T::Settings: Send,
     {
-        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut));
+        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut, self.journal));
         BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
     }
 }
