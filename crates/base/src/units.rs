@@ -132,17 +132,17 @@ pub fn count_runs(pages: &[Lpn]) -> usize {
 /// Items at the beginning of the list of which `holds` holds, told their position, too.
 ///
 /// Sixty-four at a time without a branch, which the compiler turns into vector code: most lists are long runs. But where
-/// they are not, most end at once.
+/// they are not, most end soon, and the first few are looked at one by one.
 #[inline(always)]
 pub fn leading<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
     const STEP: usize = 64;
-    if let [first, second, ..] = *items
-        && !holds(1, second)
-    {
-        return usize::from(holds(0, first));
+    const FEW: usize = 4;
+    let few = (0..).zip(&items[..FEW.min(items.len())]);
+    let mut length = few.take_while(|&(at, &item)| holds(at, item)).count();
+    if length < FEW {
+        return length;
     }
-    let mut length = 0;
-    for step in items.chunks_exact(STEP) {
+    for step in items[FEW..].chunks_exact(STEP) {
         if !(length as u32..).zip(step).fold(true, |all, (at, &item)| all & holds(at, item)) {
             break;
         }

@@ -83,7 +83,7 @@ fn state(ftl: &PagedFtl<Nand<()>>, reports: &Reports) -> u64 {
     report.counts.iter().for_each(|&(_, count)| add(count));
     report.spare_reads.iter().for_each(|&reads| add(reads));
     let nand = reports.nand.as_ref().expect("flash");
-    [nand.programs, nand.reads, nand.spare_reads, nand.erases].map(&mut add);
+    [nand.programs, nand.reads, nand.spare_reads, nand.erases].into_iter().for_each(&mut add);
     nand.erase_counts.iter().for_each(|&erases| add(u64::from(erases)));
     (0..ftl.flash().blocks()).for_each(|block| {
         ftl.flash().spare_area().expect("spare areas").block(BlockId(block)).iter().for_each(|spare| {

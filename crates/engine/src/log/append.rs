@@ -115,9 +115,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             {
                 self.directory.foresee(far, false, &self.pool.blocks);
             }
-            if let (Some(block), Some(index)) =
-                (self.directory.block_of(page), self.directory.page_in_block(page))
-            {
+            if let Some((block, index)) = self.directory.place_of(page) {
                 self.pool.medium.died(page, block, index);
             }
         }

@@ -54,7 +54,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let LogStore { directory, touched, pool, placement, .. } = self;
         let Pool { blocks, victim, .. } = pool;
         directory.remove_run(run, |block, pages| {
-            touched.push(block);
+            if touched.last() != Some(&block) {
+                touched.push(block);
+            }
             let before = blocks.score(block);
             let left = blocks.invalidate_many(block, pages.len() as u32);
             (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));

@@ -157,22 +157,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.written(block)
     }
 
-    /// Reads pages that are all in `block`.
+    /// Reads `count` pages that are all in `block`, at the indices in hand.
     fn read_group(
         &mut self,
         block: BlockId,
-        group: &[Lpn],
+        count: usize,
         out: &mut Vec<M::Payload>,
     ) -> Result<(), LayerError> {
-        self.pool.counters.add_outgoing(Cause::Host, Operation::Read, group.len() as u64);
-        let pages = if D::PAGE_EXACT {
-            let directory = &self.directory;
-            self.indices.clear();
-            self.indices.extend(group.iter().filter_map(|&page| directory.page_in_block(page)));
-            Pages::Listed(&self.indices)
-        } else {
-            Pages::Counted(group.len() as u32)
-        };
+        self.pool.counters.add_outgoing(Cause::Host, Operation::Read, count as u64);
+        let pages = if D::PAGE_EXACT { Pages::Listed(&self.indices) } else { Pages::Counted(count as u32) };
         Ok(self.pool.medium.read(block, pages, Cause::Host, out)?)
     }
 }
@@ -201,14 +194,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         }
         let mut rest = pages;
         while !rest.is_empty() {
-            let Some((block, count)) = self.directory.together(rest) else {
+            let Some((block, count)) = self.directory.together(rest, &mut self.indices) else {
                 out.push(M::Payload::default());
                 rest = &rest[1..];
                 continue;
             };
-            let (group, others) = rest.split_at(count);
-            self.read_group(block, group, out)?;
-            rest = others;
+            self.read_group(block, count, out)?;
+            rest = &rest[count..];
         }
         match self.refresh_disturbed() {
             // What was read was read; the next write will say that the drive has come to its end.

@@ -209,11 +209,11 @@ mod tests {
         }
         assert_eq!(due(&mut trims), [4, 5, 9, 30]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (4, 3));
-        [2, 7, 16].map(|page| trims.discard_page(BlockId(page / 8), page));
+        [2, 7, 16].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
         trims.discard(BlockId(1), 8, 4);
         assert_eq!(due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (11, 6));
-        [2, 9].map(|page| trims.discard_page(BlockId(page / 8), page));
+        [2, 9].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
         trims.reopened(BlockId(1), 8, 8);
         assert_eq!(due(&mut trims), [2]);
         assert_eq!(trims.counts.overtaken_pages, 1);

@@ -188,16 +188,25 @@ impl Directory for PageTable {
         pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
     }
 
-    fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
-        let slot = self.slots[pages.first()?.index()];
+    fn together(&self, pages: &[Lpn], indices: &mut Vec<u32>) -> Option<(BlockId, usize)> {
+        indices.clear();
+        let mut last = *pages.first()?;
+        let slot = self.slots[last.index()];
         if slot == Slot::NONE {
             return None;
         }
-        let block = self.block_of_slot(slot);
+        let (block, index) = self.split(slot);
         let first = self.first_slot(block);
-        let inside = |page: Lpn| self.slots[page.index()].0.wrapping_sub(first) < self.divider.divisor();
-        let follows = |pair: &&[Lpn]| pair[0] < pair[1] && inside(pair[1]);
-        Some((block, 1 + pages.windows(2).take_while(follows).count()))
+        indices.push(index);
+        for &page in &pages[1..] {
+            let index = self.slots[page.index()].0.wrapping_sub(first);
+            if page <= last || index >= self.divider.divisor() {
+                break;
+            }
+            indices.push(index);
+            last = page;
+        }
+        Some((block, indices.len()))
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
@@ -206,8 +215,13 @@ impl Directory for PageTable {
     }
 
     fn page_in_block(&self, page: Lpn) -> Option<u32> {
+        self.place_of(page).map(|(_, index)| index)
+    }
+
+    #[inline]
+    fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         let slot = self.slots[page.index()];
-        (slot != Slot::NONE).then(|| self.split(slot).1)
+        (slot != Slot::NONE).then(|| self.split(slot))
     }
 
     #[inline]
