@@ -42,6 +42,9 @@ pub enum MetaPage {
     Unreadable,
 }
 
+/// Changes a page for which an erased block of metadata keeps memory.
+const KEPT_CHANGES: usize = 8;
+
 /// What a block of metadata holds. Blocks keep their memory when they are erased, for those that come after them.
 #[derive(Debug, Default)]
 struct Held {
@@ -187,6 +190,10 @@ impl Contents {
             let held = &mut self.held[holder as usize - 1];
             held.pages.clear();
             held.changes.clear();
+            // When a drive is filled a version changes a thousand entries; hardly any later one does.
+            if held.changes.capacity() > KEPT_CHANGES * self.per_block.divisor() as usize {
+                held.changes = Vec::new();
+            }
             self.unused.push(holder);
         }
     }
