@@ -161,7 +161,8 @@ impl VictimPolicy for Greedy {
 
     #[inline]
     fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
-        self.stacks.get(self.lowest)?.last().copied()
+        let watched = self.stacks.get(self.lowest..=self.limit as usize)?;
+        watched.iter().find_map(|stack| stack.last().copied())
     }
 
     fn memory_bytes(&self) -> usize {

@@ -15,7 +15,7 @@ pub struct Writes<'a> {
 }
 
 /// Writes looked ahead to bring in the line of the map.
-const ENTRY_DISTANCE: usize = 64;
+const ENTRY_DISTANCE: usize = 96;
 /// Writes looked ahead to read the map and bring in what its entry points to.
 const PLACE_DISTANCE: usize = 32;
 
