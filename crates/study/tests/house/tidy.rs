@@ -16,6 +16,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "nvmfs"],
+    &["mount"],
     &["cli", "python", "experiments"],
 ];
 
@@ -42,7 +43,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["store"],
     &["names"],
     &["fs"],
-    &["mount", "top"],
+    &["top"],
 ];
 
 /// Sources whose modules have an order.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+use wearwell_mount::{Mountable, Mounted};
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::mount::{self, Mountable, Mounted};
 
 /// Mounts a file system on a directory, by FUSE
 ///
@@ -57,13 +57,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
     let guarantee = nvram.guarantee();
-    let options = mount::Options {
+    let options = wearwell_mount::Options {
         source: args.devices.nvram.display().to_string(),
         allow_other: args.options.allow_other,
         read_only: args.options.read_only,
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
-        ..mount::Options::default()
+        ..wearwell_mount::Options::default()
     };
     let opened = Nvmfs::mount(nvram, Arc::new(ssd), args.options.file_system.clone());
     let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("it was not unmounted before; everything acknowledged is there");
     }
     let directory = args.directory.display();
-    let mounted = mount::mount(file_system, &args.directory, &options)
+    let mounted = wearwell_mount::mount(file_system, &args.directory, &options)
         .map_err(|error| about(&directory.to_string(), error))?;
     eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
     if args.quiet_once_mounted {
