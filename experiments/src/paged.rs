@@ -41,7 +41,7 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };

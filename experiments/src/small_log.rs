@@ -5,7 +5,7 @@ use wearwell_base::config::StoreSize;
 use wearwell_base::seed::Seed;
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
-use wearwell_engine::layer::{Layer, LayerReport, Reports, no_data};
+use wearwell_engine::layer::{Layer, LayerExt, LayerReport, Reports, no_data};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::Frontiers;
@@ -24,13 +24,14 @@ impl SmallLog {
         let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed };
         let config = StoreConfig {
             prefetch: Some(false),
-            count_moves: true,
             ..StoreConfig::new(logical_pages, Reclaim::FreePool { low: 1, high: 1 }, seed)
         };
         let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), seed);
         let table = PageTable::new(logical_pages, blocks, PAGES_PER_BLOCK);
         let victim = VictimConfig::default().build_boxed(&size)?;
-        Ok(SmallLog(LogStore::new(config, nand, table, victim, Frontiers::single())?))
+        let mut log = LogStore::new(config, nand, table, victim, Frontiers::single())?;
+        log.count_moves();
+        Ok(SmallLog(log))
     }
 
     /// Writes pages in this order.

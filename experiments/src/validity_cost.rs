@@ -8,7 +8,7 @@ use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
-use wearwell_engine::layer::{Layer, no_data};
+use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::Frontiers;

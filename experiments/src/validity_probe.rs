@@ -4,7 +4,7 @@
 use wearwell_base::config::ConfigError;
 use wearwell_base::units::{BlockId, Lpn, Slot};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::layer::{Abilities, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run};
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
 
@@ -103,20 +103,9 @@ impl Probe {
 impl Medium for Probe {
     type Payload = ();
 
-    const MAY_HEAR_OF_DEATHS: bool = true;
+    const KEEPS_GROUPS: bool = false;
 
     const READS_BY_PAGE: bool = false;
-
-    fn hears_of_deaths(&self) -> bool {
-        !self.tracked.is_empty()
-    }
-
-    fn died(&mut self, _owner: Lpn, block: BlockId, page: u32) {
-        let slot = Slot(block.0 * self.nand.pages_per_block() + page);
-        for tracked in &mut self.tracked {
-            tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
-        }
-    }
 
     /// Erases a victim after each store was asked about it, as an FTL would; they must know how many of its pages are invalid.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
@@ -151,10 +140,6 @@ impl Medium for Probe {
         self.nand.read(block, pages, cause, out)
     }
 
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.nand.serve(streams)
-    }
-
     fn blocks(&self) -> u32 {
         self.nand.blocks()
     }
@@ -179,12 +164,30 @@ impl Medium for Probe {
         self.nand.retire(block);
     }
 
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.nand.take_disturbed()
+    }
+
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.nand.erases(block)
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        Some(self)
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -194,5 +197,55 @@ impl Medium for Probe {
     fn check(&self) -> Result<(), String> {
         self.nand.check()?;
         self.tracked.iter().try_for_each(|tracked| tracked.store.check(&tracked.flash))
+    }
+}
+
+/// No layer lies below; the stores hear what one would.
+impl LayerBelow for Probe {
+    fn hears_of_deaths(&self) -> bool {
+        !self.tracked.is_empty()
+    }
+
+    fn died(&mut self, _owner: Lpn, block: BlockId, page: u32) {
+        let slot = Slot(block.0 * self.nand.pages_per_block() + page);
+        for tracked in &mut self.tracked {
+            tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
+        }
+    }
+
+    fn serve(&mut self, _streams: u8) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn has_own_stream(&self) -> bool {
+        false
+    }
+
+    fn metadata_pages(&self) -> u32 {
+        0
+    }
+
+    fn until_checkpoint(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
+
+    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::NONE
+    }
+
+    fn cleaning(&mut self, _begins: bool) {}
+
+    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        Ok(false)
+    }
+
+    fn left_valid(&self, _block: BlockId) -> f64 {
+        0.0
     }
 }

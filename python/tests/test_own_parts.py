@@ -13,6 +13,9 @@ class Fifo:
     def closed(self, block):
         self.queue.append(block)
 
+    def taken(self, block):
+        self.queue.remove(block)
+
     def select(self, blocks):
         return self.queue.popleft()
 
@@ -39,6 +42,20 @@ def test_fifo_in_python_is_fifo_in_other_stacks(small, placement, reclaim):
     own = ww.run(small, victim=Fifo(), placement=placement, ftl__reclaim=reclaim)
     built_in = ww.run(small, victim="fifo", placement=placement, ftl__reclaim=reclaim)
     assert figures(own) == figures(built_in)
+
+
+def test_a_policy_hears_of_blocks_that_wear_levelling_takes(small):
+    class Counting(Fifo):
+        taken_blocks = 0
+
+        def taken(self, block):
+            Counting.taken_blocks += 1
+            super().taken(block)
+
+    levelled = {"kind": "gecko", "wear": {"kind": "scan", "scans_per_write": 3, "threshold": 0}}
+    own = ww.run(small, victim=Counting(), ftl__structure=levelled)
+    assert figures(own) == figures(ww.run(small, victim="fifo", ftl__structure=levelled))
+    assert Counting.taken_blocks > 0
 
 
 def test_a_policy_sees_the_blocks(small):

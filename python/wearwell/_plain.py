@@ -7,14 +7,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from . import _core
 from ._errors import ScenarioError
-
-TAGS = {"victim": "policy", "placement": "kind", "workload": "kind", "ftl": "structure", "structure": "kind"}
-"""Parts that may be given as a name alone, with the key that holds the name in their tables."""
-
 
 SOURCES = ("workload", "trace", "tenant")
 """Keys that say who writes; a scenario has one of them."""
+
+
+def named(key: str, name: str) -> Any:
+    """Give the table that the name of a part at ``key`` stands for, or the name where it stands for none."""
+    tag = _core.short_form(key)
+    return name if tag is None else {tag: name}
 
 
 def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
@@ -22,7 +25,7 @@ def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
     tenants = scenario.get("tenant")
     for holder in [scenario, *(tenants if isinstance(tenants, list) else [])]:
         if isinstance(holder, dict) and isinstance(holder.get("workload"), str):
-            holder["workload"] = {TAGS["workload"]: holder["workload"]}
+            holder["workload"] = named("workload", holder["workload"])
     return scenario
 
 
@@ -60,7 +63,7 @@ def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
                 scenario.pop(other, None)
     table: Any = scenario
     for step, name in enumerate(steps[:-1]):
-        table = _enter(table, name, key)
+        table = _enter(table, name, key, ".".join(steps[: step + 1]))
         if isinstance(table, str):
             raise ScenarioError(f'{key}: {".".join(steps[: step + 1])} is "{table}" and no table', key)
     last = steps[-1]
@@ -73,14 +76,14 @@ def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
         raise ScenarioError(f"{key}: {'.'.join(steps[:-1])} is {table!r} and no table", key)
 
 
-def _enter(table: Any, name: str, key: str) -> Any:
+def _enter(table: Any, name: str, key: str, path: str) -> Any:
     if isinstance(table, list):
         return _index(table, name, key)
     if not isinstance(table, dict):
         raise ScenarioError(f"{key}: `{name}` cannot be set inside of {table!r}, which is no table", key)
     inner = table.setdefault(name, {})
-    if isinstance(inner, str) and name in TAGS:
-        inner = table[name] = {TAGS[name]: inner}
+    if isinstance(inner, str):
+        inner = table[name] = named(path, inner)
     return inner
 
 

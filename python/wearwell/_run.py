@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _core
-from ._plain import TAGS
+from ._plain import named
 from ._progress import ProgressLike, reporting
 from ._source import ScenarioLike, blame, scenario_dict
 from .result import Result
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class VictimPolicy(Protocol):
-    """A victim policy written in Python. ``closed(block)`` and ``invalidated(block, valid)`` are optional."""
+    """A victim policy written in Python.
+
+    ``closed(block)``, ``invalidated(block, valid)`` and ``taken(block)`` are optional. A policy that keeps a list of
+    closed blocks needs both ``closed`` and ``taken``.
+    """
 
     def select(self, blocks: _core.Blocks, /) -> int:
         """Name the block to be cleaned next, one of ``blocks.candidates``."""
@@ -54,8 +58,9 @@ def run(
     victim : str, dict or object with a method ``select``
         The FTL's victim policy: one of `list_victims`, or one of your own, for prototyping. ``select(blocks)`` is
         passed a `Blocks` and returns the number of a candidate block. If the object has them, ``closed(block)`` is
-        called for every block that becomes a candidate and ``invalidated(block, valid)`` for every page that dies,
-        leaving its block with so many valid pages.
+        called for every block that becomes a candidate, ``invalidated(block, valid)`` for every page that dies,
+        leaving its block with so many valid pages, and ``taken(block)`` for every candidate that the drive empties for
+        a reason of its own, as wear levelling does: it is none any more.
     workload : str, dict, iterable or callable
         One of `list_workloads`, or one of your own: arrays of page numbers to write, one page each, or tuples
         ``(op, pages)`` and ``(op, pages, hint)`` with ``op`` one of read, write, trim and flush. A function is called
@@ -88,7 +93,7 @@ def run(
     if victim is not None and own_victim is None:
         overrides["victim"] = victim
     if workload is not None and own_workload is None:
-        overrides["workload"] = {TAGS["workload"]: workload} if isinstance(workload, str) else workload
+        overrides["workload"] = named("workload", workload) if isinstance(workload, str) else workload
     with blame(scenario), reporting(progress) as report:
         text = json.dumps(scenario_dict(scenario, overrides))
         return Result._of_text(  # noqa: SLF001 - results are made here only

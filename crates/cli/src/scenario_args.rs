@@ -33,6 +33,7 @@ pub struct Overrides {
     ///
     /// For example --set ftl.victim.choices=4, --set 'log[0].segment_size=2 MiB', --set measure.warm_up=10.0. Setting
     /// one of several keys that say the same thing (spare_factor, over_provisioning, alpha, load) drops the others.
+    #[allow(rustdoc::broken_intra_doc_links, reason = "`log[0]` is shown in the help as it stands here")]
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Removes a key, so that its default holds

@@ -12,7 +12,7 @@
 //! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (page number drawn
 //!   included) and of a page write (host and cleaning together); `M page/s` the latter's inverse.
 //! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched 64
-//!   ahead. About 110 M random lines a second is all that one core gets from memory, so `page/G` and `host/G` say how
+//!   ahead, by the same instructions in every build. About 110 M random lines a second is all that one core gets from memory, so `page/G` and `host/G` say how
 //!   far the engine is from what is possible.
 //! - `B/page` bytes of memory for each physical page, the flash's bookkeeping included; the goal is 8 with blocks of
 //!   128 pages.
@@ -30,11 +30,12 @@
 //! same digits, and divide CPU time by *page* writes, cleaning included: time by host write compares amplifications.
 //! SDCSIM, the fastest other simulator known to us, takes about 65 ns a page write on such work.
 
+mod yardstick;
+
 use cpu_time::ThreadTime;
 use std::time::{Duration, Instant};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::{Random, Seed, below};
-use wearwell_base::table;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Layer, Reports, no_data};
@@ -42,6 +43,7 @@ use wearwell_engine::log::{BlockTable, Directory, LogStore, PageTable, Reclaim, 
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{Frontiers, Placement};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy, VictimVisitor};
+use yardstick::Yardstick;
 
 /// Pages in each call of the store.
 const BATCH: usize = 4096;
@@ -222,46 +224,6 @@ impl Run {
     }
 }
 
-/// The yardstick: prefetched random updates of a table.
-struct Gups {
-    table: Vec<u32>,
-    ring: [usize; Gups::DISTANCE],
-    random: Random,
-}
-
-impl Gups {
-    const DISTANCE: usize = 64;
-
-    fn new(entries: usize) -> Self {
-        Gups { table: table::filled(entries, 1), ring: [0; Self::DISTANCE], random: Seed(7).random() }
-    }
-
-    /// ns of CPU time for each of `updates` updates.
-    fn measure(&mut self, updates: u64) -> f64 {
-        let entries = self.table.len() as u64;
-        let start = ThreadTime::now();
-        for at in 0..updates as usize {
-            let next = below(&mut self.random, entries) as usize;
-            prefetch(&self.table[next]);
-            let index = std::mem::replace(&mut self.ring[at % Self::DISTANCE], next);
-            self.table[index] = self.table[index].wrapping_add(at as u32);
-        }
-        start.elapsed().as_nanos() as f64 / updates as f64
-    }
-}
-
-#[inline(always)]
-fn prefetch(entry: &u32) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint; it reads nothing and faults on no address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(entry).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = entry;
-}
-
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -278,18 +240,18 @@ struct Chunks {
 
 /// Measures `chunks` chunks of the run, each between two of the yardstick.
 fn measure(run: &mut Run, chunks: u32) -> (Chunks, f64) {
-    let mut gups = Gups::new(run.store.logical_pages() as usize);
+    let mut yardstick = Yardstick::new(run.store.logical_pages() as usize);
     let mut result = Chunks::default();
     let first = run.store.reports().layers[0].counters;
     let mut before = first;
-    let mut g_before = gups.measure(CHUNK);
+    let mut g_before = yardstick.measure(CHUNK);
     for _ in 0..chunks {
         let start = ThreadTime::now();
         let host = run.write(CHUNK) as f64;
         let time = start.elapsed().as_nanos() as f64;
         let after = run.store.reports().layers[0].counters;
         let pages = after.since(&before).outgoing_total(Operation::Write) as f64;
-        let g_after = gups.measure(CHUNK);
+        let g_after = yardstick.measure(CHUNK);
         let g = (g_before + g_after) / 2.0;
         result.host.push(time / host);
         result.page.push(time / pages);
@@ -410,6 +372,7 @@ impl Options {
 
 fn main() {
     let options = Options::parse();
+    yardstick::check();
     println!(
         "{:<32} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>7} {:>7} {:<20} state",
         "case", "WA", "ns/host", "ns/page", "M page/s", "G", "page/G", "host/G", "B/page", "goal"

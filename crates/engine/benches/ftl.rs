@@ -42,7 +42,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };

@@ -1,5 +1,10 @@
 //! The Wearwell engine: log-structured stores on flash and on each other, and the policies in them.
 
+/// The naive models name the crate as its users do.
+#[cfg(test)]
+extern crate self as wearwell_engine;
+
+pub mod checked;
 pub mod counters;
 pub mod dedup;
 pub mod ftl;
@@ -8,6 +13,7 @@ pub mod log;
 pub mod mapping;
 pub mod nand;
 pub mod placement;
+pub mod pool;
 pub mod timing;
 pub mod validity;
 pub mod victim;

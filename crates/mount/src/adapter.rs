@@ -3,7 +3,7 @@
 //! The kernel is told of files by number and generation. When the number of a file that is gone is given to a new one, the kernel
 //! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted.
 
-use super::convert::{self, absent, attributes, file_type, ino};
+use super::convert::{self, Answer, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
 use super::worker::Shared;
 use super::xattrs::{self, sized};
@@ -29,9 +29,6 @@ const MAX_WRITE_BYTES: u32 = 1 << 20;
 const ENTRIES_AT_ONCE: usize = 32;
 /// Nothing here needs a handle: files are named by number.
 const NO_HANDLE: FileHandle = FileHandle(0);
-
-/// What a request gives back.
-pub type Answer<T> = std::result::Result<T, Errno>;
 
 /// A file system as the kernel sees it.
 pub struct Adapter<F> {

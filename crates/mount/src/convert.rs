@@ -5,6 +5,9 @@ use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Ino, Kind, Rename, Seek, SetXattr};
 
+/// What a request gives back.
+pub type Answer<T> = std::result::Result<T, Errno>;
+
 /// The number that the kernel understands.
 pub fn errno(error: &Error) -> Errno {
     match error {

@@ -1,7 +1,7 @@
 //! Extended attributes as the kernel asks for them, those among them that no file has.
 
 use super::Mountable;
-use super::adapter::Answer;
+use super::convert::Answer;
 use fuser::{Errno, ReplyXattr};
 use wearwell_nvmfs::api::{Error, Ino, ROOT, Result};
 use wearwell_nvmfs::stats::REPORT_XATTR;

@@ -30,21 +30,21 @@ impl<const N: usize> Store for Stack<Bytes<N>> {
     fn write(&mut self, first: u32, data: &[u8]) -> Result<(), LayerError> {
         let (contents, _) = data.as_chunks::<N>();
         let contents: Vec<_> = contents.iter().map(|&page| Bytes(page)).collect();
-        self.entrances[0].layer.write(&pages(first, contents.len() as u32), &contents, 0)
+        self.targets[0].layer.write(&pages(first, contents.len() as u32), &contents, 0)
     }
 
     fn read(&mut self, first: u32, count: u32) -> Result<Vec<u8>, LayerError> {
         let mut out = Vec::new();
-        self.entrances[0].layer.read(&pages(first, count), &mut out)?;
+        self.targets[0].layer.read(&pages(first, count), &mut out)?;
         Ok(out.iter().flat_map(|page| page.0).collect())
     }
 
     fn trim(&mut self, first: u32, count: u32) -> Result<(), LayerError> {
-        self.entrances[0].layer.trim(&pages(first, count))
+        self.targets[0].layer.trim(&pages(first, count))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.entrances[0].layer.flush()
+        self.targets[0].layer.flush()
     }
 
     fn reports(&self) -> Reports {
@@ -71,7 +71,7 @@ fn build<const N: usize>(scenario: &Scenario) -> PyResult<LiveDevice> {
     let stack =
         wearwell_stack::build::<Bytes<N>>(&mut scenario).map_err(|error| errors::from_config(&error))?;
     Ok(LiveDevice {
-        logical_pages: stack.entrances[0].layer.logical_pages(),
+        logical_pages: stack.targets[0].layer.logical_pages(),
         names: stack.names().map(str::to_owned).collect(),
         page_bytes: stack.page_bytes,
         store: Mutex::new(Box::new(stack)),
@@ -115,7 +115,7 @@ impl LiveDevice {
             // A stack that counts tells the sizes before memory is taken for data.
             let counting =
                 wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
-            if counting.entrances.len() > 1 {
+            if counting.targets.len() > 1 {
                 let message = "tenant: a device has one user; give the scenario one tenant or none";
                 return Err(ScenarioError::new_err((message, "tenant")));
             }

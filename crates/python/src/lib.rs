@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]
-    use crate::scenario::{replica_seed, resolve, scenario_schema};
+    use crate::scenario::{replica_seed, resolve, scenario_schema, short_form};
     #[pymodule_export]
     use crate::theory::{
         theory_many_classes, theory_solve_spare, theory_steady_state, theory_transient,

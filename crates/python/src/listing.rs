@@ -8,7 +8,7 @@ use wearwell_engine::nand::{PRESETS, Preset};
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::validity::VALIDITIES;
 use wearwell_engine::victim::VICTIMS;
-use wearwell_stack::ftl_entries;
+use wearwell_stack::FTLS;
 use wearwell_trace::{FORMATS, Format};
 use wearwell_workload::WORKLOADS;
 
@@ -29,7 +29,7 @@ pub fn listing() -> String {
         "workloads": workloads.collect::<Value>(),
         "formats": FORMATS.iter().copied().map(format).collect::<Value>(),
         "dedups": DEDUPS.iter().map(entry).collect::<Value>(),
-        "ftls": ftl_entries().map(entry).collect::<Value>(),
+        "ftls": FTLS.iter().map(entry).collect::<Value>(),
         "validities": VALIDITIES.iter().map(entry).collect::<Value>(),
         "presets": PRESETS.iter().map(preset).collect::<Value>(),
     });

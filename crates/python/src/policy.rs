@@ -105,6 +105,7 @@ pub struct PythonPolicy {
     select: Py<PyAny>,
     closed: Option<Py<PyAny>>,
     invalidated: Option<Py<PyAny>>,
+    taken: Option<Py<PyAny>>,
     failure: Failure,
 }
 
@@ -127,6 +128,7 @@ impl PythonPolicy {
             select,
             closed: method("closed")?,
             invalidated: method("invalidated")?,
+            taken: method("taken")?,
             name,
             failure,
         })
@@ -180,6 +182,13 @@ impl VictimPolicy for PythonPolicy {
         let Some(method) = self.invalidated.as_ref().filter(|_| !self.failure.is_set()) else { return };
         let valid = blocks.valid_pages(block);
         if let Err(error) = Python::attach(|py| method.call1(py, (block.0, valid))) {
+            self.failure.record(error);
+        }
+    }
+
+    fn taken(&mut self, block: BlockId) {
+        let Some(method) = self.taken.as_ref().filter(|_| !self.failure.is_set()) else { return };
+        if let Err(error) = Python::attach(|py| method.call1(py, (block.0,))) {
             self.failure.record(error);
         }
     }

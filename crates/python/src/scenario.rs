@@ -2,7 +2,6 @@
 
 use crate::errors::{self, ScenarioError};
 use pyo3::prelude::*;
-use serde_json::Deserializer;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
 use wearwell_stack::Scenario;
@@ -12,14 +11,12 @@ const SEED_BITS: u32 = 53;
 
 /// Reads a scenario; the error names the key.
 pub fn parse(text: &str) -> PyResult<Scenario> {
-    let mut json = Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let key = (path != ".").then_some(path);
-        let problem = error.into_inner().to_string();
-        // The position is one in our own JSON, of which the caller knows nothing.
-        let problem = problem.split_once(" at line ").map_or(&*problem, |(problem, _)| problem);
-        let message = key.as_ref().map_or_else(|| problem.to_owned(), |key| format!("{key}: {problem}"));
+    let value = serde_json::from_str(text)
+        .map_err(|error| ScenarioError::new_err((error.to_string(), None::<String>)))?;
+    Scenario::read(&value).map_err(|error| {
+        let key = Some(error.key).filter(|key| !key.is_empty());
+        let message =
+            key.as_ref().map_or_else(|| error.problem.clone(), |key| format!("{key}: {}", error.problem));
         ScenarioError::new_err((message, key))
     })
 }
@@ -30,6 +27,12 @@ pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
     let resolved = py.detach(|| top::resolve(&scenario)).map_err(|error| errors::from_run(&error))?;
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
+}
+
+/// The key inside of the table at `key` that a name alone stands for, such as `policy` for `ftl.victim`.
+#[pyfunction]
+pub fn short_form(key: &str) -> Option<&'static str> {
+    wearwell_stack::short_form(key)
 }
 
 /// The JSON Schema of scenarios.

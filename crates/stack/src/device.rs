@@ -1,9 +1,98 @@
 //! From the drive as a person describes it to a geometry and a number of logical pages.
 
-use super::scenario::{Device, Scenario};
 use super::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_engine::nand::{Faults, Geometry, PRESETS, Preset, Wear};
+
+/// The drive: a preset, a size, and whatever differs from the preset.
+///
+/// Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
+/// between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare space
+/// when it is not given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Device preset, see `wearwell list presets`. Without one, every field of the geometry counts as 1
+    /// unless it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Logical capacity, as the host sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<ByteSize>,
+    /// Physical capacity, all blocks counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_capacity: Option<ByteSize>,
+    /// Erase blocks of each plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_per_plane: Option<u32>,
+    /// (T - U) / T, for T physical and U logical pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_factor: Option<f64>,
+    /// (T - U) / U.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_provisioning: Option<f64>,
+    /// T / U.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// U / T.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u32>,
+    /// Chips on each channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
+    /// Dies in each chip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dies: Option<u32>,
+    /// Planes of each die.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<u32>,
+    /// Erase blocks of different planes that are filled and erased together as one superblock, which is then the block of
+    /// everything else; 1 unless given. A divisor of `planes`, or all planes of several dies. In a block that lies on one
+    /// die, one page after the other is programmed; one on many dies is written by all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superblock_blocks: Option<u32>,
+    /// Flash pages of each block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_per_block: Option<u32>,
+    /// User bytes of a flash page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<ByteSize>,
+    /// Spare bytes of a flash page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_size: Option<ByteSize>,
+    /// The unit in which the drive maps data, at most a flash page; 4 KiB unless given. What results call a page is
+    /// this unit: a 16 KiB flash page holds four.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping_unit: Option<ByteSize>,
+    /// Program/erase cycles that a block endures; from the preset unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endurance_cycles: Option<u32>,
+    /// Half-width of the spread of the blocks' endurance, as a share of `endurance_cycles`, uniform; 0 to below 1.
+    #[serde(default)]
+    pub endurance_spread: f64,
+    /// Whether blocks go bad once they reach their endurance. If not, endurance only enters the lifetime figures.
+    #[serde(default)]
+    pub wears_out: bool,
+    /// Blocks bad from the factory.
+    #[serde(default)]
+    pub factory_bad_blocks: u32,
+    /// Probability that programming a page fails, whose block is then emptied and retired; 0 to below 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub program_failure_rate: f64,
+    /// Page reads that a block endures after an erase before its pages are written anew; any number unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub read_disturb_limit: Option<u32>,
+}
+
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
+}
 
 /// A drive with nothing left open.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,18 +109,36 @@ pub struct ResolvedDevice {
     pub endurance_cycles: Option<u32>,
 }
 
-const DEFAULT_UNIT_BYTES: u64 = 4096;
-
-/// The drive of a scenario.
-pub fn of(scenario: &mut Scenario) -> Result<ResolvedDevice, ConfigError> {
-    let zone_blocks = scenario.ftl.zones().map(|zones| zones.zone_blocks);
-    resolve(&mut scenario.device, zone_blocks)
+/// How long flash takes, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlashTimes {
+    /// Reading a page.
+    pub read_us: f64,
+    /// Programming a page.
+    pub program_us: f64,
+    /// Reading a spare area.
+    pub spare_read_us: f64,
+    /// Erasing a block.
+    pub erase_us: f64,
 }
+
+impl FlashTimes {
+    /// Seconds of so many operations, one after the other.
+    pub fn seconds(&self, spare_reads: u64, page_reads: u64, page_writes: u64, erases: u64) -> f64 {
+        let us = spare_reads as f64 * self.spare_read_us
+            + page_reads as f64 * self.read_us
+            + page_writes as f64 * self.program_us
+            + erases as f64 * self.erase_us;
+        us / 1e6
+    }
+}
+
+const DEFAULT_UNIT_BYTES: u64 = 4096;
 
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
 ///
 /// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
-fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
+pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;

@@ -1,52 +1,31 @@
 //! From a scenario to a stack, a run and its result.
+//!
+//! Five rooms, each of which knows only those before it: [`layers`], the kinds of layers; `scenario`, what a person writes, and
+//! the same with nothing left open; `build`, the stack; `run`, its course; `report`, the result.
 
 mod build;
-mod conserve;
-mod course_config;
 pub mod device;
-mod draft;
-mod driver;
-mod ftl_result;
-pub mod key;
-mod log_layouts;
-mod metadata_config;
-mod pace;
-mod parts;
-mod payload;
-mod power;
-mod precondition;
+pub mod layers;
 mod report;
-mod result;
 mod run;
 pub mod scenario;
+mod simulation;
 mod size;
-mod source;
-pub mod steady;
-mod store;
-mod structure;
-mod tenant_report;
-pub mod tenants;
-mod timing_config;
-mod toml_value;
-pub mod tree;
-pub mod trim_config;
 
-pub use build::{Entrance, Stack, build};
+pub use build::{Stack, Target, build};
 pub use device::ResolvedDevice;
-pub use draft::{Draft, DraftError, parse_value};
-pub use ftl_result::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
-pub use log_layouts::{LOG_LAYOUTS, LogLayout};
-pub use metadata_config::MetadataConfig;
-pub use parts::{MakeWorkload, Parts};
-pub use power::{PowerConfig, PowerResult, StepSeconds};
-pub use result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
-    NandResult, PartitionResult, Performance, Phase, RunResult, StepResult, TenantResult, TrimResult,
-    WearResult, Window, WornOut,
+pub use layers::{FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MetadataConfig, structures};
+pub use report::{
+    ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
+    MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RecoveryResult,
+    RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TrimResult, WearResult, WornOut,
 };
-pub use run::{Observer, Progress, RunError, resolve, run, run_with};
-pub use scenario::Scenario;
+pub use run::steady;
+pub use run::{MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};
+pub use scenario::draft::{Draft, DraftError, parse_value};
+pub use scenario::power::PowerConfig;
+pub use scenario::resolve::{Caller, ResolvedScenario};
+pub use scenario::timing::TimingConfig;
+pub use scenario::{Scenario, key, short_form, tree};
+pub use simulation::{resolve, run, run_with};
 pub use size::ByteSize;
-pub use source::SourceError;
-pub use structure::{STRUCTURE_ALIASES, STRUCTURES, StructureConfig, ftl_entries};
-pub use timing_config::TimingConfig;

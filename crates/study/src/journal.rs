@@ -1,6 +1,6 @@
 //! The finished runs of a sweep on disk, one JSON line each, so that an interrupted sweep can go on.
 
-use super::sweep::{PointResult, SweepError};
+use super::points::{PointResult, SweepError};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};

@@ -3,10 +3,12 @@
 pub mod advise;
 mod axis;
 mod journal;
+mod points;
 mod summary;
 mod sweep;
 pub mod theory_check;
 
 pub use axis::Axis;
+pub use points::{Point, PointResult, SweepError};
 pub use summary::{Row, rows, summary};
-pub use sweep::{Point, PointResult, RunScenario, Sweep, SweepError, SweepObserver, SweepOptions};
+pub use sweep::{RunScenario, Sweep, SweepObserver, SweepOptions};

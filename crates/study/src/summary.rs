@@ -1,6 +1,6 @@
 //! A result as one row of a table, for sweeps and spreadsheets.
 
-use super::sweep::PointResult;
+use super::points::PointResult;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::TimingReport;

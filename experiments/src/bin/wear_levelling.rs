@@ -65,7 +65,7 @@ fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear,
         seed: Seed(1),
     };

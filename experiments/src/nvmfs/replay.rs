@@ -143,7 +143,7 @@ pub fn pages_of(request: &Request) -> Range<u64> {
 }
 
 fn replay_range(stack: &mut Stack<()>, requests: &RequestBatch, range: Range<usize>) -> Result<(), Failure> {
-    let layer = &mut stack.entrances[0].layer;
+    let layer = &mut stack.targets[0].layer;
     let mut read = Vec::new();
     for request in range.map(|at| requests.get(at)) {
         let pages = pages_of(&request);

@@ -11,7 +11,7 @@ use wearwell_engine::nand::PRESETS;
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::validity::VALIDITIES;
 use wearwell_engine::victim::VICTIMS;
-use wearwell_stack::{LOG_LAYOUTS, STRUCTURES, ftl_entries};
+use wearwell_stack::{FTLS, LOG_LAYOUTS, structures};
 use wearwell_trace::FORMATS;
 use wearwell_workload::WORKLOADS;
 
@@ -118,9 +118,9 @@ fn listed(kind: Kind) -> Vec<Listed> {
         Kind::Victims => entries("victim", VICTIMS.iter().collect()),
         Kind::Placements => entries("placement", PLACEMENTS.iter().collect()),
         Kind::Dedups => entries("dedup", DEDUPS.iter().collect()),
-        Kind::Ftls => entries("ftl", ftl_entries().collect()),
+        Kind::Ftls => entries("ftl", FTLS.iter().collect()),
         Kind::Validities => entries("validity", VALIDITIES.iter().collect()),
-        Kind::Structures => entries("structure", STRUCTURES.iter().collect()),
+        Kind::Structures => entries("structure", structures().collect()),
         Kind::Workloads => WORKLOADS
             .iter()
             .map(|entry| Listed {

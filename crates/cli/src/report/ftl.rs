@@ -1,7 +1,6 @@
 //! What an FTL other than the log needs and does: RAM by structure, operations by cause, recovery by step.
 
-use super::grid;
-use super::table::count;
+use super::{count, grid};
 use wearwell_stack::{
     ByteSize, FtlResult, LayerResult, PowerResult, RecoveryResult, RecoveryStepResult, RunResult,
 };

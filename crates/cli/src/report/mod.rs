@@ -50,6 +50,16 @@ pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     table.to_string()
 }
 
+/// A whole number with its thousands apart.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let head = digits.len() % 3;
+    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let groups: Vec<String> =
+        (head > 0).then(|| digits[..head].to_owned()).into_iter().chain(groups).collect();
+    groups.join(",")
+}
+
 /// The names of all columns of `rows`, in order of their first appearance.
 fn columns(rows: &[Row]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -151,4 +161,15 @@ impl Serialize for Ordered {
 /// Fields as a JSON object, in their order.
 pub fn ordered_json(fields: Row) -> String {
     serde_json::to_string_pretty(&Ordered(fields)).expect("plain data") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let shown: Vec<_> = [0, 12, 123, 1234, 123_456, 1_234_567].map(count).to_vec();
+        assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
+    }
 }

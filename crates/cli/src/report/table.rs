@@ -1,6 +1,6 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
-use super::{ftl, grid, timing, top};
+use super::{count, ftl, grid, timing, top};
 use wearwell_base::units::OverProvisioning;
 use wearwell_stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_stack::{ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult};
@@ -368,16 +368,6 @@ fn boundaries(layers: &[LayerResult]) -> String {
     grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7])
 }
 
-/// A whole number with its thousands apart.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let head = digits.len() % 3;
-    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
-    let groups: Vec<String> =
-        (head > 0).then(|| digits[..head].to_owned()).into_iter().chain(groups).collect();
-    groups.join(",")
-}
-
 /// A positive number to three digits or so.
 fn short(value: f64) -> String {
     match value {
@@ -385,16 +375,5 @@ fn short(value: f64) -> String {
         value if value >= 10.0 => format!("{value:.1}"),
         value if value >= 1.0 => format!("{value:.2}"),
         value => format!("{value:.3}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        let shown: Vec<_> = [0, 12, 123, 1234, 123_456, 1_234_567].map(count).to_vec();
-        assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
     }
 }

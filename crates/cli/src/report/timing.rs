@@ -1,7 +1,6 @@
 //! Response times for people: how long requests took, what that was made of, and when cleaning went on.
 
-use super::grid;
-use super::table::count;
+use super::{count, grid};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::{Bin, BusyTime, RequestTimes, Timeline, TimingReport};
 

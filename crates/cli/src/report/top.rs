@@ -1,7 +1,6 @@
 //! What a file system at the top of a stack did.
 
-use super::grid;
-use super::table::count;
+use super::{count, grid};
 use wearwell_nvmfs::stats::Stats;
 use wearwell_nvmfs::top::TopReport;
 

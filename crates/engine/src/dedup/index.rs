@@ -218,3 +218,6 @@ impl Index {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,10 @@ use super::pages::Access;
 use super::tables::{Planned, Tables};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Content, DedupReport, Layer, LayerError, Reports, check_range};
+use crate::layer::{
+    Abilities, Answer, Command, Content, DedupReport, Layer, LayerError, LayerExt, Query, Reports,
+    check_range,
+};
 use crate::log::BoxedLayer;
 use crate::timing::{Journal, Step};
 use crate::units::Lpn;
@@ -22,7 +25,7 @@ const MAP_ENTRY_BYTES: u64 = 4;
 
 /// What is done with the content of a page before it is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+pub(super) enum Look {
     /// Nothing.
     Not,
     /// It is looked up by a hash that was paid for already.
@@ -38,9 +41,9 @@ pub struct Dedup {
     pub(super) sharing: Sharing,
     pub(super) lower: BoxedLayer<Content>,
     journal: Option<Journal>,
-    logical_pages: u32,
+    pub(super) logical_pages: u32,
     /// Slots beyond the logical pages, for groups in hand.
-    spare_slots: u32,
+    pub(super) spare_slots: u32,
     /// Whether the index is in flash.
     is_paged: bool,
     /// Whether cleaning compares pages, which then are read later.
@@ -117,7 +120,7 @@ impl Dedup {
 
     /// What is done with the content of each page of a request: with that of the one at the first number, and with all
     /// others.
-    fn looks(&mut self, data: &[Content]) -> (usize, Look, Look) {
+    pub(super) fn looks(&mut self, data: &[Content]) -> (usize, Look, Look) {
         let detect = self.sharing.lock().detect;
         match detect {
             Detect::Nothing | Detect::Cleaning { .. } => (0, Look::Not, Look::Not),
@@ -147,7 +150,13 @@ impl Dedup {
 
     /// Looks for a page and decides where its content will be; `may_replace` is false if it is one of a group, until whose end
     /// old content must stay.
-    fn plan(&mut self, page: Lpn, content: Content, look: Look, may_replace: bool) -> Result<(), LayerError> {
+    pub(super) fn plan(
+        &mut self,
+        page: Lpn,
+        content: Content,
+        look: Look,
+        may_replace: bool,
+    ) -> Result<(), LayerError> {
         let Dedup { sharing, lower, journal, slots, read, .. } = self;
         let mut tables = sharing.lock();
         let tables = &mut *tables;
@@ -187,7 +196,7 @@ impl Dedup {
     }
 
     /// Does what the index in flash needs below.
-    fn settle(&mut self) -> Result<(), LayerError> {
+    pub(super) fn settle(&mut self) -> Result<(), LayerError> {
         if !self.is_paged {
             return Ok(());
         }
@@ -234,7 +243,12 @@ impl Dedup {
     }
 
     /// Stores what is planned; undoes the plan if that or the planning failed.
-    fn store(&mut self, planned: Result<(), LayerError>, hint: u16, atomic: bool) -> Result<(), LayerError> {
+    pub(super) fn store(
+        &mut self,
+        planned: Result<(), LayerError>,
+        hint: u16,
+        atomic: bool,
+    ) -> Result<(), LayerError> {
         let stored =
             planned.and_then(|()| self.settle()).and_then(|()| match (self.slots.is_empty(), atomic) {
                 (true, _) => Ok(()),
@@ -340,28 +354,6 @@ impl Layer<Content> for Dedup {
         Ok(())
     }
 
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
-        assert_eq!(pages.len(), data.len(), "content for every page");
-        check_range(pages, self.logical_pages)?;
-        let longest = self.atomic_pages();
-        if pages.len() > longest as usize {
-            return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });
-        }
-        let (first, look, others) = self.looks(data);
-        let planned = pages.iter().zip(data).enumerate().try_for_each(|(at, (&page, &content))| {
-            self.plan(page, content, if at == first { look } else { others }, false)
-        });
-        self.store(planned, hint, true)
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        self.spare_slots.min(self.lower.atomic_pages())
-    }
-
-    fn wants_requests(&self) -> bool {
-        self.sharing.lock().detect == Detect::Sample || self.lower.wants_requests()
-    }
-
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
@@ -406,24 +398,16 @@ impl Layer<Content> for Dedup {
         self.lower.flush()
     }
 
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        let tables = self.sharing.lock();
-        let slots: Vec<Lpn> = pages.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn).collect();
-        self.lower.moved_pages(&slots)
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.lower.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        let cleaned = self.lower.clean_ahead()?;
-        if cleaned {
-            self.settle()?;
-            self.read_compared()?;
-            self.write_log(false)?;
-        }
-        Ok(cleaned)
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     /// One report for this layer and the store, which are one to whoever stands above or below.

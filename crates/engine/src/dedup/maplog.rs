@@ -246,3 +246,6 @@ impl MapLog {
         size_of_val(&self.notes[..]) + size_of::<Record>() * records + 4 * slots
     }
 }
+
+#[cfg(test)]
+mod tests;

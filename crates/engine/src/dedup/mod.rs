@@ -5,7 +5,7 @@
 //! is, so that a page that cleaning moves changes one entry however many logical pages share it. As many slots as logical
 //! pages are always enough; [`Dedup`] and its store are one layer in reports.
 //!
-//! Who looks for equal pages, and when, is a [`DedupConfig`]. Those on the write path find them in [`Dedup::write`]; CAGC
+//! Who looks for equal pages, and when, is a [`DedupConfig`]. Those on the write path find them when [`Dedup`] is written; CAGC
 //! finds them while cleaning, through a [`crate::log::Migration`] that [`Sharing::migration`] gives to the store.
 //!
 //! What is told of CA-FTL and CA-SSD is from memory of the papers, and where this differs, its place says so.
@@ -33,6 +33,7 @@
 //! being but a name here, and so is what the spare areas hold beyond [`crate::nand::Spare`]: see [`Sharing::note`]. The
 //! number takes 8 bytes in memory and is not shortened as 12 bytes a record and 8 a note demand.
 
+mod abilities;
 mod buckets;
 mod cleaner;
 mod config;
@@ -46,6 +47,8 @@ mod recover;
 mod sharers;
 mod slots;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use config::{
     Cagc, DEDUP_ALIASES, DEDUPS, DedupConfig, DedupKind, Detect, IndexSettings, Inline, NoDedup, Paged,

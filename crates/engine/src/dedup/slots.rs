@@ -126,3 +126,6 @@ impl Slots {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -457,3 +457,6 @@ impl Tables {
         self.index.check(&self.slots)
     }
 }
+
+#[cfg(test)]
+mod tests;

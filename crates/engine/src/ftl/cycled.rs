@@ -1,7 +1,11 @@
 //! FTLs whose power can be cut from outside, however deep they lie in a stack.
 
+use super::lives::Lives;
+use super::told::Told;
 use super::{Outages, Restart};
-use crate::layer::{Layer, LayerError, Medium, Payload, RecoveryReport, Reports};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, Medium, Payload, Query, RecoveryReport, Reports,
+};
 use crate::units::Lpn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,17 +27,19 @@ pub trait PowerCycle: Send {
 
 /// An FTL that can be taken apart and put together again in its place.
 ///
-/// Reports begin anew with each life of the FTL.
+/// Its counts go on through all its lives.
 pub struct Cycled<F: Restart> {
     /// `None` only if it could not be put together again.
     ftl: Option<F>,
     settings: F::Settings,
+    lives: Lives,
+    told: Told,
 }
 
 impl<F: Restart> Cycled<F> {
     /// `ftl`, which was built from `settings`.
     pub fn new(ftl: F, settings: F::Settings) -> Self {
-        Cycled { ftl: Some(ftl), settings }
+        Cycled { ftl: Some(ftl), settings, lives: Lives::default(), told: Told::default() }
     }
 
     fn ftl(&self) -> &F {
@@ -51,8 +57,11 @@ where
 {
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
         self.ftl_mut().save()?;
-        let remains = self.ftl.take().expect("just saved").into_flash();
-        let (ftl, report) = F::restart(&self.settings, remains).map_err(|(error, _)| error)?;
+        let ftl = self.ftl.take().expect("just saved");
+        self.lives.end(&ftl);
+        let restarted = F::restart(&self.settings, ftl.into_flash());
+        let (mut ftl, report) = restarted.map_err(|(error, _)| error)?;
+        self.told.repeat(&mut ftl);
         self.ftl = Some(ftl);
         Ok(report)
     }
@@ -83,12 +92,23 @@ where
         self.ftl_mut().flush()
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.ftl_mut().clean_ahead()
+    fn abilities(&self) -> Abilities {
+        self.ftl().abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl().query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.told.note(&command);
+        self.ftl_mut().command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
+        let at = reports.layers.len();
         self.ftl().describe(reports);
+        self.lives.complete(reports, at);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -156,8 +176,16 @@ impl<P: Payload, L: Layer<P>> Layer<P> for Switched<L> {
         self.lock().flush()
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.lock().clean_ahead()
+    fn abilities(&self) -> Abilities {
+        self.lock().abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.lock().query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.lock().command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -3,8 +3,12 @@
 mod cycled;
 pub mod hybrid;
 mod interrupted;
+mod lives;
 pub mod page;
 pub mod paged;
+#[cfg(test)]
+mod tests;
+mod told;
 
 pub use cycled::{Cycled, PowerCycle, Switched};
 pub use interrupted::{CutSettings, Cuts, Interrupted, Outages, parse_cuts};

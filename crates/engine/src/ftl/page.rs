@@ -2,18 +2,23 @@
 
 use super::Restart;
 use crate::config::{ConfigError, StoreSize};
-use crate::layer::{Layer, LayerError, RecoveryReport, Reports};
+use crate::layer::{LayerError, RecoveryReport};
 use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use crate::nand::Flash;
 use crate::placement::{Placement, PlacementConfig, PlacementContext};
-use crate::units::Lpn;
+use crate::pool::Remains;
 use crate::victim::{VictimConfig, VictimPolicy};
+use crate::wear::{WearConfig, WearLevelling};
 
-/// The store below: policies behind pointers.
-pub type PageStore<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
+/// A page-mapped FTL on flash with spare areas: the log itself, its policies behind pointers.
+pub type PageFtl<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
 
 /// What a store decides by.
-type Policies = (Box<dyn VictimPolicy>, Box<dyn Placement>);
+struct Policies {
+    victim: Box<dyn VictimPolicy>,
+    placement: Box<dyn Placement>,
+    levelling: Option<Box<dyn WearLevelling>>,
+}
 
 /// What a page-mapped FTL is built from.
 #[derive(Clone, Debug)]
@@ -24,6 +29,8 @@ pub struct PageConfig {
     pub victim: VictimConfig,
     /// Which stream a page goes to.
     pub placement: PlacementConfig,
+    /// How wear is levelled.
+    pub wear: WearConfig,
 }
 
 impl PageConfig {
@@ -37,90 +44,45 @@ impl PageConfig {
         let context = PlacementContext { size: &size, temperature: None };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
         let placement = self.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-        Ok((victim, placement))
+        let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;
+        Ok(Policies { victim, placement, levelling })
     }
 }
 
-/// A page-mapped FTL on flash with spare areas.
-///
-/// A write is on flash when it returns. Trims leave no trace there: after a power cut a page that was trimmed may hold again
-/// what it held before. Groups of pages cannot be written atomically.
-pub struct PageFtl<F: Flash> {
-    store: PageStore<F>,
-}
-
-impl<F: Flash> PageFtl<F> {
-    /// An FTL on erased flash, or the setting that cannot work.
-    pub fn new(config: &PageConfig, flash: F) -> Result<Self, ConfigError> {
-        if config.store.reclaim == Reclaim::InPlace {
+impl PageConfig {
+    /// The FTL on erased flash, or the setting that cannot work.
+    pub fn build<F: Flash>(&self, flash: F) -> Result<PageFtl<F>, ConfigError> {
+        if self.store.reclaim == Reclaim::InPlace {
             let problem = "in_place keeps pages in RAM alone while it cleans; use free_pool";
             return Err(ConfigError::new("reclaim", problem));
         }
-        let (victim, placement) = config.policies(&flash)?;
-        let directory = PageTable::new(config.store.logical_pages, flash.blocks(), flash.pages_per_block());
-        let store = LogStore::new(config.store, flash, directory, victim, placement)?;
-        Ok(PageFtl { store })
-    }
-
-    /// The store.
-    pub fn store(&self) -> &PageStore<F> {
-        &self.store
+        let Policies { victim, placement, levelling } = self.policies(&flash)?;
+        let directory = PageTable::new(self.store.logical_pages, flash.blocks(), flash.pages_per_block());
+        LogStore::new(self.store, flash, directory, victim, placement)?.with_levelling(levelling)
     }
 }
 
-impl<F: Flash> Layer<F::Payload> for PageFtl<F> {
-    fn logical_pages(&self) -> u32 {
-        self.store.logical_pages()
-    }
-
-    fn write(&mut self, pages: &[Lpn], data: &[F::Payload], hint: u16) -> Result<(), LayerError> {
-        self.store.write(pages, data, hint)
-    }
-
-    fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
-        self.store.read(pages, out)
-    }
-
-    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
-        self.store.trim(pages)
-    }
-
-    fn flush(&mut self) -> Result<(), LayerError> {
-        self.store.flush()
-    }
-
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Layer::clean_ahead(&mut self.store)
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        self.store.describe(reports);
-    }
-
-    fn final_draw(&mut self) -> u64 {
-        self.store.final_draw()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()
-    }
-}
-
+/// A write is on flash when it returns. Trims leave no trace there: after a power cut a page that was trimmed may hold again
+/// what it held before. A group of pages is whole after a cut between two requests; after one in its middle the part of it
+/// that was written may be found.
 impl<F: Flash> Restart for PageFtl<F> {
     type Flash = F;
-    type Remains = F;
+    type Remains = Remains<F>;
     type Settings = PageConfig;
 
     const DURABLE_TRIMS: bool = false;
 
-    fn into_flash(self) -> F {
-        self.store.into_medium()
+    fn into_flash(self) -> Remains<F> {
+        self.into_remains()
     }
 
-    fn restart(settings: &PageConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        let (victim, placement) = settings.policies(&remains).expect("the FTL was built with these settings");
-        let (store, report) = LogStore::recover(settings.store, remains, victim, placement)?;
-        Ok((PageFtl { store }, report))
+    fn restart(
+        settings: &PageConfig,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let policies = settings.policies(&remains.flash).expect("the FTL was built with these settings");
+        let Policies { victim, placement, levelling } = policies;
+        LogStore::recover(settings.store, remains, victim, placement, levelling)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -18,9 +18,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Pages of the longest group: those of a block, since cleaning can always win one more than it must keep.
     pub(super) fn longest_group(&self) -> u32 {
         match self.config.reclaim {
-            Reclaim::FreePool { .. } if D::PAGE_EXACT && M::KEEPS_GROUPS => {
-                self.below.medium.pages_per_block()
-            }
+            Reclaim::FreePool { .. } if D::PAGE_EXACT && M::KEEPS_GROUPS => self.pool.pages_per_block(),
             _ => 0,
         }
     }
@@ -38,9 +36,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         let Some(stream) = self.stream_of_group(pages, hint) else { return Ok(()) };
         self.make_room(stream, pages.len() as u32)?;
-        (self.below.group_left, self.below.in_group) = (pages.len(), true);
+        self.pool.begin_group(pages.len());
         let done = self.append_run(stream, pages, data, Cause::Host);
-        (self.below.group_left, self.below.in_group) = (0, false);
+        self.pool.end_group();
         done
     }
 
@@ -49,7 +47,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(stream) = self.placement.host_stream() {
             return Some(stream).filter(|_| !pages.is_empty());
         }
-        let now = self.blocks.now();
+        let now = self.pool.blocks.now();
         let context =
             |&page: &Lpn| PageContext { page, cause: Cause::Host, now, from: None, hint, references: 1 };
         pages.iter().map(context).fold(None, |first, context| {
@@ -60,10 +58,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans, if so many pages could not be appended to `stream` without cleaning in between.
     fn make_room(&mut self, stream: StreamId, pages: u32) -> Result<(), LayerError> {
-        let size = self.below.medium.pages_per_block();
-        let room = self.frontiers[stream.index()].map_or(0, |frontier| size - frontier.page);
+        let room = self.pool.frontiers[stream.index()].map_or(0, |frontier| self.pool.room(frontier));
         let Some((low, high)) =
-            self.marks().filter(|(low, _)| room < pages && self.free.len() <= *low as usize)
+            self.pool.marks_now().filter(|(low, _)| room < pages && self.pool.erased.len() <= *low as usize)
         else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::store::LogStore;
 use crate::counters::Cause;
-use crate::layer::{LayerError, Medium};
+use crate::layer::{LayerError, Medium, MediumExt};
 use crate::placement::Placement;
 use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -26,8 +26,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// depend on how writes are cut into batches.
     #[inline(always)]
     pub(super) fn until_checkpoint(&self, cause: Cause, length: usize) -> usize {
-        if M::MAY_KEEP_METADATA && cause == Cause::Host {
-            let until = self.below.medium.until_checkpoint().max(1);
+        if cause == Cause::Host {
+            let until = self.pool.medium.until_checkpoint().max(1);
             length.min(usize::try_from(until).unwrap_or(usize::MAX))
         } else {
             length
@@ -42,28 +42,30 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Whether the log's own pages have a stream of their own, the one after those of the placement.
     pub(super) fn has_own_stream(&self) -> bool {
-        M::MAY_KEEP_METADATA && self.streams() > self.placement.streams()
+        self.pool.medium.layer_below().is_some() && self.streams() > self.placement.streams()
     }
 
     /// Appends what the medium wants in the log and lets it write the rest.
+    #[inline(always)]
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
-        if self.below.medium.until_checkpoint() > 0 {
-            return Ok(());
-        }
+        if self.pool.medium.until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
+    }
+
+    fn checkpoint(&mut self) -> Result<(), LayerError> {
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
-        self.below.medium.begin_checkpoint(&mut pages);
+        self.pool.medium.begin_checkpoint(&mut pages);
         data.resize(pages.len(), M::Payload::default());
         let written = self.append_run(self.metadata_stream(), &pages, &data, Cause::LogMetadata);
         self.checkpoint = Checkpoint { pages, data };
         written?;
-        Ok(self.below.medium.end_checkpoint()?)
+        Ok(self.pool.medium.end_checkpoint()?)
     }
 
     /// Pages of metadata that are in the log.
     pub(super) fn mapped_metadata(&self) -> u32 {
         let first = self.config.logical_pages;
-        let own = first..first + self.below.medium.metadata_pages();
+        let own = first..first + self.pool.medium.metadata_pages();
         own.filter(|&page| self.directory.block_of(Lpn(page)).is_some()).count() as u32
     }
 }

@@ -2,11 +2,11 @@
 
 use super::config::CopyOrder;
 use super::directory::Directory;
-use super::fault::SetAside;
-use super::store::{Frontier, LogStore};
+use super::store::LogStore;
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, Medium, MediumError, Pages};
 use crate::placement::{PageContext, Placement};
+use crate::pool::{Frontier, SetAside};
 use crate::seed::below;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
@@ -63,11 +63,6 @@ impl<P: Copy> Staged<P> {
     }
 }
 
-/// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning
-/// is given up. A deterministic policy meets none or goes round once. One that draws at random finds the only block
-/// among `n` that has a dead page in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
-const FRUITLESS_ROUNDS: u64 = 64;
-
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
     ///
@@ -79,13 +74,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let host = StreamId(0);
         let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
         let mut fruitless = 0;
-        while self.frontiers[host.index()].is_none() {
+        while self.pool.frontiers[host.index()].is_none() {
             let victim = self.take_victim(&mut fruitless)?;
-            self.stage(victim, self.below.medium.pages_per_block())?;
+            self.stage(victim, self.pool.pages_per_block())?;
             if cleaning != host
-                && let Some(frontier) = self.frontiers[cleaning.index()]
+                && let Some(frontier) = self.pool.frontiers[cleaning.index()]
             {
-                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied(self.pool.room(frontier) as usize);
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
@@ -104,7 +99,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
         let enough = high.max(low + 1) as usize;
-        while self.free.len() < enough && !(high == low && self.frontiers[stream.index()].is_some()) {
+        while self.pool.erased.len() < enough
+            && !(high == low && self.pool.frontiers[stream.index()].is_some())
+        {
             self.clean_victim(&mut fruitless)?;
         }
         Ok(())
@@ -112,8 +109,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
     pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        let Some(enough) = self.config.idle_high else { return Ok(false) };
-        if self.free.len() >= enough as usize || self.blocks.candidates() == 0 {
+        if !self.pool.wants_idle_cleaning() {
             return Ok(false);
         }
         let mut fruitless = 0;
@@ -124,37 +120,38 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Moves the live pages of the next victim elsewhere, and erases it into the pool.
     fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
         let victim = self.take_victim(fruitless)?;
-        if self.free.is_empty() && self.blocks.valid_pages(victim) > self.open_room() {
+        if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
             // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
             // is, so that its pages can still be read.
-            self.blocks.close(victim);
-            self.victim.closed(victim, &self.blocks);
-            return Err(self.end_of_life());
+            self.pool.close(victim);
+            return Err(self.pool.end_of_life());
         }
         if self.config.evict {
             self.evict(victim);
-        } else {
-            let written = self.below.medium.pages_per_block();
-            self.stage(victim, written)?;
-            let moved = match self.judge.take() {
-                None => self.redistribute(),
-                Some(judge) => self.redistribute_judged(victim, judge),
-            };
-            if let Err(error) = moved {
-                let error = self.give_up_moving(victim, written, error);
-                self.set_aside.push(SetAside { block: victim, written, failed: false });
-                return Err(error);
-            }
+            return self.give_back(victim);
         }
-        if self.erase(victim)? {
-            self.free.push_back(victim);
+        self.empty_full(victim)
+    }
+
+    /// Moves the live pages of a full block elsewhere, and erases it into the pool.
+    pub(super) fn empty_full(&mut self, block: BlockId) -> Result<(), LayerError> {
+        let written = self.pool.pages_per_block();
+        self.stage(block, written)?;
+        let moved = match self.judge.take() {
+            None => self.redistribute(),
+            Some(judge) => self.redistribute_judged(block, judge),
+        };
+        if let Err(error) = moved {
+            let error = self.give_up_moving(block, written, error);
+            self.pool.set_aside.push(SetAside { block, written, failed: false });
+            return Err(error);
         }
-        Ok(())
+        self.give_back(block)
     }
 
     /// Forgets the live pages of `victim`.
     fn evict(&mut self, victim: BlockId) {
-        let (valid, written) = (self.blocks.valid_pages(victim), self.below.medium.pages_per_block());
+        let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
         let mut owners = std::mem::take(&mut self.staged.owners);
         owners.resize(owners.len().max(written as usize), Lpn(0));
         self.directory.gather(victim, written, &mut owners);
@@ -162,34 +159,24 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.tell_deaths(evicted);
         for &page in evicted {
             self.directory.remove(page);
-            self.blocks.invalidate(victim);
+            self.pool.blocks.invalidate(victim);
             self.placement.trimmed(page);
         }
-        self.evicted_pages += u64::from(valid);
+        self.tally.evicted_pages += u64::from(valid);
         self.staged.owners = owners;
     }
 
-    /// Pages that the open blocks still take.
-    fn open_room(&self) -> u32 {
-        let room = |frontier: &Frontier| self.below.medium.pages_per_block() - frontier.page;
-        self.frontiers.iter().flatten().map(room).sum()
-    }
-
     /// The next victim, no candidate any more.
+    #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
-        if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
-            return Err(self.no_space());
-        }
-        let victim = self.victim.select_above(&self.blocks, &self.below);
-        self.blocks.take(victim);
-        let valid = self.blocks.valid_pages(victim);
-        *fruitless = if valid == self.below.medium.pages_per_block() { *fruitless + 1 } else { 0 };
-        self.victim_valid_pages[valid as usize] += 1;
+        let victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
+        self.pool.note_victim(victim);
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
             // A block of the log's own stream is none that the placement knows.
             let placed = stream.0 < self.placement.streams();
             if placed {
-                self.placement.reclaimed(stream, opened_at, self.blocks.now(), valid);
+                let valid = self.pool.blocks.valid_pages(victim);
+                self.placement.reclaimed(stream, opened_at, self.pool.blocks.now(), valid);
             }
             self.staged.from = placed.then_some(stream);
         }
@@ -198,17 +185,18 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Brings the tables of the next victim into the cache, if the policy can foresee it.
     #[inline(always)]
-    fn foresee(&self) {
-        if let Some(victim) = self.victim.upcoming(&self.blocks) {
+    fn foresee_victim(&self) {
+        if let Some(victim) = self.pool.victim.upcoming(&self.pool.blocks) {
             self.directory.prefetch_block(victim);
-            self.below.medium.prefetch_block(victim);
+            self.pool.medium.prefetch_block(victim);
         }
     }
 
     /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    #[inline]
     pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
-        let unwritten = self.below.medium.pages_per_block() - written;
-        let valid = self.blocks.valid_pages(victim) - unwritten;
+        let unwritten = self.pool.pages_per_block() - written;
+        let valid = self.pool.blocks.valid_pages(victim) - unwritten;
         let staged = &mut self.staged;
         if D::PAGE_EXACT {
             self.directory.gather(victim, written, staged.owners_room(written));
@@ -219,58 +207,76 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         } else {
             Pages::Counted(valid)
         };
-        self.below.medium.read(victim, pages, Cause::Cleaning, &mut staged.data)?;
-        self.below.counters.add_outgoing(Cause::Cleaning, Operation::Read, u64::from(valid));
+        self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
+        self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
         // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
-        self.foresee();
+        self.foresee_victim();
         Ok(())
     }
 
     /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    #[inline(always)]
     fn choose_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
-            for at in 0..room {
-                let rest = (self.staged.len() - at) as u64;
-                let other = at + below(&mut self.random, rest) as usize;
-                self.staged.swap(at, other);
-            }
+            self.shuffle_staged(room);
+        }
+    }
+
+    #[inline(never)]
+    fn shuffle_staged(&mut self, room: usize) {
+        for at in 0..room {
+            let rest = (self.staged.len() - at) as u64;
+            let other = at + below(&mut self.random, rest) as usize;
+            self.staged.swap(at, other);
         }
     }
 
     /// Appends staged pages at `frontier`, as many as it has room for.
+    #[inline]
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
-        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
+        let room = self.pool.room(frontier) as usize;
         let length = room.min(self.staged.len());
         if length == 0 {
             return Ok(());
         }
         let range = self.staged.written..self.staged.written + length;
         let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range.clone()]);
-        let (wanted, data) = (length, &self.staged.data[range]);
-        let length = match self.below.program(stream, frontier, owners, data, Cause::Cleaning) {
-            Ok(()) => wanted,
-            Err(error) => self.taken_before(frontier, wanted, Cause::Cleaning, error)?,
-        };
-        let range = self.staged.written..self.staged.written + length;
-        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
-        if let Some(owners) = owners {
-            self.directory.relocate(frontier.block, frontier.page, owners);
-            if let Some(attribution) = &mut self.attribution {
-                attribution.moved(owners);
+        match self.pool.program(stream, frontier, owners, &self.staged.data[range], self.moving_for) {
+            Ok(()) => {
+                self.relocate_staged(frontier, length);
+                self.advance(stream, frontier, length as u32);
+                Ok(())
             }
+            Err(error) => self.relocate_before(stream, frontier, length, error),
         }
-        self.note_staged_moves(length);
-        self.staged.drop_front(length);
-        self.advance_by(stream, frontier, length, wanted);
-        Ok(())
     }
 
-    fn note_staged_moves(&mut self, length: usize) {
-        if self.config.count_moves && D::PAGE_EXACT {
-            let owners = std::mem::take(&mut self.staged.owners);
-            self.note_moves(&owners[self.staged.written..self.staged.written + length], Cause::Cleaning);
-            self.staged.owners = owners;
+    /// The first `length` staged pages are on flash from `frontier` on.
+    #[inline(always)]
+    fn relocate_staged(&mut self, frontier: Frontier, length: usize) {
+        if D::PAGE_EXACT {
+            let owners = &self.staged.owners[self.staged.written..self.staged.written + length];
+            self.directory.relocate(frontier.block, frontier.page, owners);
         }
+        self.staged.drop_front(length);
+    }
+
+    /// Of a run of staged pages that failed with this error, moves those that the medium took before, and sets the block
+    /// aside.
+    #[cold]
+    fn relocate_before(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        wanted: usize,
+        error: LayerError,
+    ) -> Result<(), LayerError> {
+        let range = self.staged.written..self.staged.written + wanted;
+        let owners = D::PAGE_EXACT.then(|| &self.staged.owners[range]);
+        let taken = self.pool.taken_before(frontier, (owners, wanted), self.moving_for, error)?;
+        self.relocate_staged(frontier, taken);
+        self.pool.set_aside_failed(stream, frontier, taken as u32);
+        Ok(())
     }
 
     /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
@@ -279,7 +285,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Some(stream) = fixed {
             while self.staged.len() > 0 {
                 let (stream, frontier) = self.frontier_for_cleaning(stream, self.staged.len())?;
-                self.choose_copied((self.below.medium.pages_per_block() - frontier.page) as usize);
+                self.choose_copied(self.pool.room(frontier) as usize);
                 self.append_staged(stream, frontier)?;
             }
             return Ok(());
@@ -302,7 +308,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     ) -> Result<(), LayerError> {
         let (stream, frontier) = self.program_cleaned(page, data, from, references)?;
         self.directory.relocate(frontier.block, frontier.page, &[page]);
-        self.note_cleaned(stream, frontier, page);
+        self.advance(stream, frontier, 1);
         Ok(())
     }
 
@@ -314,7 +320,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         from: Option<StreamId>,
         references: u32,
     ) -> Result<(StreamId, Frontier), LayerError> {
-        let (now, cause) = (self.blocks.now(), Cause::Cleaning);
+        let (now, cause) = (self.pool.blocks.now(), Cause::Cleaning);
         let stream = match self.placement.cleaning_stream() {
             _ if page.0 >= self.config.logical_pages => self.metadata_stream(),
             Some(fixed) => fixed,
@@ -323,21 +329,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         loop {
             let (stream, frontier) = self.frontier_for_cleaning(stream, 1)?;
             let content = std::slice::from_ref(data);
-            let Err(error) = self.below.program(stream, frontier, Some(&[page]), content, cause) else {
+            let Err(error) = self.pool.program(stream, frontier, Some(&[page]), content, self.moving_for)
+            else {
                 return Ok((stream, frontier));
             };
-            let taken = self.taken_before(frontier, 1, cause, error)?;
-            self.advance_by(stream, frontier, taken, 1);
+            self.pool.taken_before(frontier, (None, 1), self.moving_for, error)?;
+            self.pool.set_aside_failed(stream, frontier, 0);
         }
-    }
-
-    /// Counts a page that cleaning wrote and moves the write pointer on.
-    pub(super) fn note_cleaned(&mut self, stream: StreamId, frontier: Frontier, page: Lpn) {
-        if let Some(attribution) = &mut self.attribution {
-            attribution.moved(&[page]);
-        }
-        self.note_moves(&[page], Cause::Cleaning);
-        self.advance(stream, frontier, 1);
     }
 
     /// The open block of `stream` for cleaning, which must not itself clean.
@@ -349,41 +347,46 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         stream: StreamId,
         pages: usize,
     ) -> Result<(StreamId, Frontier), LayerError> {
-        if let Some(frontier) = self.frontiers[stream.index()] {
+        if let Some(frontier) = self.pool.frontiers[stream.index()] {
             return Ok((stream, frontier));
         }
-        if let Some(block) = self.free.pop_front() {
+        if let Some(block) = self.pool.take_erased(self.moving_for) {
             return Ok((stream, self.open(stream, block)));
         }
-        let open = self.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
-        let frontier = self.frontiers[open].expect("found open");
-        let room = (self.below.medium.pages_per_block() - frontier.page) as usize;
-        self.spilled_pages += room.min(pages) as u64;
+        let open = self.pool.frontiers.iter().position(Option::is_some).ok_or(LayerError::NoSpace)?;
+        let frontier = self.pool.frontiers[open].expect("found open");
+        let room = self.pool.room(frontier) as usize;
+        self.tally.spilled_pages += room.min(pages) as u64;
         Ok((StreamId(open as u8), frontier))
     }
 
     /// Erases the block; false if that wore it out.
+    #[inline]
     pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
-        match self.below.medium.erase(block, Cause::Cleaning) {
-            Ok(()) => {
-                self.below.counters.add_outgoing(Cause::Cleaning, Operation::Erase, 1);
-                self.blocks.erased(block);
-                Ok(true)
-            }
-            // Without page identities the block's pages could not be told to live elsewhere now.
-            Err(MediumError::WornOut { .. }) if D::PAGE_EXACT => {
-                self.blocks.erased(block);
-                self.usable_blocks -= 1;
-                if self.usable_blocks < self.needed_blocks() { Err(self.end_of_life()) } else { Ok(false) }
-            }
-            Err(error) => Err(error.into()),
-        }
+        let erased = self.pool.erase(block, self.moving_for)?;
+        self.survive_erase(block, erased)
     }
 
-    /// The error that ends a store's life. Where the erased blocks ran out before the usable ones fell below what
-    /// cleaning needs, one block more is what it would have taken.
-    pub(super) fn end_of_life(&self) -> LayerError {
-        let usable_blocks = self.usable_blocks;
-        LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks().max(usable_blocks + 1) }
+    /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
+    pub(super) fn give_back(&mut self, block: BlockId) -> Result<(), LayerError> {
+        if self.pool.has_failed(block) {
+            self.pool.give_back(block, self.moving_for)?;
+            return self.pool.check_life();
+        }
+        let erased = self.pool.give_back(block, self.moving_for)?;
+        self.survive_erase(block, erased).map(drop)
+    }
+
+    /// A block that was worn out ends the store's life where it was one too many, and where the pages that were taken out of it
+    /// cannot be told to live elsewhere, for want of page identities.
+    fn survive_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
+        if erased {
+            return Ok(true);
+        }
+        if !D::PAGE_EXACT {
+            let erases = self.pool.medium.erases(block);
+            return Err(MediumError::WornOut { block: block.0, erases }.into());
+        }
+        self.pool.check_life().map(|()| false)
     }
 }

@@ -1,5 +1,6 @@
 //! What a store is told about itself.
 
+use crate::pool::Marks;
 use crate::seed::Seed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,6 @@ pub struct StoreConfig {
     /// In idle time a pool is refilled up to so many erased blocks; at least the pool's high mark. `None`: cleaning does not
     /// use idle time.
     pub idle_high: Option<u32>,
-    /// Whether to count how often each page was moved since it was written, for stacks in which another log moves it, too.
-    pub count_moves: bool,
     /// The store's seed.
     pub seed: Seed,
 }
@@ -87,8 +86,18 @@ impl StoreConfig {
             prefetch: None,
             deferred_low: None,
             idle_high: None,
-            count_moves: false,
             seed,
+        }
+    }
+
+    /// The marks of the pool; `None` with in-place reclaim, which keeps no erased blocks.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        match self.reclaim {
+            Reclaim::InPlace => None,
+            Reclaim::FreePool { low, high } => {
+                let (deferred_low, idle_high) = (self.deferred_low, self.idle_high);
+                Some(Marks { low, high, deferred_low, idle_high })
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::store::LogStore;
 use crate::config::ConfigError;
 use crate::layer::{LayerError, Medium, Payload};
 use crate::placement::Placement;
+use crate::pool::Pool;
 use crate::units::{BlockId, Lpn};
 use crate::victim::VictimPolicy;
 
@@ -127,7 +128,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn forget(&mut self, victim: BlockId, page: Lpn) {
         self.tell_deaths(&[page]);
         self.directory.remove(page);
-        self.blocks.invalidate(victim);
+        self.pool.blocks.invalidate(victim);
         self.placement.trimmed(page);
     }
 
@@ -135,12 +136,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn append_instead(&mut self, owner: Lpn, data: &M::Payload, references: u32) -> Result<(), LayerError> {
         self.tell_deaths(&[owner]);
         let (stream, frontier) = self.program_cleaned(owner, data, None, references)?;
-        let LogStore { directory, victim, blocks, .. } = self;
+        let LogStore { directory, pool, .. } = self;
+        let Pool { blocks, victim, .. } = pool;
         let writes = Writes { pages: &[owner], length: 1, prefetch: false };
         directory.place(frontier.block, frontier.page, writes, blocks, |block, score, blocks| {
             victim.invalidated(block, score, blocks);
         });
-        self.note_cleaned(stream, frontier, owner);
+        self.advance(stream, frontier, 1);
         Ok(())
     }
 }

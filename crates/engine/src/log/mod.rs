@@ -8,9 +8,9 @@
 //! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner. [`Zones`] is a drive
 //! that leaves cleaning to its user.
 
+mod abilities;
 mod append;
 mod atomic;
-mod attribution;
 mod checkpoint;
 mod clean;
 mod config;
@@ -27,6 +27,8 @@ mod recover;
 mod segments;
 mod sparse;
 mod store;
+#[cfg(test)]
+mod tests;
 mod trim;
 mod validate;
 mod zones;

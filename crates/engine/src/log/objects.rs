@@ -7,7 +7,7 @@
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError, Payload, Reports, check_range};
+use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Payload, Query, Reports, check_range};
 use crate::units::Lpn;
 
 /// RAM of an object: its name, its first extent, its attributes and the counter here.
@@ -115,20 +115,22 @@ impl<P: Payload> Layer<P> for Objects<P> {
         self.below.flush()
     }
 
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.below.moved_pages(pages)
+    fn abilities(&self) -> Abilities {
+        self.below.abilities()
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.below.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.below.query(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.below.clean_ahead()
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        self.below.left_valid(first, pages)
+    /// A group lies in one stream: that of the class of its first page's object.
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let Command::WriteAtomic { pages, data, .. } = command else { return self.below.command(command) };
+        check_range(pages, self.below.logical_pages())?;
+        let hint = pages.first().map_or(0, |&page| self.class(self.object(page)));
+        let answer = self.below.command(Command::WriteAtomic { pages, data, hint })?;
+        pages.iter().for_each(|&page| self.count(self.object(page)));
+        Ok(answer)
     }
 
     fn describe(&self, reports: &mut Reports) {

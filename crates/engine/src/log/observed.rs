@@ -1,7 +1,9 @@
 //! A layer that is watched: how sequential is what arrives, and how scattered what it invalidates?
 
 use super::segments::BoxedLayer;
-use crate::layer::{Arrivals, Layer, LayerError, Payload, Reports};
+use crate::layer::{
+    Abilities, Answer, Arrivals, Command, Layer, LayerError, LayerExt, Payload, Query, Reports,
+};
 use crate::units::{Lpn, runs};
 
 /// Tails of write streams that are remembered: a drive that follows eight streams sees eight interleaved logs as
@@ -17,8 +19,9 @@ pub struct Observed<P> {
 }
 
 impl<P: Payload> Observed<P> {
-    /// Watches `inner`.
-    pub fn new(inner: BoxedLayer<P>) -> Self {
+    /// Watches `inner`, which counts what it moves from now on.
+    pub fn new(mut inner: BoxedLayer<P>) -> Self {
+        inner.count_moves();
         Observed { inner, arrivals: Arrivals::default(), next: [u64::MAX; TAILS] }
     }
 
@@ -51,20 +54,6 @@ impl<P: Payload> Layer<P> for Observed<P> {
         Ok(())
     }
 
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.inner.write_atomic(pages, data, hint)?;
-        self.watch(pages);
-        Ok(())
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        self.inner.atomic_pages()
-    }
-
-    fn wants_requests(&self) -> bool {
-        self.inner.wants_requests()
-    }
-
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         self.inner.read(pages, out)
     }
@@ -80,24 +69,19 @@ impl<P: Payload> Layer<P> for Observed<P> {
         self.inner.flush()
     }
 
-    fn divide(&mut self, ends: &[u32]) {
-        self.inner.divide(ends);
+    fn abilities(&self) -> Abilities {
+        self.inner.abilities()
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.inner.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.inner.query(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.inner.clean_ahead()
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        self.inner.left_valid(first, pages)
-    }
-
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.inner.moved_pages(pages)
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let written = command.written();
+        let answer = self.inner.command(command)?;
+        self.watch(written);
+        Ok(answer)
     }
 
     fn describe(&self, reports: &mut Reports) {

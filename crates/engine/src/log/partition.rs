@@ -2,7 +2,10 @@
 
 use super::segments::BoxedLayer;
 use crate::counters::Operation;
-use crate::layer::{Layer, LayerError, PartitionReport, Payload, Reports, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, PartitionReport, Payload, Query,
+    Reports, check_range,
+};
 use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -119,11 +122,12 @@ impl<P> Partition<P> {
         done
     }
 
-    fn write_by(
+    /// Hands a write to `write`, and counts what the layer took of it.
+    fn write_by<T>(
         &mut self,
         pages: &[Lpn],
-        write: impl FnOnce(&mut dyn Layer<P>, &[Lpn]) -> Result<(), LayerError>,
-    ) -> Result<(), LayerError>
+        write: impl FnOnce(&mut dyn Layer<P>, &[Lpn]) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError>
     where
         P: Payload,
     {
@@ -131,7 +135,7 @@ impl<P> Partition<P> {
             let done = write(&mut *inner.lower, below);
             // What a dying drive no longer took is not counted.
             let taken = match done {
-                Ok(()) => below.len() as u64,
+                Ok(_) => below.len() as u64,
                 Err(_) => inner.received() - inner.written(),
             };
             inner.count(self.index, Operation::Write, taken);
@@ -152,18 +156,6 @@ impl<P: Payload> Layer<P> for Partition<P> {
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.write_by(pages, |lower, below| lower.write(below, data, hint))
-    }
-
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        self.write_by(pages, |lower, below| lower.write_atomic(below, data, hint))
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        lock(&self.common).lower.atomic_pages()
-    }
-
-    fn wants_requests(&self) -> bool {
-        lock(&self.common).lower.wants_requests()
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
@@ -187,21 +179,21 @@ impl<P: Payload> Layer<P> for Partition<P> {
         })
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        lock(&self.common).lower.cleaning_above(begins);
+    /// No attribution: the layer tells its partitions apart, and a partition is one of them as a whole.
+    fn abilities(&self) -> Abilities {
+        lock(&self.common).lower.abilities().without(Ability::Attribution)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        lock(&self.common).lower.clean_ahead()
+    fn query(&self, query: Query<'_>) -> Answer {
+        let pages: Vec<Lpn> = query.pages().iter().map(|page| Lpn(self.first + page.0)).collect();
+        lock(&self.common).lower.query(query.about(&pages))
     }
 
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        lock(&self.common).lower.left_valid(Lpn(self.first + first.0), pages)
-    }
-
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        let pages: Vec<Lpn> = pages.iter().map(|page| Lpn(self.first + page.0)).collect();
-        lock(&self.common).lower.moved_pages(&pages)
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        if command.ability() == Ability::Attribution {
+            return command.unable();
+        }
+        self.write_by(command.written(), |lower, below| lower.command(command.about(below)))
     }
 
     /// Nothing: [`Shared::describe`] does, once for all partitions.

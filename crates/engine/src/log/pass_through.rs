@@ -2,7 +2,10 @@
 
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, Payload, Reports, TrimCounts, check_range};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports, TrimCounts,
+    check_range,
+};
 use crate::units::Lpn;
 
 /// Passes everything on and counts it. The ground that layers without a log of their own are built on.
@@ -85,17 +88,6 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         Ok(())
     }
 
-    fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
-        check_range(pages, self.logical_pages)?;
-        self.lower.write_atomic(pages, data, hint)?;
-        self.wrote(pages);
-        Ok(())
-    }
-
-    fn atomic_pages(&self) -> u32 {
-        self.lower.atomic_pages()
-    }
-
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
@@ -118,20 +110,20 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.flush()
     }
 
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.lower.moved_pages(pages)
+    fn abilities(&self) -> Abilities {
+        self.lower.abilities()
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.lower.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.lower.query(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.lower.clean_ahead()
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        self.lower.left_valid(first, pages)
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let written = command.written();
+        check_range(written, self.logical_pages)?;
+        let answer = self.lower.command(command)?;
+        self.wrote(written);
+        Ok(answer)
     }
 
     fn describe(&self, reports: &mut Reports) {

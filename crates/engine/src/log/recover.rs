@@ -5,14 +5,15 @@
 
 use super::config::StoreConfig;
 use super::directory::{Directory, PageTable, Writes};
-use super::fault::SetAside;
-use super::store::{Frontier, LogStore};
+use super::store::LogStore;
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
 use crate::nand::{Flash, PageState};
 use crate::placement::Placement;
+use crate::pool::{Frontier, Remains, SetAside};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
+use crate::wear::WearLevelling;
 
 /// A page found on flash.
 struct Found {
@@ -35,63 +36,69 @@ struct Used {
 }
 
 impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
-    /// The store from what is on `flash`, and what that took; or the flash, should power be lost again.
+    /// The store from what a power cut left, and what that took; or what is left, should power be lost again.
+    #[allow(clippy::type_complexity)]
     pub fn recover(
         config: StoreConfig,
-        flash: F,
+        remains: Remains<F>,
         victim: V,
         placement: P,
-    ) -> Result<(Self, RecoveryReport), (LayerError, F)> {
+        levelling: Option<Box<dyn WearLevelling>>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let Remains { flash, erased_at } = remains;
         let directory = PageTable::new(config.logical_pages, flash.blocks(), flash.pages_per_block());
         let mut store = LogStore::assemble(config, flash, directory, victim, placement);
+        store.pool.level_with(levelling, erased_at);
         let mut report = RecoveryReport::default();
         match store.rebuild(&mut report) {
             Ok(()) => Ok((store, report)),
-            Err(error) => Err((error, store.below.medium)),
+            Err(error) => Err((error, store.into_remains())),
         }
     }
 
-    /// The flash below, all else being lost.
-    pub fn into_medium(self) -> F {
-        self.below.medium
+    /// What is left when everything in RAM is lost.
+    pub fn into_remains(self) -> Remains<F> {
+        self.pool.into_remains()
     }
 
     fn rebuild(&mut self, report: &mut RecoveryReport) -> Result<(), LayerError> {
         let mut step = RecoveryStep { name: "all spare areas", ..RecoveryStep::default() };
         let (mut pages, mut used, mut junk) = (Vec::new(), Vec::new(), Vec::new());
-        for block in std::mem::take(&mut self.free) {
+        for block in std::mem::take(&mut self.pool.erased) {
             match self.scan(block, &mut pages, &mut step) {
                 Some(found) if found.written == 0 => junk.push(block),
                 Some(found) => used.push(found),
-                None => self.free.push_back(block),
+                None => self.pool.erased.push_back(block),
             }
         }
         report.steps.push(step);
+        self.pool.recover_wear();
         self.replay(pages, &used);
         used.sort_unstable_by_key(|block| std::cmp::Reverse(block.last));
         self.arrange(&used);
         let mut step = RecoveryStep { name: "half erased blocks", ..RecoveryStep::default() };
         for block in junk {
-            let erases = self.below.counters.outgoing_total(Operation::Erase);
+            let erases = self.pool.counters.outgoing_total(Operation::Erase);
             match self.erase(block) {
-                Ok(true) => self.free.push_back(block),
+                Ok(true) => self.pool.erased.push_back(block),
                 Ok(false) => {}
                 // What is there can still be read; the next write will say that the drive has come to its end.
                 Err(error) if error.is_end_of_life() => {}
                 Err(error) => return Err(error),
             }
-            step.erases += self.below.counters.outgoing_total(Operation::Erase) - erases;
+            step.erases += self.pool.counters.outgoing_total(Operation::Erase) - erases;
         }
         report.steps.push(step);
+        self.pool.skip_untold();
         Ok(())
     }
 
     /// Reads the spare areas of `block` up to the first erased page; `None` if that is its first.
     fn scan(&mut self, block: BlockId, pages: &mut Vec<Found>, step: &mut RecoveryStep) -> Option<Used> {
         let mut used = Used { block, last: 0, stream: StreamId(0), written: 0, torn: false };
-        for page in 0..self.below.medium.pages_per_block() {
+        for page in 0..self.pool.pages_per_block() {
             step.spare_reads += 1;
-            match self.below.medium.read_spare(block, page, Cause::Cleaning) {
+            match self.pool.medium.read_spare(block, page, Cause::Cleaning) {
                 PageState::Erased => break,
                 PageState::Unreadable => used.torn = true,
                 PageState::Written(spare) => {
@@ -106,33 +113,32 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
     /// Places all pages in the order in which they were written, so that older copies die as they did.
     fn replay(&mut self, mut pages: Vec<Found>, used: &[Used]) {
         for Used { block, .. } in used {
-            self.blocks.open(*block);
+            self.pool.blocks.open(*block);
             self.directory.open(*block);
         }
         pages.sort_unstable_by_key(|page| page.sequence);
-        self.below.sequence = pages.last().map_or(0, |page| page.sequence + 1);
+        self.pool.sequence = pages.last().map_or(0, |page| page.sequence + 1);
         for found in pages.iter().filter(|found| found.owner.0 < self.config.logical_pages) {
             let owner = [found.owner];
             let writes = Writes { pages: &owner, length: 1, prefetch: false };
-            self.directory.place(found.block, found.page, writes, &mut self.blocks, |_, _, _| {});
+            self.directory.place(found.block, found.page, writes, &mut self.pool.blocks, |_, _, _| {});
         }
     }
 
     /// Says what each block is, the latest first: full ones are candidates, the latest of each stream that still takes pages
     /// is open, and others are set aside.
     fn arrange(&mut self, used: &[Used]) {
-        let size = self.below.medium.pages_per_block();
+        let size = self.pool.pages_per_block();
         for &Used { block, stream, written, torn, .. } in used {
-            match self.frontiers.get_mut(stream.index()) {
+            match self.pool.frontiers.get_mut(stream.index()) {
                 _ if written == size => {}
                 Some(frontier @ None) if !torn => *frontier = Some(Frontier { block, page: written }),
-                _ => self.set_aside.push(SetAside { block, written, failed: false }),
+                _ => self.pool.set_aside.push(SetAside { block, written, failed: false }),
             }
         }
         // Policies are told of full blocks in the order in which they were closed.
         for full in used.iter().rev().filter(|used| used.written == size) {
-            self.blocks.close(full.block);
-            self.victim.closed(full.block, &self.blocks);
+            self.pool.close(full.block);
         }
     }
 }

@@ -4,7 +4,9 @@ use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Layer, LayerError, Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::layer::{
+    Abilities, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Reports, Run,
+};
 use crate::units::{BlockId, Lpn, StreamId};
 
 /// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
@@ -36,7 +38,8 @@ pub struct Segments<P> {
 impl<P: Payload> Segments<P> {
     /// Cuts `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused. Without
     /// a rule nothing is trimmed.
-    pub fn new(lower: BoxedLayer<P>, segment_pages: u32, trim: Option<TrimRule>) -> Self {
+    pub fn new(mut lower: BoxedLayer<P>, segment_pages: u32, trim: Option<TrimRule>) -> Self {
+        lower.count_moves();
         let segments = lower.logical_pages() / segment_pages;
         Segments {
             lower,
@@ -175,7 +178,10 @@ fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, Mediu
 impl<P: Payload> Medium for Segments<P> {
     type Payload = P;
 
-    const MAY_HEAR_OF_DEATHS: bool = true;
+    /// A layer may hold content, and it matters to it what is read.
+    const READS_BY_PAGE: bool = true;
+
+    const KEEPS_GROUPS: bool = false;
 
     fn blocks(&self) -> u32 {
         self.segments
@@ -222,6 +228,84 @@ impl<P: Payload> Medium for Segments<P> {
         self.send_trims()
     }
 
+    fn read(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        cause: Cause,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
+        match pages {
+            Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
+            // Which pages is of no interest to the one who asks, so any will do below.
+            Pages::Counted(count) => self.name_pages(block, 0..count),
+        }
+        if cause == Cause::Cleaning {
+            self.moved_below_first_pages += self.lower.moved_pages(&self.pages);
+        }
+        from_lower(self.lower.read(&self.pages, out))
+    }
+
+    fn count_reads(&mut self, _pages: u64) {
+        unreachable!("segments are told which pages are read");
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, _block: BlockId) {}
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.send_trims()?;
+        from_lower(self.lower.flush())
+    }
+
+    /// Nothing: a layer does not fail while it is written to.
+    fn retire(&mut self, _block: BlockId) {}
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        None
+    }
+
+    /// The log above counts for itself how often it emptied a segment.
+    fn read_wear(&mut self, _block: BlockId) {}
+
+    fn is_bad(&self, _block: BlockId) -> bool {
+        false
+    }
+
+    fn erases(&self, block: BlockId) -> u32 {
+        self.erases[block.index()]
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        Some(self)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        // The layer above has just reported itself.
+        if let Some(above) = reports.layers.last_mut() {
+            above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
+            above.moved_below_first_pages = self.moved_below_first_pages;
+            if let Some(metadata) = &self.metadata {
+                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.beside_log);
+                above.metadata = Some(metadata.counts);
+            }
+        }
+        self.lower.describe(reports);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.lower.check()
+    }
+}
+
+impl<P: Payload> LayerBelow for Segments<P> {
     fn hears_of_deaths(&self) -> bool {
         self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
@@ -237,6 +321,10 @@ impl<P: Payload> Medium for Segments<P> {
         }
     }
 
+    fn abilities(&self) -> Abilities {
+        self.lower.abilities()
+    }
+
     fn cleaning(&mut self, begins: bool) {
         self.lower.cleaning_above(begins);
     }
@@ -246,10 +334,10 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn left_valid(&self, block: BlockId) -> f64 {
-        self.lower.left_valid(Lpn(self.first_page(block)), self.segment_pages)
+        let first = self.first_page(block);
+        let pages: Vec<Lpn> = (first..first + self.segment_pages).map(Lpn).collect();
+        self.lower.left_valid(&pages)
     }
-
-    const MAY_KEEP_METADATA: bool = true;
 
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
         self.metadata.as_mut().map_or(Ok(()), |metadata| metadata.serve(streams))
@@ -281,54 +369,5 @@ impl<P: Payload> Medium for Segments<P> {
             metadata.ended_checkpoint(written);
         }
         self.send_trims()
-    }
-
-    fn read(
-        &mut self,
-        block: BlockId,
-        pages: Pages<'_>,
-        cause: Cause,
-        out: &mut Vec<P>,
-    ) -> Result<(), MediumError> {
-        pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
-        match pages {
-            Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
-            // Which pages is of no interest to the one who asks, so any will do below.
-            Pages::Counted(count) => self.name_pages(block, 0..count),
-        }
-        if cause == Cause::Cleaning {
-            self.moved_below_first_pages += self.lower.moved_pages(&self.pages);
-        }
-        from_lower(self.lower.read(&self.pages, out))
-    }
-
-    fn flush(&mut self) -> Result<(), MediumError> {
-        self.send_trims()?;
-        from_lower(self.lower.flush())
-    }
-
-    fn is_bad(&self, _block: BlockId) -> bool {
-        false
-    }
-
-    fn erases(&self, block: BlockId) -> u32 {
-        self.erases[block.index()]
-    }
-
-    fn describe(&self, reports: &mut Reports) {
-        // The layer above has just reported itself.
-        if let Some(above) = reports.layers.last_mut() {
-            above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
-            above.moved_below_first_pages = self.moved_below_first_pages;
-            if let Some(metadata) = &self.metadata {
-                above.counters.add_outgoing(Cause::LogMetadata, Operation::Write, metadata.beside_log);
-                above.metadata = Some(metadata.counts);
-            }
-        }
-        self.lower.describe(reports);
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.lower.check()
     }
 }

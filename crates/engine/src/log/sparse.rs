@@ -8,7 +8,10 @@
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
 use crate::config::ConfigError;
-use crate::layer::{Layer, LayerError, MetadataReport, Payload, Reports, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, MetadataReport, Payload, Query,
+    Reports, check_range,
+};
 use crate::units::{Lpn, runs};
 
 /// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
@@ -42,12 +45,8 @@ pub struct Sparse<P> {
 impl<P: Payload> Sparse<P> {
     /// A sparse address space on `lower`, which must write atomically; the trim log takes its last pages.
     pub fn new(lower: BoxedLayer<P>, log: TrimLog) -> Result<Self, ConfigError> {
+        lower.abilities().require(Ability::AtomicGroups, "the layer below", "structure")?;
         let longest_group = lower.atomic_pages();
-        if longest_group == 0 {
-            let problem = "needs atomic writes, which the layer below does not have; it must be an FTL with reclaim = \
-                           \"free_pool\"";
-            return Err(ConfigError::new("structure", problem));
-        }
         for (key, value) in [("trims_per_write", log.trims_per_write), ("trim_log_pages", log.pages)] {
             if value == 0 {
                 return Err(ConfigError::new(format!("structure.{key}"), "is 0; it must be at least 1"));
@@ -99,10 +98,6 @@ impl<P: Payload> Layer<P> for Sparse<P> {
         Ok(())
     }
 
-    fn wants_requests(&self) -> bool {
-        true
-    }
-
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         self.below.read(pages, out)
     }
@@ -126,20 +121,16 @@ impl<P: Payload> Layer<P> for Sparse<P> {
         self.below.flush()
     }
 
-    fn moved_pages(&self, pages: &[Lpn]) -> u64 {
-        self.below.moved_pages(pages)
+    fn abilities(&self) -> Abilities {
+        self.below.abilities().with(Ability::Requests, true)
     }
 
-    fn cleaning_above(&mut self, begins: bool) {
-        self.below.cleaning_above(begins);
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.below.query(query)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.below.clean_ahead()
-    }
-
-    fn left_valid(&self, first: Lpn, pages: u32) -> f64 {
-        self.below.left_valid(first, pages)
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.below.command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -4,7 +4,7 @@ use super::config::Reclaim;
 use super::directory::Directory;
 use super::store::LogStore;
 use crate::config::ConfigError;
-use crate::layer::Medium;
+use crate::layer::{Medium, MediumExt};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
 
@@ -30,7 +30,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.check_deferral()?;
         self.check_idle()?;
-        let keeps_own = self.below.medium.metadata_pages() > 0;
+        let keeps_own = self.pool.medium.metadata_pages() > 0;
         if self.config.evict && (!D::PAGE_EXACT || keeps_own || self.config.reclaim == Reclaim::InPlace) {
             let problem = "needs reclaim = \"free_pool\", a directory of pages, and no metadata in the log, which must not be lost";
             return Err(ConfigError::new("evict", problem));
@@ -41,7 +41,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 "block counts are exact only for a single frontier reclaimed in place; use page",
             ));
         }
-        if !D::PAGE_EXACT && self.below.medium.until_checkpoint() != u64::MAX {
+        if !D::PAGE_EXACT && self.pool.medium.until_checkpoint() != u64::MAX {
             return Err(ConfigError::new(
                 "directory",
                 "block counts do not tell which map pages change; use page",
@@ -50,16 +50,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.config.logical_pages == 0 {
             return Err(ConfigError::new("logical_pages", "is 0; at least one page is needed"));
         }
-        if self.usable_blocks < self.needed_blocks() {
+        if self.pool.usable_blocks < self.pool.needed_blocks {
             return Err(ConfigError::new(
                 "logical_pages",
                 format!(
                     "{} logical pages with {streams} streams need at least {} blocks of {} pages, there are {}; \
                      lower the logical capacity, the streams or the watermarks",
                     self.config.logical_pages,
-                    self.needed_blocks(),
-                    self.below.medium.pages_per_block(),
-                    self.usable_blocks
+                    self.pool.needed_blocks,
+                    self.pool.pages_per_block(),
+                    self.pool.usable_blocks
                 ),
             ));
         }
@@ -86,7 +86,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let Reclaim::FreePool { low, high } = self.config.reclaim else {
             return wrong("means nothing with in_place, which keeps no erased blocks".into());
         };
-        let most = self.usable_blocks - self.needed_blocks().min(self.usable_blocks) + high.max(low + 1);
+        let most = self.pool.usable_blocks - self.pool.needed_blocks.min(self.pool.usable_blocks)
+            + high.max(low + 1);
         if !(high.max(low + 1)..=most).contains(&idle) {
             return wrong(format!(
                 "is {idle}; it must be from {} to {most}, or it would never be reached",
@@ -94,13 +95,5 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             ));
         }
         Ok(())
-    }
-
-    /// Blocks without which cleaning cannot go on: those that the logical pages fill, those that are open,
-    /// those that must wait erased, and one whose dead pages are the gain.
-    pub(super) fn needed_blocks(&self) -> u32 {
-        let pages = self.config.logical_pages.saturating_add(self.below.medium.metadata_pages());
-        let full = pages.div_ceil(self.below.medium.pages_per_block());
-        full.saturating_add(self.config.reclaim.reserved_blocks(self.streams()))
     }
 }

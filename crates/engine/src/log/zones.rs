@@ -3,9 +3,12 @@
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Group, Layer, LayerError, LayerReport, Medium, MediumError, Pages, Reports, Run, check_range,
+    Abilities, Ability, Answer, Command, Group, Layer, LayerError, LayerReport, Medium, MediumError,
+    MediumExt, Pages, Query, Reports, Run, check_range,
 };
+use crate::pool::Moves;
 use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
+use std::collections::BTreeSet;
 
 /// RAM of a zone in the drive: its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
@@ -46,6 +49,8 @@ pub struct Zones<M> {
     /// Pages programmed so far.
     sequence: u64,
     counters: Counters,
+    /// Whose pages were moved: nobody's.
+    moves: Moves,
 }
 
 impl<M: Medium> Zones<M> {
@@ -64,7 +69,15 @@ impl<M: Medium> Zones<M> {
             Zone { written: 0, offline: blocks.any(|block| medium.is_bad(BlockId(block))) }
         };
         let zones = (0..blocks / config.zone_blocks).map(zone).collect();
-        Ok(Zones { medium, config, zones, open: 0, sequence: 0, counters: Counters::default() })
+        Ok(Zones {
+            medium,
+            config,
+            zones,
+            open: 0,
+            sequence: 0,
+            counters: Counters::default(),
+            moves: Moves::default(),
+        })
     }
 
     /// The medium below.
@@ -138,6 +151,18 @@ impl<M: Medium> Zones<M> {
         zone.written += count as u32;
         self.open -= u32::from(zone.written == zone_pages);
         Ok(())
+    }
+
+    /// What would stay valid in the blocks that hold any of `pages`.
+    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+        let (zone_pages, size) = (self.zone_pages(), self.medium.pages_per_block());
+        let written = |page: u32| self.zones[(page / zone_pages) as usize].written;
+        let held = pages.iter().filter(|page| page.0 % zone_pages < written(page.0));
+        let trimmed = held.clone().count() as u64;
+        let holders: BTreeSet<u32> = held.map(|page| page.0 / size).collect();
+        let valid = |block: &u32| written(block * size).saturating_sub(block * size % zone_pages).min(size);
+        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
+        Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
     }
 
     /// Erases what was written of a zone.
@@ -217,8 +242,35 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         Ok(self.medium.flush()?)
     }
 
+    fn abilities(&self) -> Abilities {
+        let below = self.medium.abilities_below();
+        let own =
+            [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+        let theirs = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, below.has(ability)));
+        Abilities::of(&[&own[..], &theirs].concat())
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        match query {
+            Query::MovedPages(_) => Answer::Pages(0),
+            Query::LeftValid(pages) => self.left_valid(pages),
+            _ => Answer::Nothing,
+        }
+    }
+
+    fn command(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+        match command {
+            Command::Divide { ends } => self.moves.divide(ends),
+            Command::CleaningAbove { begins } => self.medium.cleaning(begins),
+            Command::CleanAhead => return Ok(Answer::Done(self.medium.clean_ahead()?)),
+            other => return other.unable(),
+        }
+        Ok(Answer::Nothing)
+    }
+
     fn describe(&self, reports: &mut Reports) {
         reports.layers.push(LayerReport {
+            moved_pages: self.moves.matrix(),
             counters: self.counters,
             logical_pages: self.logical_pages_now(),
             physical_pages: u64::from(self.medium.blocks()) * u64::from(self.medium.pages_per_block()),

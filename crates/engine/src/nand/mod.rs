@@ -8,7 +8,7 @@ mod presets;
 mod spare;
 
 use crate::counters::Cause;
-use crate::layer::{Group, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
+use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
@@ -57,6 +57,10 @@ pub struct Nand<P> {
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
     faults: Option<Box<FaultState>>,
+    /// Whether there is nothing to its blocks but write pointers and counts of erases: no content, no spare areas, no
+    /// faults, no endurance. What there may be besides is kept apart from the path of such flash, which is that of all
+    /// counting runs, so that it is short enough to be compiled into its callers.
+    is_bare: bool,
     programs: u64,
     reads: u64,
     spare_reads: u64,
@@ -91,6 +95,7 @@ impl<P: Payload> Nand<P> {
             contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
             spare: None,
             faults: None,
+            is_bare: !holds_data && wear.endurance_cycles.is_none(),
             programs: 0,
             reads: 0,
             spare_reads: 0,
@@ -102,12 +107,14 @@ impl<P: Payload> Nand<P> {
     /// The same flash, keeping what the store writes into each page's spare area.
     pub fn with_spare_area(mut self) -> Self {
         self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
+        self.is_bare = false;
         self
     }
 
     /// The same flash, which fails now and then.
     pub fn with_faults(mut self, faults: Faults, seed: Seed) -> Self {
         self.faults = Some(Box::new(FaultState::new(faults, self.geometry.blocks(), seed)));
+        self.is_bare = false;
         self
     }
 
@@ -180,7 +187,65 @@ impl<P: Payload> Nand<P> {
         }
     }
 
-    /// Programs a run that was found to be in order.
+    #[inline(never)]
+    fn erase_with_all(&mut self, block: BlockId) -> Result<(), MediumError> {
+        let Some(state) = self.blocks.get_mut(block.index()) else {
+            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        };
+        if state.next_page == BAD {
+            return Err(MediumError::BadBlock { block: block.0 });
+        }
+        if self.endurance.as_ref().is_some_and(|limits| state.erases >= limits[block.index()]) {
+            state.next_page = BAD;
+            self.worn_out_blocks += 1;
+            return Err(MediumError::WornOut { block: block.0, erases: state.erases });
+        }
+        *state = Block { next_page: 0, erases: state.erases + 1 };
+        self.erases += 1;
+        if let Some(spare) = &mut self.spare {
+            spare.erase(block);
+        }
+        if let Some(faults) = &mut self.faults {
+            faults.erased(block);
+        }
+        if let Some(contents) = self.contents.get_mut(block.index()) {
+            *contents = None;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn read_with_all(
+        &mut self,
+        block: BlockId,
+        pages: Pages<'_>,
+        out: &mut Vec<P>,
+    ) -> Result<(), MediumError> {
+        self.check_readable(block, pages)?;
+        self.reads += u64::from(pages.len());
+        if let Some(faults) = &mut self.faults {
+            faults.read(block, pages.len());
+        }
+        match (&self.contents.get(block.index()), pages) {
+            (Some(Some(contents)), Pages::Listed(list)) => {
+                out.extend(list.iter().map(|&page| contents[page as usize]));
+            }
+            _ => out.resize(out.len() + pages.len() as usize, P::default()),
+        }
+        Ok(())
+    }
+
+    /// Programs a run that was found to be in order, with all that this flash keeps of it.
+    #[inline(never)]
+    fn program_with_all(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
+        if let Some(faults) = &mut self.faults
+            && let Some(good) = faults.program(run.data.len())
+        {
+            return self.fail_program(block, page, good, run);
+        }
+        self.program_pages(block, page, run)
+    }
+
     #[inline(always)]
     fn program_pages(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
@@ -222,12 +287,12 @@ impl<P: Payload> Medium for Nand<P> {
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));
         }
-        if let Some(faults) = &mut self.faults
-            && let Some(good) = faults.program(run.data.len())
-        {
-            return self.fail_program(block, page, good, &run);
+        if !self.is_bare {
+            return self.program_with_all(block, page, &run);
         }
-        self.program_pages(block, page, &run)
+        self.blocks[block.index()].next_page = page + pages;
+        self.programs += u64::from(pages);
+        Ok(())
     }
 
     fn count_reads(&mut self, pages: u64) {
@@ -236,29 +301,14 @@ impl<P: Payload> Medium for Nand<P> {
 
     #[inline]
     fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
-        let Some(state) = self.blocks.get_mut(block.index()) else {
-            return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
-        };
-        if state.next_page == BAD {
-            return Err(MediumError::BadBlock { block: block.0 });
+        match self.blocks.get_mut(block.index()) {
+            Some(state) if self.is_bare && state.next_page != BAD => {
+                *state = Block { next_page: 0, erases: state.erases + 1 };
+                self.erases += 1;
+                Ok(())
+            }
+            _ => self.erase_with_all(block),
         }
-        if self.endurance.as_ref().is_some_and(|limits| state.erases >= limits[block.index()]) {
-            state.next_page = BAD;
-            self.worn_out_blocks += 1;
-            return Err(MediumError::WornOut { block: block.0, erases: state.erases });
-        }
-        *state = Block { next_page: 0, erases: state.erases + 1 };
-        self.erases += 1;
-        if let Some(spare) = &mut self.spare {
-            spare.erase(block);
-        }
-        if let Some(faults) = &mut self.faults {
-            faults.erased(block);
-        }
-        if let Some(contents) = self.contents.get_mut(block.index()) {
-            *contents = None;
-        }
-        Ok(())
     }
 
     #[inline]
@@ -269,18 +319,16 @@ impl<P: Payload> Medium for Nand<P> {
         _cause: Cause,
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
-        self.check_readable(block, pages)?;
-        self.reads += u64::from(pages.len());
-        if let Some(faults) = &mut self.faults {
-            faults.read(block, pages.len());
-        }
-        match (&self.contents.get(block.index()), pages) {
-            (Some(Some(contents)), Pages::Listed(list)) => {
-                out.extend(list.iter().map(|&page| contents[page as usize]));
+        match (self.blocks.get(block.index()), pages) {
+            (Some(state), Pages::Counted(count))
+                if self.is_bare && state.next_page != BAD && count <= state.next_page =>
+            {
+                self.reads += u64::from(count);
+                out.resize(out.len() + count as usize, P::default());
+                Ok(())
             }
-            _ => out.resize(out.len() + pages.len() as usize, P::default()),
+            _ => self.read_with_all(block, pages, out),
         }
-        Ok(())
     }
 
     #[inline(always)]
@@ -302,12 +350,26 @@ impl<P: Payload> Medium for Nand<P> {
         self.faults.as_mut()?.disturbed.pop_front()
     }
 
+    fn read_wear(&mut self, _block: BlockId) {
+        self.spare_reads += 1;
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.blocks[block.index()].next_page == BAD
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.blocks[block.index()].erases
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -1,10 +1,9 @@
 //! Power that fails: in the middle of an operation, at a number that can be named.
 
 use super::{Flash, PageState};
-use crate::config::ConfigError;
 use crate::counters::Cause;
-use crate::layer::{Group, LayerError, Medium, MediumError, Pages, Reports, Run};
-use crate::units::{BlockId, Lpn};
+use crate::layer::{Group, LayerBelow, Medium, MediumError, Pages, Reports, Run};
+use crate::units::BlockId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When and how power is lost.
@@ -109,28 +108,6 @@ impl<F: Flash> Medium for Fragile<F> {
 
     const KEEPS_GROUPS: bool = F::KEEPS_GROUPS;
     const READS_BY_PAGE: bool = F::READS_BY_PAGE;
-    const MAY_HEAR_OF_DEATHS: bool = F::MAY_HEAR_OF_DEATHS;
-    const MAY_KEEP_METADATA: bool = F::MAY_KEEP_METADATA;
-
-    fn hears_of_deaths(&self) -> bool {
-        self.flash.hears_of_deaths()
-    }
-
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
-        self.flash.died(owner, block, page);
-    }
-
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.flash.serve(streams)
-    }
-
-    fn cleaning(&mut self, begins: bool) {
-        self.flash.cleaning(begins);
-    }
-
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.flash.clean_ahead()
-    }
 
     fn blocks(&self) -> u32 {
         self.flash.blocks()
@@ -200,12 +177,26 @@ impl<F: Flash> Medium for Fragile<F> {
         self.flash.take_disturbed()
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.flash.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.flash.is_bad(block)
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.flash.erases(block)
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        self.flash.layer_below()
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        self.flash.layer_below_mut()
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -18,6 +18,8 @@ mod parts;
 mod placer;
 mod plan;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod timed;
 mod timeline;
 mod writes;

@@ -372,3 +372,6 @@ impl Planner {
         id
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,10 @@
 //! Flash that writes down what it does.
 
 use super::journal::{Journal, Step};
-use crate::config::ConfigError;
 use crate::counters::Cause;
-use crate::layer::{Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run};
 use crate::nand::{Flash, Nand, PageState};
-use crate::units::{BlockId, Lpn};
+use crate::units::BlockId;
 
 /// [`Nand`] that writes each operation it did into a [`Journal`], for the clock; apart from that it is the same flash.
 ///
@@ -33,50 +32,6 @@ impl<P: Payload> Medium for Timed<P> {
 
     /// Which pages are read decides which dies do it.
     const READS_BY_PAGE: bool = true;
-
-    const MAY_HEAR_OF_DEATHS: bool = <Nand<P> as Medium>::MAY_HEAR_OF_DEATHS;
-
-    const MAY_KEEP_METADATA: bool = <Nand<P> as Medium>::MAY_KEEP_METADATA;
-
-    fn hears_of_deaths(&self) -> bool {
-        self.nand.hears_of_deaths()
-    }
-
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
-        self.nand.died(owner, block, page);
-    }
-
-    fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
-        self.nand.serve(streams)
-    }
-
-    fn has_own_stream(&self) -> bool {
-        self.nand.has_own_stream()
-    }
-
-    fn metadata_pages(&self) -> u32 {
-        self.nand.metadata_pages()
-    }
-
-    fn until_checkpoint(&self) -> u64 {
-        self.nand.until_checkpoint()
-    }
-
-    fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
-        self.nand.begin_checkpoint(pages);
-    }
-
-    fn end_checkpoint(&mut self) -> Result<(), MediumError> {
-        self.nand.end_checkpoint()
-    }
-
-    fn cleaning(&mut self, begins: bool) {
-        self.nand.cleaning(begins);
-    }
-
-    fn left_valid(&self, block: BlockId) -> f64 {
-        self.nand.left_valid(block)
-    }
 
     fn blocks(&self) -> u32 {
         self.nand.blocks()
@@ -143,12 +98,26 @@ impl<P: Payload> Medium for Timed<P> {
         self.nand.take_disturbed()
     }
 
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
+    }
+
     fn is_bad(&self, block: BlockId) -> bool {
         self.nand.is_bad(block)
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.nand.erases(block)
+    }
+
+    #[inline(always)]
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        self.nand.layer_below()
+    }
+
+    #[inline(always)]
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        self.nand.layer_below_mut()
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -179,6 +179,13 @@ victim_table! {
     Completing: completing::Config, boxed;
 }
 
+impl VictimConfig {
+    /// Whether what the layer below would keep weighs in the choice.
+    pub fn looks_below(&self) -> bool {
+        matches!(self, VictimConfig::Completing(config) if config.weight > 0.0)
+    }
+}
+
 impl Default for VictimConfig {
     /// Greedy, which most drives approximate.
     fn default() -> Self {

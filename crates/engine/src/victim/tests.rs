@@ -146,6 +146,8 @@ enum Step {
     Close(u16),
     Die(u16),
     Clean,
+    /// The engine takes a candidate that no policy named, and erases it or closes it again.
+    Take(u16),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -154,6 +156,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<u16>().prop_map(Step::Close),
         12 => any::<u16>().prop_map(Step::Die),
         1 => Just(Step::Clean),
+        1 => any::<u16>().prop_map(Step::Take),
     ];
     proptest::collection::vec(step, 0..600)
 }
@@ -202,6 +205,19 @@ impl<V: VictimPolicy> Table<V> {
                 self.erased.push(victim);
                 return Some(victim);
             }
+            Step::Take(which) if self.blocks.candidates() > 0 => {
+                let at = usize::from(which / 2) % self.blocks.candidates() as usize;
+                let block = self.blocks.iter_candidates().nth(at).expect("so many candidates");
+                self.blocks.take(block);
+                self.policy.taken(block);
+                if which % 2 == 0 {
+                    self.blocks.erased(block);
+                    self.erased.push(block);
+                } else {
+                    self.blocks.close(block);
+                    self.policy.closed(block, &self.blocks);
+                }
+            }
             _ => {}
         }
         None
@@ -248,6 +264,7 @@ impl VictimVisitor for Script {
                 0..2 => Step::Open,
                 2..4 => Step::Close(which),
                 4 => Step::Clean,
+                5 => Step::Take(which),
                 _ => Step::Die(which),
             };
             victims.extend(table.step(&step));
@@ -256,6 +273,7 @@ impl VictimVisitor for Script {
     }
 }
 
+/// Whatever is taken meanwhile: [`Table::step`] refuses a victim that is no candidate.
 #[test]
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);

@@ -363,7 +363,7 @@ fn recovery_reads_first_pages_ends_and_logs() {
         write(&mut ftl, (0..300).map(|at| at * 7 % (blocks * size)));
         let config = HybridConfig { kind, log_blocks: 4, logical_pages: blocks * size };
         let flash = wearwell_engine::ftl::Restart::into_flash(ftl);
-        let (mut ftl, report) = Hybrid::recover(config, flash).map_err(|(error, _)| error).unwrap();
+        let (mut ftl, report) = Hybrid::recover(config, flash, None).map_err(|(error, _)| error).unwrap();
         ftl.check().unwrap();
         let reads = |name| report.steps.iter().find(|step| step.name == name).unwrap().spare_reads;
         assert_eq!(reads("first pages"), 45, "one of every block");

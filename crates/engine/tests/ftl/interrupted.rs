@@ -2,10 +2,13 @@
 
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
-use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::ftl::{CutSettings, Cuts, Interrupted, Restart, parse_cuts};
-use wearwell_engine::layer::{Content, Layer, LayerError, RecoveryReport, Reports, no_data};
+use wearwell_engine::layer::{
+    Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports, no_data,
+};
 use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
+use wearwell_engine::pool::Remains;
 
 type Chips = Fragile<Nand<Content>>;
 
@@ -58,6 +61,19 @@ impl<const LIES: bool> Layer<Content> for Buffered<LIES> {
         self.ftl.flush()
     }
 
+    fn abilities(&self) -> Abilities {
+        self.ftl.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.write_last()?;
+        self.ftl.command(command)
+    }
+
     fn describe(&self, reports: &mut Reports) {
         self.ftl.describe(reports);
     }
@@ -73,19 +89,19 @@ impl<const LIES: bool> Layer<Content> for Buffered<LIES> {
 
 impl<const LIES: bool> Restart for Buffered<LIES> {
     type Flash = Chips;
-    type Remains = Chips;
-    type Settings = HybridConfig;
+    type Remains = Remains<Chips>;
+    type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
 
-    fn into_flash(self) -> Chips {
+    fn into_flash(self) -> Remains<Chips> {
         self.ftl.into_flash()
     }
 
     fn restart(
-        settings: &HybridConfig,
-        remains: Chips,
-    ) -> Result<(Self, RecoveryReport), (LayerError, Chips)> {
+        settings: &HybridSettings,
+        remains: Remains<Chips>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<Chips>)> {
         Hybrid::restart(settings, remains).map(|(ftl, report)| (Buffered { ftl, last: None }, report))
     }
 
@@ -102,7 +118,7 @@ fn history<const LIES: bool>(cuts: Cuts) -> Result<u64, LayerError> {
     let config = HybridConfig { kind: HybridKind::Fast, log_blocks: 4, logical_pages: LOGICAL_PAGES };
     let ftl = Hybrid::new(config, Fragile::new(nand, supply.clone())).unwrap();
     let cut = CutSettings { cuts, recovery_cut_probability: 0.3, seed: Seed(2) };
-    let mut drive = Interrupted::new(Buffered::<LIES> { ftl, last: None }, config, supply, cut);
+    let mut drive = Interrupted::new(Buffered::<LIES> { ftl, last: None }, config.into(), supply, cut);
     let mut random = Seed(3).random();
     drive.begin(500);
     for step in 0..500 {

@@ -34,7 +34,7 @@ fn gecko(validity: Value) -> PagedSettings {
         cleans_metadata: false,
         checkpoints: true,
         durability: Durability::Deferred { dated: true },
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };

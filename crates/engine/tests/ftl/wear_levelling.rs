@@ -31,7 +31,7 @@ fn dftl() -> PagedConfig {
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: WearConfig::default(),
         seed: Seed(7),
     }

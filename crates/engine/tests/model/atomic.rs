@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{Bytes, Group, Layer, LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::layer::{
+    Bytes, Group, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Reports, Run,
+};
 use wearwell_engine::log::Reclaim;
 use wearwell_engine::nand::Nand;
 
@@ -29,6 +31,7 @@ const DEAD: MediumError = MediumError::BadBlock { block: u32::MAX };
 impl Medium for Cut {
     type Payload = Page;
     const KEEPS_GROUPS: bool = true;
+    const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
         self.nand.blocks()
@@ -68,8 +71,28 @@ impl Medium for Cut {
         self.nand.read(block, pages, cause, out)
     }
 
+    fn count_reads(&mut self, pages: u64) {
+        self.nand.count_reads(pages);
+    }
+
+    fn prefetch_block(&self, block: BlockId) {
+        self.nand.prefetch_block(block);
+    }
+
     fn flush(&mut self) -> Result<(), MediumError> {
         self.nand.flush()
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.nand.retire(block);
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.nand.take_disturbed()
+    }
+
+    fn read_wear(&mut self, block: BlockId) {
+        self.nand.read_wear(block);
     }
 
     fn is_bad(&self, block: BlockId) -> bool {
@@ -78,6 +101,14 @@ impl Medium for Cut {
 
     fn erases(&self, block: BlockId) -> u32 {
         self.nand.erases(block)
+    }
+
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -12,7 +12,7 @@ use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::dedup::{Dedup, DedupConfig, Sharing};
-use wearwell_engine::layer::{Content, DedupReport, Layer, LayerReport};
+use wearwell_engine::layer::{Content, DedupReport, Layer, LayerExt, LayerReport};
 use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
@@ -73,13 +73,14 @@ impl Drive {
             pages.div_ceil(self.pages_per_block) + reclaim.reserved_blocks(streams.streams()) + self.room;
         let size = StoreSize { blocks, ..size };
         let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
-        let config = StoreConfig { count_moves: true, ..StoreConfig::new(pages, reclaim, Seed(self.seed)) };
+        let config = StoreConfig::new(pages, reclaim, Seed(self.seed));
         let policy: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
         let policy = victim.unwrap_or_else(|| policy.build_boxed(&size).unwrap());
         let nand =
             Nand::new(Geometry::flat(blocks, self.pages_per_block, 4096), Wear::default(), Seed(self.seed));
         let table = PageTable::new(pages, blocks, self.pages_per_block);
-        let store = LogStore::new(config, nand, table, policy, streams).unwrap();
+        let mut store = LogStore::new(config, nand, table, policy, streams).unwrap();
+        store.count_moves();
         let wants_references = self.placement == json!("references");
         match sharing.and_then(|sharing| sharing.migration(Some(journal.clone()), wants_references)) {
             Some(migration) => Box::new(store.with_migration(migration).unwrap()),

@@ -10,7 +10,9 @@ use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing, recover};
-use wearwell_engine::layer::{Content, DedupReport, Layer, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::layer::{
+    Content, DedupReport, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
+};
 use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
@@ -69,6 +71,7 @@ impl Watched {
 
 impl Medium for Watched {
     type Payload = Content;
+    const KEEPS_GROUPS: bool = false;
     const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
@@ -107,16 +110,40 @@ impl Medium for Watched {
         self.with(|flash| flash.nand.read(block, pages, cause, out))
     }
 
-    fn flush(&mut self) -> Result<(), MediumError> {
-        Ok(())
+    fn count_reads(&mut self, pages: u64) {
+        self.with(|flash| flash.nand.count_reads(pages));
     }
 
-    fn is_bad(&self, _block: BlockId) -> bool {
-        false
+    fn read_wear(&mut self, _block: BlockId) {}
+
+    fn prefetch_block(&self, _block: BlockId) {}
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.with(|flash| flash.nand.flush())
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.with(|flash| flash.nand.retire(block));
+    }
+
+    fn take_disturbed(&mut self) -> Option<BlockId> {
+        self.with(|flash| flash.nand.take_disturbed())
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.with(|flash| flash.nand.is_bad(block))
     }
 
     fn erases(&self, block: BlockId) -> u32 {
         self.with(|flash| flash.nand.erases(block))
+    }
+
+    fn layer_below(&self) -> Option<&dyn LayerBelow> {
+        None
+    }
+
+    fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
+        None
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -6,7 +6,7 @@ use crate::naive::rig::{Engine, Setup};
 use proptest::prelude::*;
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
-use wearwell_engine::layer::{Layer, no_data};
+use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::Nand;
 
@@ -40,7 +40,7 @@ proptest! {
             store.write(&pages, no_data(pages.len()), op.hint()).unwrap();
         }
         let end = (first + pages).min(setup.logical_pages);
-        let found = store.left_valid(Lpn(first), pages);
+        let found = store.left_valid(&(first..end).map(Lpn).collect::<Vec<_>>());
         prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
     }
 

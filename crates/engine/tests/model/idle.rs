@@ -4,7 +4,7 @@ use crate::naive::cases::{Op, ops};
 use crate::naive::rig::{Setup, Stamp, Streams};
 use proptest::prelude::*;
 use wearwell_base::units::Lpn;
-use wearwell_engine::layer::{Bytes, Layer};
+use wearwell_engine::layer::{Bytes, Layer, LayerExt};
 use wearwell_engine::log::Reclaim;
 
 type Page = Bytes<8>;
@@ -42,7 +42,7 @@ proptest! {
             if at % every == 0 {
                 // Each victim but the last gains a page at least.
                 let most = setup.blocks * setup.pages_per_block;
-                let cleaned = (0..=most).take_while(|_| Layer::clean_ahead(&mut store).unwrap()).count();
+                let cleaned = (0..=most).take_while(|_| LayerExt::clean_ahead(&mut store).unwrap()).count();
                 prop_assert!(cleaned <= most as usize);
                 store.check().unwrap();
             }
@@ -51,6 +51,6 @@ proptest! {
             prop_assert_eq!(&read, &shadow);
         }
         let mut unasked = Setup { idle_high: None, ..setup }.engine::<Page>();
-        prop_assert!(!Layer::clean_ahead(&mut unasked).unwrap());
+        prop_assert!(!LayerExt::clean_ahead(&mut unasked).unwrap());
     }
 }

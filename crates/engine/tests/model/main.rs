@@ -3,6 +3,7 @@
 mod agreement;
 mod atomic;
 mod closed_forms;
+mod conformance;
 mod content;
 mod content_recovery;
 mod coordination;
@@ -22,6 +23,5 @@ mod placements;
 mod recovery;
 mod stack;
 mod timed;
-mod timing;
 mod wear;
 mod zones;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_base::seed::Seed;
 use wearwell_base::units::{BlockId, Lpn, StreamId};
-use wearwell_engine::layer::{Bytes, Layer, LayerError, Medium, Payload};
+use wearwell_engine::layer::{Bytes, Layer, LayerError, LayerExt, Medium, MediumExt, Payload};
 use wearwell_engine::log::{CopyOrder, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{Frontiers, PageContext, Placement};
@@ -158,7 +158,6 @@ impl Setup {
             evict: self.evict,
             deferred_low: self.deferred_low,
             idle_high: self.idle_high,
-            count_moves: true,
             seed: Seed(self.seed),
         }
     }
@@ -203,7 +202,8 @@ impl Setup {
         let picks = recorder.picks.clone();
         let pages = self.logical_pages + medium.metadata_pages();
         let table = PageTable::new(pages, self.blocks, self.pages_per_block);
-        let engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
+        let mut engine = LogStore::new(self.config(), medium, table, recorder, self.streams.build())?;
+        engine.count_moves();
         Ok((engine, picks))
     }
 

@@ -40,7 +40,7 @@ fn serves_until_killed() {
 fn serve(stand: &Stand) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "survival::serves_until_killed", "--ignored"]).env(SERVE, stand.directory());
-    let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     for _ in 0..1000 {
         let table = fs::read_to_string("/proc/self/mounts").unwrap();
         if table.contains(stand.root().to_str().unwrap()) {
@@ -48,6 +48,8 @@ fn serve(stand: &Stand) -> Child {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
     panic!("it does not mount");
 }
 

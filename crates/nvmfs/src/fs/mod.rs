@@ -1,4 +1,4 @@
-//! NVMFS itself: the operations of a file system, over [`Names`] and a [`Store`].
+//! NVMFS itself: the operations of a file system, over `Names` and a [`Store`].
 //!
 //! An operation on names first finds out whether it can be done, then allocates what it needs, then gathers all its changes
 //! and applies them at once: a power cut leaves all of them or none.

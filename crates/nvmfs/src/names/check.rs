@@ -57,7 +57,7 @@ pub enum WrongName {
     Lost,
 }
 
-/// Something wrong with names. Put right by [`super::repair`].
+/// Something wrong with names. Put right by [`crate::fs::repair`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inode {}: {what}", .ino.0)]
 pub struct NameProblem {

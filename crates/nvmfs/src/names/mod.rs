@@ -1,6 +1,6 @@
 //! Names: directories and the inodes that they lead to (section III-E).
 //!
-//! [`Names`] is what is kept of them in memory. An operation asks it where things are, gathers what is to change in
+//! `Names` is what is kept of them in memory. An operation asks it where things are, gathers what is to change in
 //! [`Changes`], applies that at once, and then tells it.
 
 pub mod check;

@@ -68,7 +68,7 @@ impl Counting {
             return unfit("power", "cuts the power of a run; a file system loses it when its process ends");
         }
         let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
-        if stack.entrances.len() > 1 {
+        if stack.targets.len() > 1 {
             return unfit("tenant", "an SSD has one user; give the scenario one tenant or none");
         }
         let unit_bytes = stack.page_bytes as usize;
@@ -98,7 +98,7 @@ impl Counting {
 
     fn write(&mut self, blocks: Range<u64>, stream: u16) -> io::Result<()> {
         self.each_batch(blocks, |stack, pages| {
-            stack.entrances[0].layer.write(pages, no_data(pages.len()), stream)
+            stack.targets[0].layer.write(pages, no_data(pages.len()), stream)
         })
     }
 }
@@ -197,7 +197,7 @@ impl<S: Ssd> Ssd for StackSsd<S> {
         self.content.read(first, out)?;
         let mut nothing = Vec::new();
         self.stack().each_batch(first..first + blocks, |stack, pages| {
-            stack.entrances[0].layer.read(pages, &mut nothing)
+            stack.targets[0].layer.read(pages, &mut nothing)
         })
     }
 
@@ -210,12 +210,12 @@ impl<S: Ssd> Ssd for StackSsd<S> {
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
         check_range(self.blocks, first, blocks)?;
         self.content.trim(first, blocks)?;
-        self.stack().each_batch(first..first + blocks, |stack, pages| stack.entrances[0].layer.trim(pages))
+        self.stack().each_batch(first..first + blocks, |stack, pages| stack.targets[0].layer.trim(pages))
     }
 
     fn flush(&self) -> io::Result<()> {
         self.content.flush()?;
-        self.stack().stack.entrances[0].layer.flush().map_err(io::Error::other)
+        self.stack().stack.targets[0].layer.flush().map_err(io::Error::other)
     }
 }
 

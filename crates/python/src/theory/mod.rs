@@ -3,6 +3,7 @@
 mod models;
 mod policy;
 mod states;
+mod stop;
 mod work;
 
 use models::{Columns, Model};

@@ -1,6 +1,6 @@
 //! Cleaning policies by name, or written in Python.
 
-use super::work::stop;
+use super::stop::stop;
 use crate::errors::{self, ConvergenceError, Failure};
 use numpy::{AllowTypeChange, PyArray1, PyArrayLike1};
 use pyo3::exceptions::PyTypeError;

@@ -1,10 +1,11 @@
 //! Calculations without the interpreter: on all cores, and ended by Ctrl-C.
 
 use super::policy::Policy;
+use super::stop::caught;
 use crate::errors::{self, RunError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -13,25 +14,6 @@ use wearwell_theory::TheoryError;
 
 /// Time between two looks at Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// What a calculation that is to end unwinds with.
-struct Stopped;
-
-/// Ends the calculation that this thread is in.
-///
-/// The models know nothing of interruptions, and some of their searches would go on for long with numbers that mean
-/// nothing; they hold nothing that unwinding could leave half done.
-pub fn stop() -> ! {
-    resume_unwind(Box::new(Stopped))
-}
-
-/// The work's answer, or nothing if it was stopped.
-fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(work)).map_or_else(
-        |panic| if panic.is::<Stopped>() { None } else { resume_unwind(panic) },
-        |answer| Some(answer),
-    )
-}
 
 /// Does `work` without the interpreter's lock.
 ///

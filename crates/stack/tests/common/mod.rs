@@ -15,6 +15,15 @@ pub fn try_run(scenario: &Scenario) -> Result<RunResult, RunError> {
     run(scenario, &mut |_: &_| ControlFlow::Continue(()))
 }
 
+/// Why a scenario in TOML cannot be run: a key that is not there, or what the keys ask for.
+pub fn refusal(text: &str) -> String {
+    let value: serde_json::Value = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+    match Scenario::read(&value) {
+        Ok(scenario) => try_run(&scenario).expect_err(text).to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
 /// Runs it; it must work.
 pub fn run_text(text: &str) -> RunResult {
     try_run(&scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))

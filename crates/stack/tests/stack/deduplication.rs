@@ -1,6 +1,6 @@
 //! Deduplication in scenarios: what adds up, what is saved, what is refused.
 
-use crate::common::{root, run_text, scenario, try_run};
+use crate::common::{refusal, root, run_text, scenario, try_run};
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::{Performance, RunResult};
 
@@ -156,13 +156,13 @@ fn wrong_settings_are_refused_by_name() {
     ];
     for (ftl, key, part) in cases {
         let load = if ftl.contains("[workload]") { "" } else { LOAD };
-        let error = try_run(&scenario(&format!("{DRIVE}{ftl}{load}{MEASURE}"))).unwrap_err().to_string();
+        let error = refusal(&format!("{DRIVE}{ftl}{load}{MEASURE}"));
         assert!(error.starts_with(key) && error.contains(part), "{error}, expected {key} … {part}");
     }
     let zoned = DRIVE.replace("spare_factor = 0.1\n", "");
     let zones = format!(
         "{zoned}[ftl]\nstructure = \"zones\"\ndedup = \"inline\"\n[[log]]\nsegment_size = \"64 KiB\"\n{LOAD}"
     );
-    let error = try_run(&scenario(&zones)).unwrap_err().to_string();
+    let error = refusal(&zones);
     assert!(error.contains("dedup"), "{error}");
 }

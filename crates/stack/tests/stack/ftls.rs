@@ -1,6 +1,6 @@
 //! Every FTL in whole scenarios: alone, below a log, shared, timed, on flash that fails, and after a power cut.
 
-use crate::common::{run_text, scenario, try_run};
+use crate::common::{refusal, run_text, scenario, try_run};
 use wearwell_stack::{FtlResult, LayerResult, RunResult, Scenario, resolve};
 
 const FTLS: [&str; 7] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
@@ -23,10 +23,6 @@ fn ftl(result: &RunResult) -> &FtlResult {
 
 fn outgoing(layer: &LayerResult, operation: &str) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get(operation)).sum()
-}
-
-fn refusal(text: &str) -> String {
-    try_run(&scenario(text)).expect_err("a refusal").to_string()
 }
 
 /// Everything but the time that the run took, as text.

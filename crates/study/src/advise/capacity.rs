@@ -21,7 +21,7 @@ const MEASURES: &[&str] = &["spare_factor", "over_provisioning", "alpha", "load"
 
 fn changes(situation: &Situation<'_>) -> Vec<Change> {
     let only_logs = |at: &usize| {
-        let users = &situation.node(*at).users;
+        let users = &situation.layer(*at).users;
         !users.is_empty() && users.iter().all(|user| matches!(user, User::Log(_)))
     };
     situation.layers().filter(only_logs).flat_map(|at| of_layer(situation, at)).collect()
@@ -29,12 +29,12 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
 
 fn of_layer(situation: &Situation<'_>, lower: usize) -> Vec<Change> {
     let spare = |at: usize| {
-        let node = situation.node(at);
+        let node = situation.layer(at);
         node.physical_pages - u64::from(node.logical_pages)
     };
     let logs = situation.logs_on(lower);
     let above: u64 = logs.iter().map(|&log| spare(log)).sum();
-    let shown = f64::from(situation.node(lower).logical_pages);
+    let shown = f64::from(situation.layer(lower).logical_pages);
     let names: Vec<String> = logs.iter().map(|&log| situation.called(log)).collect();
     let (names, own) = (names.join(" and "), situation.called(lower));
     let down = DOWN.iter().map(|share| {
@@ -55,7 +55,7 @@ fn of_layer(situation: &Situation<'_>, lower: usize) -> Vec<Change> {
 /// The nearest number of pages that leaves nothing over: whole segments, where one log has them all.
 fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
     let unit = match logs {
-        [only] => f64::from(situation.node(*only).block),
+        [only] => f64::from(situation.layer(*only).block_pages),
         _ => 1.0,
     };
     ((pages / unit).round() * unit) as u64
@@ -65,15 +65,15 @@ fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
 fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64) -> Option<Vec<Setting>> {
     let mut settings = match lower == situation.tree.ftl() {
         true => device_settings(situation, target)?,
-        false => vec![spare_factor(situation, lower, situation.node(lower).physical_pages, target)],
+        false => vec![spare_factor(situation, lower, situation.layer(lower).physical_pages, target)],
     };
     let mut draft = situation.draft.clone();
     let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
     // What cannot be resolved is proposed as it is, to be refused with its reason.
     if let (Ok(()), Ok(resized)) = (applied, Situation::of(&draft)) {
         settings.extend(logs.iter().map(|&log| {
-            let shown = u64::from(situation.node(log).logical_pages);
-            spare_factor(situation, log, resized.node(log).physical_pages, shown)
+            let shown = u64::from(situation.layer(log).logical_pages);
+            spare_factor(situation, log, resized.layer(log).physical_pages, shown)
         }));
     }
     Some(settings)
@@ -83,7 +83,7 @@ fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64
 fn spare_factor(situation: &Situation<'_>, log: usize, physical: u64, logical: u64) -> Setting {
     let exact = 1.0 - logical as f64 / physical as f64;
     let shows = |spare: f64| (physical as f64 * (1.0 - spare)).round() as u64 == logical;
-    Setting::new(format!("{}.spare_factor", situation.node(log).key), fewest_digits(exact, shows))
+    Setting::new(format!("{}.spare_factor", situation.layer(log).key), fewest_digits(exact, shows))
 }
 
 /// What makes the drive show `logical` pages on the flash that it has, in the terms in which the scenario gives its size.

@@ -5,7 +5,7 @@ use super::situation::Situation;
 use super::streams::streams_of;
 use super::{Change, Family, Setting};
 use serde_json::json;
-use wearwell_stack::scenario::ReclaimKind;
+use wearwell_stack::layers::ReclaimKind;
 use wearwell_stack::tree::User;
 
 pub(super) const FAMILY: Family = Family {
@@ -24,13 +24,13 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
 
 /// The layer keeps erased blocks for what the largest segment above may hold, and waits as long as they last.
 fn wait(situation: &Situation<'_>, at: usize) -> Option<Change> {
-    let (node, config) = (situation.node(at), situation.config(at));
-    let largest = situation.logs_on(at).iter().map(|&log| situation.node(log).block).max()?;
+    let (node, config) = (situation.layer(at), situation.store(at)?);
+    let largest = situation.logs_on(at).iter().map(|&log| situation.layer(log).block_pages).max()?;
     if config.reclaim == ReclaimKind::InPlace || config.free_blocks_deferred.is_some() {
         return None;
     }
     let low = config.free_blocks_low.unwrap_or(u32::from(streams_of(situation, at)) + 1);
-    let raised = low + largest.div_ceil(node.block);
+    let raised = low + largest.div_ceil(node.block_pages);
     let high = config.free_blocks_high.unwrap_or(low).max(raised);
     let key = |name: &str| format!("{}.{name}", node.key);
     let settings = vec![
@@ -53,7 +53,7 @@ fn complete(situation: &Situation<'_>, log: usize) -> Vec<Change> {
         Change::new(
             &FAMILY,
             description,
-            vec![Setting::new(format!("{}.victim", situation.node(log).key), value)],
+            vec![Setting::new(format!("{}.victim", situation.layer(log).key), value)],
         )
     };
     [1.0, 0.25].map(change).into()
@@ -61,15 +61,15 @@ fn complete(situation: &Situation<'_>, log: usize) -> Vec<Change> {
 
 /// Several users of a layer, each with hints of its own.
 fn tell_apart(situation: &Situation<'_>, at: usize) -> Option<Change> {
-    let node = situation.node(at);
-    if node.users.len() < 2 || situation.config(at).reclaim == ReclaimKind::InPlace {
+    let node = situation.layer(at);
+    if node.users.len() < 2 || situation.store(at)?.reclaim == ReclaimKind::InPlace {
         return None;
     }
     let (mut settings, mut next) = (Vec::new(), 0u16);
     for &user in &node.users {
         let (key, streams) = match user {
-            User::Log(log) if situation.config(log).other_structure().is_some() => return None,
-            User::Log(log) => (situation.node(log).key.clone(), streams_of(situation, log)),
+            User::Log(log) if situation.log(log).is_none() => return None,
+            User::Log(log) => (situation.layer(log).key.clone(), streams_of(situation, log)),
             User::Tenant(tenant) => (format!("tenant[{tenant}]"), 1),
         };
         settings.push(Setting::new(format!("{key}.first_hint"), next));

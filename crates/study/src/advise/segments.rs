@@ -16,8 +16,10 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
 fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
     let page = situation.page_bytes();
     let below = situation.below(log);
-    let (present, matched) =
-        (u64::from(situation.node(log).block) * page, u64::from(situation.node(below).block) * page);
+    let (present, matched) = (
+        u64::from(situation.layer(log).block_pages) * page,
+        u64::from(situation.layer(below).block_pages) * page,
+    );
     let mut sizes = vec![present / 4, present / 2, present.saturating_mul(2), present.saturating_mul(4)];
     if !sizes.contains(&matched) {
         sizes.push(matched);
@@ -30,7 +32,7 @@ fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
             true => format!(", as large as a block of {}", situation.called(below)),
             false => String::new(),
         };
-        let key = format!("{}.segment_size", situation.node(log).key);
+        let key = format!("{}.segment_size", situation.layer(log).key);
         let description = format!("{called}: segments of {new} instead of {old}{reason}");
         Change::new(&FAMILY, description, vec![Setting::new(key, size_value(size))])
     };

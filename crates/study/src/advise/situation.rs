@@ -1,11 +1,9 @@
 //! The stack that advice is asked for: what stands where, how large it is and how it is set.
 
 use serde_json::Value;
-use wearwell_stack::device::{self, ResolvedDevice};
-use wearwell_stack::scenario::{LogConfig, Scenario};
-use wearwell_stack::tenants;
-use wearwell_stack::tree::{self, Node, Tree, User};
-use wearwell_stack::{Draft, DraftError};
+use wearwell_stack::layers::{FtlKind, LayerKind, LogKeys, StoreKeys};
+use wearwell_stack::tree::{Tree, TreeLayer, User};
+use wearwell_stack::{Draft, DraftError, ResolvedDevice, ResolvedScenario, Scenario};
 
 /// A scenario with its sizes worked out, but not built.
 pub(super) struct Situation<'a> {
@@ -20,38 +18,46 @@ pub(super) struct Situation<'a> {
 impl<'a> Situation<'a> {
     /// What `draft` describes.
     pub fn of(draft: &'a Draft) -> Result<Self, DraftError> {
-        let mut scenario = draft.scenario()?;
-        let explain = |error| draft.explain(&error);
-        tenants::check(&scenario).map_err(explain)?;
-        let device = device::of(&mut scenario).map_err(explain)?;
-        let tree = tree::resolve(&mut scenario, &device).map_err(explain)?;
+        let resolved = ResolvedScenario::of(draft.scenario()?).map_err(|error| draft.explain(&error))?;
+        let ResolvedScenario { scenario, device, tree, .. } = resolved;
         Ok(Situation { draft, scenario, device, tree })
     }
 
     /// The numbers of all log-structured stores: the FTL first, then the logs in the order of the scenario.
     pub fn layers(&self) -> impl Iterator<Item = usize> + '_ {
         let ftl = self.tree.ftl();
-        let is_log = |at: &usize| self.config(*at).other_structure().is_none();
+        let is_log = |at: &usize| self.store(*at).is_some();
         std::iter::once(ftl).filter(is_log).chain(self.logs())
     }
 
     /// The numbers of the logs, without layers of another structure.
     pub fn logs(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.tree.ftl()).filter(|at| self.config(*at).other_structure().is_none())
+        (0..self.tree.ftl()).filter(|at| self.log(*at).is_some())
     }
 
-    pub fn node(&self, at: usize) -> &Node {
+    pub fn layer(&self, at: usize) -> &TreeLayer {
         &self.tree.layers[at]
     }
 
-    /// How a layer is set.
-    pub fn config(&self, at: usize) -> &LogConfig {
-        self.scenario.log.get(at).unwrap_or(&self.scenario.ftl)
+    /// The keys of a log on a layer; `None` for one of another structure, and for the FTL.
+    pub fn log(&self, at: usize) -> Option<&LogKeys> {
+        match &self.scenario.log.get(at)?.kind {
+            LayerKind::Log(log) => Some(&log.keys),
+            _ => None,
+        }
+    }
+
+    /// The keys of a log-structured store, the FTL's or a log's; `None` for a layer of another structure.
+    pub fn store(&self, at: usize) -> Option<&StoreKeys> {
+        match &self.scenario.ftl.kind {
+            FtlKind::Log(ftl) if at == self.tree.ftl() => Some(&ftl.keys),
+            _ => self.log(at).map(|log| &log.store),
+        }
     }
 
     /// The layer below a log.
     pub fn below(&self, log: usize) -> usize {
-        self.node(log).seat.as_ref().expect("a log stands on a layer").on
+        self.layer(log).below.as_ref().expect("a log stands on a layer").on
     }
 
     /// The logs that stand on a layer.
@@ -60,12 +66,12 @@ impl<'a> Situation<'a> {
             User::Log(at) => Some(*at),
             User::Tenant(_) => None,
         };
-        self.node(at).users.iter().filter_map(log).collect()
+        self.layer(at).users.iter().filter_map(log).collect()
     }
 
     /// What a layer is called in a sentence.
     pub fn called(&self, at: usize) -> String {
-        let name = &self.node(at).name;
+        let name = &self.layer(at).name;
         match (at == self.tree.ftl(), name.as_str()) {
             (true, "ftl") => "the FTL".into(),
             (true, _) => format!("FTL `{name}`"),
@@ -80,7 +86,7 @@ impl<'a> Situation<'a> {
 
     /// Pages that each tenant sees; of one source of writes, those of the stack.
     pub fn host_pages(&self) -> Vec<u32> {
-        self.tree.tenants.iter().map(|seat| seat.pages).collect()
+        self.tree.tenants.iter().map(|attachment| attachment.pages).collect()
     }
 }
 

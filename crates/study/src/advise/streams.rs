@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::Seed;
 use wearwell_engine::placement::{Placement, PlacementContext};
-use wearwell_stack::scenario::ReclaimKind;
+use wearwell_stack::layers::ReclaimKind;
 
 pub(super) const FAMILY: Family = Family {
     name: "streams",
@@ -30,7 +30,8 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
         let value = json!({"kind": "host_hint", "streams": streams});
         choices.push(("host_hint", value, format!(" with {streams} streams, those of the log above")));
     }
-    let (node, config) = (situation.node(at), situation.config(at));
+    let node = situation.layer(at);
+    let Some(config) = situation.store(at) else { return Vec::new() };
     let present = config.placement.entry().name;
     choices
         .into_iter()
@@ -49,13 +50,14 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
 
 /// Streams that a log writes in; two, which is what blind separation has, where only the workload can tell.
 pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
-    let node = situation.node(log);
+    let node = situation.layer(log);
     let size = StoreSize {
-        blocks: u32::try_from(node.physical_pages / u64::from(node.block)).unwrap_or(u32::MAX),
-        pages_per_block: node.block,
+        blocks: u32::try_from(node.physical_pages / u64::from(node.block_pages)).unwrap_or(u32::MAX),
+        pages_per_block: node.block_pages,
         logical_pages: node.logical_pages,
         seed: Seed(situation.scenario.seed),
     };
     let context = PlacementContext { size: &size, temperature: None };
-    situation.config(log).placement.build_boxed(context).map_or(2, |placement| placement.streams())
+    let placement = situation.store(log).and_then(|store| store.placement.build_boxed(context).ok());
+    placement.map_or(2, |placement| placement.streams())
 }

@@ -16,14 +16,15 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
 }
 
 fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
-    let node = situation.node(at);
-    let cost_benefit = match node.physical_pages / u64::from(node.block) {
+    let node = situation.layer(at);
+    let cost_benefit = match node.physical_pages / u64::from(node.block_pages) {
         ..=MOST_SEARCHED => json!("cost_benefit"),
         _ => json!({"policy": "cost_benefit", "sample": SAMPLE}),
     };
     let choices: [(&str, Value); 3] =
         [("greedy", json!("greedy")), ("d_choices", json!("d_choices")), ("cost_benefit", cost_benefit)];
-    let present = situation.config(at).victim.entry().name;
+    let Some(store) = situation.store(at) else { return Vec::new() };
+    let present = store.victim.entry().name;
     choices
         .into_iter()
         .filter(|(name, _)| *name != present)

@@ -1,6 +1,6 @@
 //! The documents beside the code: what they list is what there is, and their links lead somewhere.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,7 @@ use wearwell_engine::nand::PRESETS;
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::victim::VICTIMS;
 use wearwell_engine::wear::{WEAR_LEVELLINGS, WearConfig};
-use wearwell_stack::{
-    LOG_LAYOUTS, MetadataResult, Progress, STRUCTURES, Scenario, StructureConfig, ftl_entries, run,
-};
+use wearwell_stack::{FTLS, LAYERS, LOG_LAYOUTS, MetadataResult, Progress, Scenario, run, structures};
 use wearwell_trace::FORMATS;
 use wearwell_workload::WORKLOADS;
 
@@ -46,25 +44,41 @@ fn unquoted(cell: &str) -> &str {
     cell.trim_matches('`')
 }
 
-const TABLES: &[(&str, Option<&str>)] = &[
-    ("## The file", None),
-    ("## `[device]`", Some("Device")),
-    ("## `[ftl]` and `[[log]]`", Some("LogConfig")),
-    ("## `[[tenant]]`", Some("TenantConfig")),
-    ("## Metadata of a log", Some("LogMetadata")),
-    ("## `[trace]`", Some("TraceConfig")),
-    ("## `[timing]`", Some("TimingConfig")),
-    ("## `[power]`", Some("PowerConfig")),
-    ("## `[precondition]`", Some("Precondition")),
-    ("## `[measure]`", Some("Measure")),
+const TABLES: &[(&str, &[&str])] = &[
+    ("## The file", &[]),
+    ("## `[device]`", &["Device"]),
+    ("## `[ftl]` and `[[log]]`", &["FtlConfig", "LayerConfig"]),
+    ("## `[[tenant]]`", &["TenantConfig"]),
+    ("## Metadata of a log", &["LogMetadata"]),
+    ("## `[trace]`", &["TraceConfig"]),
+    ("## `[timing]`", &["TimingConfig"]),
+    ("## `[power]`", &["PowerConfig"]),
+    ("## `[precondition]`", &["Precondition"]),
+    ("## `[measure]`", &["Measure"]),
 ];
+
+/// All forms that a table may have.
+fn forms(table: &Value) -> impl Iterator<Item = &Value> {
+    let several = table["anyOf"].as_array().into_iter().flatten();
+    several.chain(std::iter::once(table)).filter(|form| form["properties"].is_object())
+}
+
+/// The keys of the tables with these definitions, in any of their forms; without one, of a scenario.
+fn properties(schema: &Value, definitions: &[&str]) -> Map<String, Value> {
+    let tables: Vec<&Value> = match definitions {
+        [] => vec![schema],
+        names => names.iter().map(|name| &schema["$defs"][name]).collect(),
+    };
+    let properties =
+        tables.into_iter().flat_map(forms).flat_map(|form| form["properties"].as_object().unwrap());
+    properties.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
 
 #[test]
 fn the_scenario_page_has_every_key_and_no_other() {
     let (schema, page) = (schema(), read("docs/scenario.md"));
-    for &(heading, definition) in TABLES {
-        let table = definition.map_or(&schema, |name| &schema["$defs"][name]);
-        let properties = table["properties"].as_object().unwrap();
+    for &(heading, definitions) in TABLES {
+        let properties = properties(&schema, definitions);
         let keys: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
         let section = section(&page, heading);
         let listed: BTreeSet<&str> = rows(section).iter().map(|row| unquoted(row[0])).collect();
@@ -198,7 +212,7 @@ fn every_name_has_a_row_in_its_page() {
     listed("placements", PLACEMENTS.iter().map(|entry| entry.name).collect());
     listed("wear-levelling", WEAR_LEVELLINGS.iter().map(|entry| entry.name).collect());
     listed("dedup", DEDUPS.iter().map(|entry| entry.name).collect());
-    listed("ftl", ftl_entries().map(|entry| entry.name).collect());
+    listed("ftl", FTLS.iter().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
 }
 
@@ -230,16 +244,19 @@ fn every_log_layout_and_what_it_writes_is_documented() {
 
 #[test]
 fn every_structure_and_its_settings_are_documented() {
-    let page = read("docs/scenario.md");
-    let structures = section(&page, "## Structures");
-    for entry in STRUCTURES {
-        assert!(structures.contains(&format!("| `{}` |", entry.name)), "docs/scenario.md: {}", entry.name);
-        let table = serde_json::json!({ "kind": entry.name });
-        let settings: StructureConfig = serde_json::from_value(table).unwrap();
-        for key in
-            serde_json::to_value(settings).unwrap().as_object().unwrap().keys().filter(|key| *key != "kind")
-        {
-            assert!(structures.contains(&format!("| {key} |")), "docs/scenario.md: {key} of {}", entry.name);
+    let (schema, page, ftl_page) = (schema(), read("docs/scenario.md"), read("docs/ftl.md"));
+    let section = section(&page, "## Structures");
+    for entry in structures() {
+        assert!(section.contains(&format!("| `{}` |", entry.name)), "docs/scenario.md: {}", entry.name);
+    }
+    for (definition, kinds) in [("FtlConfig", FTLS), ("LayerConfig", LAYERS)] {
+        for (form, entry) in forms(&schema["$defs"][definition]).zip(kinds) {
+            let settings = forms(&form["properties"]["structure"]).next().unwrap();
+            for key in settings["properties"].as_object().unwrap().keys().filter(|key| *key != "kind") {
+                let listed =
+                    section.contains(&format!("| {key} |")) || ftl_page.contains(&format!("`{key}`"));
+                assert!(listed, "docs/scenario.md, docs/ftl.md: {key} of {}", entry.name);
+            }
         }
     }
 }

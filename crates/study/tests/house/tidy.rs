@@ -30,10 +30,14 @@ const ORDER: &[&[&str]] = &[
     &["counters"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
-    &["timing"],
+    &["timing", "pool", "checked"],
     &["log"],
     &["ftl", "dedup"],
 ];
+
+/// The rooms of the stack: each may import those in rows above its own.
+const ORDER_OF_STACK: &[&[&str]] =
+    &[&["size"], &["device"], &["layers"], &["scenario"], &["build"], &["run"], &["report"], &["simulation"]];
 
 /// The same of the file system.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
@@ -50,6 +54,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
 const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/base/src/", ORDER_OF_BASE),
     ("crates/engine/src/", ORDER),
+    ("crates/stack/src/", ORDER_OF_STACK),
     ("crates/nvmfs/src/", ORDER_OF_NVMFS),
 ];
 

@@ -1,7 +1,7 @@
 //! The drive as the model of an FTL sees it.
 
 use super::super::error::{TheoryError, between};
-use super::validity;
+use super::gecko;
 
 /// Bytes of a physical address, of a block's number and of a Gecko entry's key (section 2, footnote 3; appendix B).
 pub(super) const ADDRESS_BYTES: u64 = 4;
@@ -157,18 +157,18 @@ impl FtlDrive {
 
     /// Gecko entries in a page or in the buffer (V).
     pub fn gecko_entries_per_page(&self) -> u64 {
-        validity::entries_per_page(self.sizes.page_bytes, self.sizes.pages_per_block, self.sizes.partitions)
+        gecko::entries_per_page(self.sizes.page_bytes, self.sizes.pages_per_block, self.sizes.partitions)
     }
 
     /// Levels of Logarithmic Gecko (L).
     pub fn gecko_levels(&self) -> u32 {
         let sizes = &self.sizes;
-        validity::levels(sizes.size_ratio, self.gecko_entries_per_page(), sizes.blocks, sizes.partitions)
+        gecko::levels(sizes.size_ratio, self.gecko_entries_per_page(), sizes.blocks, sizes.partitions)
     }
 
     /// Pages of all runs of Logarithmic Gecko in flash.
     pub fn gecko_pages(&self) -> u64 {
-        validity::gecko_pages(self.gecko_entries_per_page(), self.sizes.blocks, self.sizes.partitions)
+        gecko::gecko_pages(self.gecko_entries_per_page(), self.sizes.blocks, self.sizes.partitions)
     }
 
     /// Most dirty entries where an FTL bounds them (section 5.3); at least 1.

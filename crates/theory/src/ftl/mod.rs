@@ -6,6 +6,7 @@
 
 mod design;
 mod drive;
+mod gecko;
 #[cfg(test)]
 mod paper;
 mod ram;
@@ -14,9 +15,10 @@ mod validity;
 
 pub use design::{Design, Dirty, Ftl, Table, Validity};
 pub use drive::{FtlDrive, FtlSizes};
+pub use gecko::{entries_per_page, gecko_pages, levels, most_runs};
 pub use ram::{RamPart, ram};
 pub use recovery::{Step, recovery};
 pub use validity::{
-    Cost, crossing_log2_blocks, entries_per_page, flash_bitmap_write_amplification, gecko_pages,
-    gecko_write_amplification, levels, most_runs, query_cost, update_cost,
+    Cost, crossing_log2_blocks, flash_bitmap_write_amplification, gecko_write_amplification, query_cost,
+    update_cost,
 };

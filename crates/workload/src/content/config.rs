@@ -165,7 +165,7 @@ impl JsonSchema for ContentConfig {
         let table = generator.subschema_for::<ContentTable>();
         json_schema!({
             "description": "What written pages hold: a preset's name, or a table.",
-            "oneOf": [{ "type": "string", "enum": names }, table],
+            "oneOf": [{ "type": "string", "enum": names, "x-short-for": "preset" }, table],
         })
     }
 }

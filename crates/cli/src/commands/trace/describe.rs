@@ -4,8 +4,8 @@ use super::{Input, failure, report_skipped};
 use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::output::print;
+use crate::report::count;
 use crate::report::grid;
-use crate::report::table::count;
 use wearwell_stack::ByteSize;
 use wearwell_trace::{
     DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,

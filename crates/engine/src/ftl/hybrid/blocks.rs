@@ -2,9 +2,10 @@
 
 use super::HybridConfig;
 use super::note::{Note, Role};
-use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Group, LayerError, MediumError, Pages, Payload, RecoveryReport, Run};
+use crate::counters::{Cause, Operation};
+use crate::layer::{LayerError, Pages, Payload, RecoveryReport};
 use crate::nand::Flash;
+use crate::pool::{Frontier, NoVictims, Pool, PoolConfig, Purpose};
 use crate::table::filled;
 use crate::units::{BlockId, Lpn, Slot};
 use std::collections::{BTreeMap, VecDeque};
@@ -66,17 +67,8 @@ pub(super) struct Events {
 /// The state of a hybrid FTL and its flash.
 pub(super) struct Blocks<F: Flash> {
     pub config: HybridConfig,
-    pub flash: F,
-    pub counters: Counters,
-    /// Pages programmed so far.
-    pub sequence: u64,
+    pub pool: Pool<F, NoVictims>,
     pub pages_per_block: u32,
-    /// Erased blocks, in the order in which they were erased.
-    pub free: VecDeque<BlockId>,
-    /// Blocks that are not bad.
-    pub usable: u32,
-    /// Blocks that failed and still hold pages that are needed.
-    pub failed: Vec<BlockId>,
     pub logical: Vec<Logical>,
     /// The place of each page whose newest copy is in a log.
     pub log_map: Vec<Slot>,
@@ -95,16 +87,22 @@ impl<F: Flash> Blocks<F> {
     /// Nothing stored and, for now, no erased block.
     pub fn new(config: HybridConfig, flash: F) -> Self {
         let pages_per_block = flash.pages_per_block();
-        let logical_blocks = config.logical_pages.div_ceil(pages_per_block) as usize;
-        let bad = |&block: &u32| flash.is_bad(BlockId(block));
+        let logical_blocks = config.logical_pages.div_ceil(pages_per_block);
+        let pool_config = PoolConfig {
+            pages: config.logical_pages,
+            streams: 0,
+            first_sequence: 0,
+            marks: None,
+            survives_failed_programs: true,
+        };
+        let mut pool = Pool::new(flash, NoVictims, pool_config);
+        pool.erased.clear();
+        // A data block for each logical block, the logs, and one to merge into.
+        pool.needed_blocks = logical_blocks.saturating_add(config.log_blocks).saturating_add(1);
         Blocks {
-            counters: Counters::default(),
-            sequence: 0,
+            pool,
             pages_per_block,
-            free: VecDeque::new(),
-            usable: flash.blocks() - (0..flash.blocks()).filter(bad).count() as u32,
-            failed: Vec::new(),
-            logical: vec![Logical::default(); logical_blocks],
+            logical: vec![Logical::default(); logical_blocks as usize],
             log_map: filled(config.logical_pages as usize, Slot::NONE),
             present: filled(config.logical_pages.div_ceil(64) as usize, 0),
             mapped: 0,
@@ -113,13 +111,7 @@ impl<F: Flash> Blocks<F> {
             events: Events::default(),
             recovery: None,
             config,
-            flash,
         }
-    }
-
-    /// Blocks without which merging cannot go on: a data block for each logical block, the logs, and one to merge into.
-    pub fn needed(&self) -> u32 {
-        (self.logical.len() as u32).saturating_add(self.config.log_blocks).saturating_add(1)
     }
 
     pub fn split(&self, page: Lpn) -> (u32, u32) {
@@ -182,16 +174,10 @@ impl<F: Flash> Blocks<F> {
         last.map_or(0, |offset| offset + 1)
     }
 
-    /// The next erased block, or the end of the drive's life.
-    pub fn take_free(&mut self) -> Result<BlockId, LayerError> {
-        let end_of_life = LayerError::EndOfLife {
-            usable_blocks: self.usable,
-            needed_blocks: self.needed().max(self.usable + 1),
-        };
-        if self.usable < self.needed() {
-            return Err(end_of_life);
-        }
-        self.free.pop_front().ok_or(end_of_life)
+    /// The next erased block for pages written because of `cause`, or the end of the drive's life.
+    pub fn take_erased(&mut self, cause: Cause) -> Result<BlockId, LayerError> {
+        self.pool.check_life()?;
+        self.pool.take_erased(cause).ok_or_else(|| self.pool.end_of_life())
     }
 
     /// Programs a run; false if a page could not be programmed, which leaves the block noted as failed.
@@ -203,46 +189,21 @@ impl<F: Flash> Blocks<F> {
         cause: Cause,
         note: Note,
     ) -> Result<bool, LayerError> {
-        let run = Run {
-            owners: Some(owners),
-            data,
-            sequence: self.sequence,
-            cause,
-            stream: note.stream(),
-            group: Group::None,
-            note: note.pack(),
-        };
-        let (programmed, whole) = match self.flash.program(block, page, run) {
-            Ok(()) => (data.len() as u64, true),
-            Err(MediumError::ProgramFailed { page: failed, .. }) => (u64::from(failed - page), false),
-            Err(error) => return Err(error.into()),
-        };
-        self.sequence += data.len() as u64;
-        self.counters.add_outgoing(cause, Operation::Write, programmed);
-        if !whole {
-            self.events.program_failures += 1;
-            self.failed.push(block);
+        let (frontier, purpose) = (Frontier { block, page }, Purpose { cause, note: note.pack() });
+        match self.pool.program(note.stream(), frontier, Some(owners), data, purpose) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let taken = self.pool.taken_before(frontier, (Some(owners), data.len()), cause, error)?;
+                self.events.program_failures += 1;
+                self.pool.note_failed(frontier, taken as u32);
+                Ok(false)
+            }
         }
-        Ok(whole)
     }
 
     /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
     pub fn dispose(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
-        if let Some(at) = self.failed.iter().position(|&failed| failed == block) {
-            self.failed.swap_remove(at);
-            self.flash.retire(block);
-            self.usable -= 1;
-            return Ok(());
-        }
-        match self.flash.erase(block, cause) {
-            Ok(()) => {
-                self.counters.add_outgoing(cause, Operation::Erase, 1);
-                self.free.push_back(block);
-            }
-            Err(MediumError::WornOut { .. }) => self.usable -= 1,
-            Err(error) => return Err(error.into()),
-        }
-        Ok(())
+        self.pool.give_back(block, cause).map(drop)
     }
 
     /// Reads one page.
@@ -253,8 +214,8 @@ impl<F: Flash> Blocks<F> {
         out: &mut Vec<F::Payload>,
     ) -> Result<(), LayerError> {
         let (block, page) = self.block_of(slot);
-        self.flash.read(block, Pages::Listed(&[page]), cause, out)?;
-        self.counters.add_outgoing(cause, Operation::Read, 1);
+        self.pool.medium.read(block, Pages::Listed(&[page]), cause, out)?;
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
         Ok(())
     }
 
@@ -286,9 +247,9 @@ impl<F: Flash> Blocks<F> {
 
     /// Opens a log block, of one logical block or shared.
     pub fn open_log(&mut self, role: Role, logical: u32) -> Result<(), LayerError> {
-        let block = self.take_free()?;
+        let block = self.take_erased(Cause::Host)?;
         let note = Note::new(role, logical);
-        let log = LogBlock { block, owners: Vec::new(), closed: false, note, used: self.sequence };
+        let log = LogBlock { block, owners: Vec::new(), closed: false, note, used: self.pool.sequence };
         if role == Role::SharedLog {
             self.shared.push_back(log);
         } else {

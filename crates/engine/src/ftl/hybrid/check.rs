@@ -24,7 +24,7 @@ impl<F: Flash> Blocks<F> {
             };
             live[self.split(page).0 as usize] += 1;
             let (block, at) = self.block_of(slot);
-            match self.flash.spare(block, at) {
+            match self.pool.medium.spare(block, at) {
                 PageState::Written(spare) if spare.owner == page => {}
                 found => {
                     return Err(format!("{page:?} should be at {block:?}, page {at}; there is {found:?}"));
@@ -41,7 +41,7 @@ impl<F: Flash> Blocks<F> {
     fn check_logs(&self) -> Result<(), String> {
         for log in self.own.values().chain(&self.shared) {
             for (at, &owner) in (0..).zip(&log.owners) {
-                let stored = match self.flash.spare(log.block, at) {
+                let stored = match self.pool.medium.spare(log.block, at) {
                     PageState::Written(spare) => spare.owner,
                     other => return Err(format!("page {at} of the log {:?} is {other:?}", log.block)),
                 };
@@ -65,16 +65,18 @@ impl<F: Flash> Blocks<F> {
     fn check_blocks(&self) -> Result<(), String> {
         let data = self.logical.iter().filter_map(|logical| logical.data).map(|data| data.block);
         let logs = self.own.values().chain(&self.shared).map(|log| log.block);
-        let mut known: Vec<BlockId> = data.chain(logs).chain(self.free.iter().copied()).collect();
+        let mut known: Vec<BlockId> = data.chain(logs).chain(self.pool.erased.iter().copied()).collect();
         known.sort_unstable();
-        let all: Vec<BlockId> =
-            (0..self.flash.blocks()).map(BlockId).filter(|&block| !self.flash.is_bad(block)).collect();
-        if known != all || all.len() != self.usable as usize {
+        let all: Vec<BlockId> = (0..self.pool.medium.blocks())
+            .map(BlockId)
+            .filter(|&block| !self.pool.medium.is_bad(block))
+            .collect();
+        if known != all || all.len() != self.pool.usable_blocks as usize {
             return Err(format!("{known:?} are data, logs and erased blocks, {all:?} are usable"));
         }
-        match self.free.iter().find(|&&block| self.flash.next_page(block) != Some(0)) {
+        match self.pool.erased.iter().find(|&&block| self.pool.medium.next_page(block) != Some(0)) {
             Some(block) => Err(format!("{block:?} is not erased")),
-            None => self.flash.check(),
+            None => self.pool.medium.check(),
         }
     }
 }

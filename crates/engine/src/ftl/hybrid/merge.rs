@@ -63,7 +63,7 @@ impl<F: Flash> Blocks<F> {
         let gathered = self.gather(logical, 0..end, cause)?;
         let note = Note { merged_pages: end, holes: gathered.padding > 0, ..Note::new(Role::Data, logical) };
         let block = loop {
-            let block = self.take_free()?;
+            let block = self.take_erased(cause)?;
             if self.program((block, 0), &gathered.owners, &gathered.data, cause, note)? {
                 break block;
             }
@@ -134,12 +134,23 @@ impl<F: Flash> Blocks<F> {
 
     /// Writes anew what is in blocks that were read too often.
     pub fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
-        while let Some(block) = self.flash.take_disturbed() {
+        while let Some(block) = self.pool.medium.take_disturbed() {
             let merges = self.merges();
             self.vacate(block, Cause::WearLevelling)?;
             self.events.refreshes += self.merges() - merges;
         }
         Ok(())
+    }
+
+    /// Merges the block that wear levelling names, if it names one that holds anything.
+    pub fn level_wear(&mut self) -> Result<(), LayerError> {
+        let Blocks { pool, logical, own, shared, .. } = self;
+        let named = pool.next_wear_move(|_, block| {
+            let mut data = logical.iter().filter_map(|logical| logical.data);
+            let mut logs = own.values().chain(&*shared);
+            data.any(|data| data.block == block) || logs.any(|log| log.block == block)
+        });
+        named.map_or(Ok(()), |block| self.vacate(block, Cause::WearLevelling))
     }
 
     /// Merges of all kinds.

@@ -11,6 +11,7 @@
 //! A block that fails while it is programmed is emptied at once and retired. If power is lost before that, recovery takes it
 //! for one that was torn: it takes no more pages and is erased when it is merged next.
 
+mod abilities;
 mod bast;
 mod blocks;
 mod check;
@@ -21,13 +22,17 @@ mod recover;
 mod write;
 
 use super::Restart;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, StoreSize};
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    FtlReport, Layer, LayerError, LayerReport, RamPart, RecoveryReport, Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Medium, Query, RamPart,
+    RecoveryReport, Reports, check_range,
 };
 use crate::nand::Flash;
+use crate::pool::Remains;
+use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
+use crate::wear::{WearConfig, WearLevelling};
 use blocks::Blocks;
 
 /// RAM of an entry of a map.
@@ -92,19 +97,55 @@ impl HybridConfig {
                 format!("is {}; at most {LONGEST_BLOCK_PAGES} are possible", blocks.pages_per_block);
             return Err(ConfigError::new("pages_per_block", problem));
         }
-        if blocks.usable < blocks.needed() {
+        if blocks.pool.usable_blocks < blocks.pool.needed_blocks {
             let problem = format!(
                 "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; lower the \
                  logical capacity or log_blocks",
                 self.logical_pages,
                 self.log_blocks,
-                blocks.needed(),
+                blocks.pool.needed_blocks,
                 blocks.pages_per_block,
-                blocks.usable
+                blocks.pool.usable_blocks
             );
             return Err(ConfigError::new("logical_pages", problem));
         }
         Ok(())
+    }
+}
+
+/// What a hybrid FTL is built from, again and again.
+#[derive(Clone, Debug)]
+pub struct HybridSettings {
+    /// The FTL.
+    pub config: HybridConfig,
+    /// How wear is levelled.
+    pub wear: WearConfig,
+    /// The root of its generators.
+    pub seed: Seed,
+}
+
+impl HybridSettings {
+    /// The FTL on erased flash with spare areas, or the setting that cannot work.
+    pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
+        let levelling = self.levelling(&flash)?;
+        Ok(Hybrid::new(self.config, flash)?.with_levelling(levelling))
+    }
+
+    fn levelling(&self, flash: &impl Medium) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
+        let size = StoreSize {
+            blocks: flash.blocks(),
+            pages_per_block: flash.pages_per_block(),
+            logical_pages: self.config.logical_pages,
+            seed: self.seed,
+        };
+        self.wear.build(&size).map_err(|error| error.within("wear"))
+    }
+}
+
+impl From<HybridConfig> for HybridSettings {
+    /// Without wear levelling.
+    fn from(config: HybridConfig) -> Self {
+        HybridSettings { config, wear: WearConfig::default(), seed: Seed(0) }
     }
 }
 
@@ -121,52 +162,73 @@ impl<F: Flash> Hybrid<F> {
     pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
         let mut blocks = Blocks::new(config, flash);
         config.validate(&blocks)?;
-        let good = (0..blocks.flash.blocks()).map(BlockId).filter(|&block| !blocks.flash.is_bad(block));
-        blocks.free = good.collect();
+        let good =
+            (0..blocks.pool.medium.blocks()).map(BlockId).filter(|&block| !blocks.pool.medium.is_bad(block));
+        blocks.pool.erased = good.collect();
         Ok(Hybrid { blocks })
     }
 
-    /// The FTL from what is on its flash, and what that took; or the flash, should power be lost again.
-    pub fn recover(config: HybridConfig, flash: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        recover::recover(config, flash).map(|(blocks, report)| (Hybrid { blocks }, report))
+    /// The same, which levels wear.
+    pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Self {
+        self.blocks.pool.level_with(policy, Vec::new());
+        self
+    }
+
+    /// The FTL from what a power cut left, and what that took; or what is left, should power be lost again.
+    pub fn recover(
+        config: HybridConfig,
+        remains: Remains<F>,
+        levelling: Option<Box<dyn WearLevelling>>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        recover::recover(config, remains, levelling).map(|(blocks, report)| (Hybrid { blocks }, report))
     }
 
     /// The flash below.
     pub fn flash(&self) -> &F {
-        &self.blocks.flash
+        &self.blocks.pool.medium
     }
 
     fn report(&self) -> FtlReport {
-        let Blocks { config, events, pages_per_block, .. } = &self.blocks;
+        let Blocks { config, events, pages_per_block, pool, .. } = &self.blocks;
+        let levelling = pool.levelling.iter();
         let entries = |entries: u64| entries * ENTRY_BYTES;
         let blocks = self.blocks.logical.len() as u64;
         let log_pages = u64::from(config.log_blocks) * u64::from(*pages_per_block);
         FtlReport {
             kind: config.kind.name(),
-            ram: vec![
+            ram: [
                 RamPart { name: "block map", bytes: entries(blocks) },
                 RamPart { name: "write pointers", bytes: entries(blocks) },
                 RamPart { name: "log map", bytes: entries(log_pages) },
                 RamPart { name: "trimmed pages", bytes: u64::from(config.logical_pages).div_ceil(8) },
-            ],
-            counts: vec![
+            ]
+            .into_iter()
+            .chain(levelling.clone().flat_map(|levelling| levelling.ram()))
+            .collect(),
+            counts: [
                 ("switch merges", events.switch_merges),
                 ("partial merges", events.partial_merges),
                 ("full merges", events.full_merges),
                 ("refreshes", events.refreshes),
                 ("program failures", events.program_failures),
                 ("padding pages", events.padding_pages),
-            ],
-            spare_reads: [0; Cause::ALL.len()],
+            ]
+            .into_iter()
+            .chain(levelling.clone().flat_map(|levelling| levelling.counts()))
+            .collect(),
+            spare_reads: pool.wear_spare_reads(),
             recovery: self.blocks.recovery.clone(),
         }
     }
 
     fn memory_bytes(&self) -> u64 {
-        let Blocks { logical, log_map, shared, own, free, .. } = &self.blocks;
+        let Blocks { logical, log_map, shared, own, pool, .. } = &self.blocks;
         let owners: usize = own.values().chain(shared).map(|log| 4 * log.owners.capacity()).sum();
-        (size_of_val(&logical[..]) + 4 * log_map.len() + log_map.len() / 8 + owners + 4 * free.capacity())
-            as u64
+        (size_of_val(&logical[..])
+            + 4 * log_map.len()
+            + log_map.len() / 8
+            + owners
+            + 4 * pool.erased.capacity()) as u64
     }
 }
 
@@ -178,16 +240,18 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], _hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages())?;
+        self.blocks.pool.moves.begin(pages);
         for (&page, data) in pages.iter().zip(data) {
             self.blocks.write(page, data)?;
             self.blocks.refresh_disturbed()?;
+            self.blocks.level_wear()?;
         }
         Ok(())
     }
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.counters.add_incoming(Operation::Read, pages.len() as u64);
+        self.blocks.pool.counters.add_incoming(Operation::Read, pages.len() as u64);
         for &page in pages {
             match self.blocks.locate(page) {
                 Some(slot) => self.blocks.read_slot(slot, Cause::Host, out)?,
@@ -203,31 +267,46 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages())?;
-        self.blocks.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.blocks.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.blocks.pool.moves.begin(pages);
         pages.iter().try_for_each(|&page| self.blocks.forget(page))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.blocks.counters.add_incoming(Operation::Flush, 1);
-        Ok(self.blocks.flash.flush()?)
+        self.blocks.pool.counters.add_incoming(Operation::Flush, 1);
+        Ok(self.blocks.pool.medium.flush()?)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Self::OWN_ABILITIES
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
         let ftl = self.report();
-        let Blocks { config, counters, mapped, flash, .. } = &self.blocks;
+        let Blocks { config, pool, mapped, .. } = &self.blocks;
         reports.layers.push(LayerReport {
-            counters: *counters,
+            counters: pool.counters,
             logical_pages: config.logical_pages,
-            physical_pages: u64::from(flash.blocks()) * u64::from(flash.pages_per_block()),
+            physical_pages: u64::from(pool.medium.blocks()) * u64::from(pool.pages_per_block()),
             mapped_pages: *mapped,
             memory_bytes: self.memory_bytes(),
             directory: config.kind.name(),
+            moved_pages: self.blocks.pool.moves.matrix(),
+            moved_again_pages: self.blocks.pool.moves.again_pages(),
             map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
             cleanings: Some(self.blocks.merges()),
             ftl: Some(ftl),
             ..LayerReport::default()
         });
-        flash.describe(reports);
+        pool.medium.describe(reports);
     }
 
     fn final_draw(&mut self) -> u64 {
@@ -241,17 +320,21 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
 
 impl<F: Flash> Restart for Hybrid<F> {
     type Flash = F;
-    type Remains = F;
-    type Settings = HybridConfig;
+    type Remains = Remains<F>;
+    type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
 
-    fn into_flash(self) -> F {
-        self.blocks.flash
+    fn into_flash(self) -> Remains<F> {
+        self.blocks.pool.into_remains()
     }
 
-    fn restart(settings: &HybridConfig, remains: F) -> Result<(Self, RecoveryReport), (LayerError, F)> {
-        Hybrid::recover(*settings, remains)
+    fn restart(
+        settings: &HybridSettings,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        let levelling = settings.levelling(&remains.flash).expect("settings that were good before");
+        Hybrid::recover(settings.config, remains, levelling)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

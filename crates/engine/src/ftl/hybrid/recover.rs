@@ -10,7 +10,9 @@ use super::note::{Note, Role};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
 use crate::nand::{Flash, PageState, Spare};
+use crate::pool::Remains;
 use crate::units::{BlockId, Lpn};
+use crate::wear::WearLevelling;
 use std::collections::BTreeMap;
 
 /// A block that holds something.
@@ -53,12 +55,16 @@ struct Recovery<'a, F: Flash> {
     data_since: BTreeMap<u32, u64>,
 }
 
-/// The FTL from its flash, or the flash and why there is none.
+/// The FTL from what is left of it, or what is left and why there is none.
+#[allow(clippy::type_complexity)]
 pub(super) fn recover<F: Flash>(
     config: HybridConfig,
-    flash: F,
-) -> Result<(Blocks<F>, RecoveryReport), (LayerError, F)> {
+    remains: Remains<F>,
+    levelling: Option<Box<dyn WearLevelling>>,
+) -> Result<(Blocks<F>, RecoveryReport), (LayerError, Remains<F>)> {
+    let Remains { flash, erased_at } = remains;
     let mut blocks = Blocks::new(config, flash);
+    blocks.pool.level_with(levelling, erased_at);
     let (report, step) = (RecoveryReport::default(), RecoveryStep::default());
     let mut recovery =
         Recovery { blocks: &mut blocks, report, step, junk: Vec::new(), data_since: BTreeMap::new() };
@@ -66,9 +72,10 @@ pub(super) fn recover<F: Flash>(
         Ok(()) => {
             let report = recovery.report;
             blocks.recovery = Some(report.clone());
+            blocks.pool.skip_untold();
             Ok((blocks, report))
         }
-        Err(error) => Err((error, blocks.flash)),
+        Err(error) => Err((error, blocks.pool.into_remains())),
     }
 }
 
@@ -76,6 +83,7 @@ impl<F: Flash> Recovery<'_, F> {
     fn run(&mut self) -> Result<(), LayerError> {
         self.begin("first pages");
         let used = self.scan_first_pages();
+        self.blocks.pool.recover_wear();
         self.begin("ends of blocks");
         let found: Vec<Found> = used.into_iter().map(|(block, first)| self.find_end(block, first)).collect();
         self.begin("padding");
@@ -104,9 +112,9 @@ impl<F: Flash> Recovery<'_, F> {
 
     fn spare(&mut self, block: BlockId, page: u32) -> PageState {
         self.step.spare_reads += 1;
-        let state = self.blocks.flash.read_spare(block, page, Cause::Cleaning);
+        let state = self.blocks.pool.medium.read_spare(block, page, Cause::Cleaning);
         if let PageState::Written(spare) = state {
-            self.blocks.sequence = self.blocks.sequence.max(spare.sequence + 1);
+            self.blocks.pool.sequence = self.blocks.pool.sequence.max(spare.sequence + 1);
         }
         state
     }
@@ -123,12 +131,12 @@ impl<F: Flash> Recovery<'_, F> {
     /// never used further, or was being erased.
     fn scan_first_pages(&mut self) -> Vec<(BlockId, u64)> {
         let mut used = Vec::new();
-        for block in (0..self.blocks.flash.blocks()).map(BlockId) {
-            if self.blocks.flash.is_bad(block) {
+        for block in (0..self.blocks.pool.medium.blocks()).map(BlockId) {
+            if self.blocks.pool.medium.is_bad(block) {
                 continue;
             }
             match self.spare(block, 0) {
-                PageState::Erased => self.blocks.free.push_back(block),
+                PageState::Erased => self.blocks.pool.erased.push_back(block),
                 PageState::Unreadable => self.junk.push(block),
                 PageState::Written(spare) => used.push((block, spare.sequence)),
             }
@@ -152,7 +160,7 @@ impl<F: Flash> Recovery<'_, F> {
             (found.written, found.torn) = (some - 1, true);
             self.written(block, some - 2);
         }
-        found.note = Note::unpack(self.blocks.flash.note(block));
+        found.note = Note::unpack(self.blocks.pool.medium.note(block));
         found
     }
 
@@ -266,9 +274,10 @@ impl<F: Flash> Recovery<'_, F> {
 
     fn erase_junk(&mut self) -> Result<(), LayerError> {
         for block in std::mem::take(&mut self.junk) {
-            let erases = self.blocks.counters.outgoing(Cause::Cleaning, Operation::Erase);
+            let erases = self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase);
             self.blocks.dispose(block, Cause::Cleaning)?;
-            self.step.erases += self.blocks.counters.outgoing(Cause::Cleaning, Operation::Erase) - erases;
+            self.step.erases +=
+                self.blocks.pool.counters.outgoing(Cause::Cleaning, Operation::Erase) - erases;
         }
         Ok(())
     }

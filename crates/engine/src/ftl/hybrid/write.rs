@@ -27,7 +27,7 @@ impl<F: Flash> Blocks<F> {
             let (block, at, note) = self.target(place, page);
             let content = std::slice::from_ref(data);
             if self.program((block, at), &[page], content, Cause::Host, note)? {
-                self.counters.add_incoming(Operation::Write, 1);
+                self.pool.counters.add_incoming(Operation::Write, 1);
                 return self.note_written(place, page, self.slot(block, at), note);
             }
             self.close(place, page);
@@ -43,7 +43,7 @@ impl<F: Flash> Blocks<F> {
             match self.logical[logical as usize].data {
                 Some(data) if !data.closed && data.written == offset => return Ok(Some(Place::Data)),
                 None if offset == 0 => {
-                    let block = self.take_free()?;
+                    let block = self.take_erased(Cause::Host)?;
                     let note = Note::new(Role::Data, logical);
                     let data = Filled { block, written: 0, closed: false, note };
                     self.logical[logical as usize].data = Some(data);
@@ -87,7 +87,7 @@ impl<F: Flash> Blocks<F> {
             Place::OwnLog => self.own.get_mut(&logical).expect("it was written to"),
             Place::SharedLog => self.shared.back_mut().expect("it was written to"),
         };
-        (log.note, log.used) = (note, self.sequence);
+        (log.note, log.used) = (note, self.pool.sequence);
         log.owners.push(page);
         self.log_map[page.index()] = slot;
         let full = log.written() == self.pages_per_block;

@@ -3,17 +3,20 @@
 //! Layers above never notice: a request that was interrupted is repeated when the FTL is back. Each page is written with a stamp
 //! of its own, and after each cut stamps are read back. The reads, and what they make the FTL do, are part of its counts.
 
-mod lives;
 mod plan;
 mod shadow;
 
+use super::lives::Lives;
+use super::told::Told;
 use super::{PowerCycle, Restart};
 use crate::counters::{Counters, Operation};
-use crate::layer::{Content, Layer, LayerError, RecoveryReport, Reports, Violation, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
+    Violation, check_range,
+};
 use crate::nand::{Cut, Flash, Fragile, Supply};
 use crate::seed::{Random, Seed, below};
 use crate::units::Lpn;
-use lives::Lives;
 pub use plan::{Cuts, parse_cuts};
 use plan::{Plan, name};
 use shadow::Shadow;
@@ -65,6 +68,7 @@ pub struct Interrupted<F: Restart> {
     shadow: Shadow,
     incoming: Counters,
     lives: Lives,
+    told: Told,
     outages: Outages,
     /// The cut that comes next.
     armed: Option<Cut>,
@@ -98,6 +102,7 @@ where
             random: cut.seed.of("power cuts").random(),
             incoming: Counters::default(),
             lives: Lives::default(),
+            told: Told::default(),
             outages: Outages::default(),
             armed: None,
             history: Vec::new(),
@@ -157,8 +162,9 @@ where
             self.armed = self.plan.next_in_recovery(now, self.recovery_cut_probability, &mut self.random);
             self.supply.cut(self.armed);
             match F::restart(&self.settings, remains) {
-                Ok((ftl, report)) => {
+                Ok((mut ftl, report)) => {
                     self.supply.restore();
+                    self.told.repeat(&mut ftl);
                     self.ftl = Some(ftl);
                     self.outages.recoveries.push(report.clone());
                     return Ok(report);
@@ -297,6 +303,30 @@ where
             }
             if self.end(answer)? == Ended::Done {
                 return Ok(());
+            }
+        }
+    }
+
+    /// No groups: each page is written, cut and looked for by itself, and recovery does not look for groups.
+    fn abilities(&self) -> Abilities {
+        self.ftl().abilities().without(Ability::AtomicGroups)
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        match query.ability() {
+            Ability::AtomicGroups => Answer::Nothing,
+            _ => self.ftl().query(query),
+        }
+    }
+
+    fn command(&mut self, command: Command<'_, ()>) -> Result<Answer, LayerError> {
+        self.told.note(&command);
+        let Some(content_free) = command.without_content() else { return command.unable() };
+        loop {
+            let answer = self.ftl_mut().command(content_free);
+            let done = answer.as_ref().map(drop).map_err(Clone::clone);
+            if self.end(done)? == Ended::Done {
+                return answer;
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::validity::PageSet;
 
 impl<F: Flash> PagedFtl<F> {
     /// Where the page is, at no cost.
-    fn place(&self, page: Lpn) -> Slot {
+    pub(super) fn place(&self, page: Lpn) -> Slot {
         if let Some(handle) = self.cache.find(page) {
             return self.cache.get(handle).slot;
         }
@@ -36,8 +36,8 @@ impl<F: Flash> PagedFtl<F> {
         self.cache.check()?;
         self.validity.check(&self.space)?;
         self.check_places()?;
-        for block in (0..self.space.flash.blocks()).map(BlockId) {
-            let used = !self.space.flash.is_bad(block) && !self.space.free.contains(&block);
+        for block in (0..self.space.pool.blocks.len()).map(BlockId) {
+            let used = !self.space.pool.medium.is_bad(block) && !self.space.pool.erased.contains(&block);
             if used && !self.space.dead.contains(&block) {
                 match self.space.group(block) {
                     BlockGroup::User => self.check_user(block)?,
@@ -45,7 +45,7 @@ impl<F: Flash> PagedFtl<F> {
                 }
             }
         }
-        self.space.flash.check()
+        self.space.pool.medium.check()
     }
 
     /// Every page is where its entry says.
@@ -59,7 +59,7 @@ impl<F: Flash> PagedFtl<F> {
                 continue;
             }
             let (block, index) = self.space.split(at);
-            let holds = matches!(self.space.flash.spare(block, index),
+            let holds = matches!(self.space.pool.medium.spare(block, index),
                 PageState::Written(spare) if spare.owner == page);
             if !holds || self.space.group(block) != BlockGroup::User {
                 return Err(format!("page {} is not at {at:?}, where its entry says", page.0));
@@ -76,7 +76,7 @@ impl<F: Flash> PagedFtl<F> {
         let mut written = 0;
         let mut reported = 0;
         for page in 0..pages {
-            let state = self.space.flash.spare(block, page);
+            let state = self.space.pool.medium.spare(block, page);
             written += u32::from(state != PageState::Erased);
             reported += u32::from(invalid.contains(page));
             let PageState::Written(spare) = state else { continue };
@@ -90,15 +90,15 @@ impl<F: Flash> PagedFtl<F> {
                     "page {} at {at:?} is invalid, and nobody knows: {spare:?}, now {:?}, open {}, recovered {:?}",
                     spare.owner.0,
                     self.place(spare.owner),
-                    self.space.is_open(block),
+                    self.space.pool.is_open(block),
                     self.recovery.is_some()
                 ));
             }
         }
-        let counted = self.space.blocks.valid_pages(block);
+        let counted = self.space.pool.blocks.valid_pages(block);
         let exact = pages - reported;
-        let open = self.space.is_open(block);
-        let loose = self.approximate.contains(&block) || self.space.failed.contains(&block);
+        let open = self.space.pool.is_open(block);
+        let loose = self.approximate.contains(&block) || self.space.pool.has_failed(block);
         if counted != exact && !loose && (open || written == pages) {
             return Err(format!("block {} counts {counted} valid pages, not {exact}", block.0));
         }
@@ -109,14 +109,14 @@ impl<F: Flash> PagedFtl<F> {
     fn check_metadata(&self, block: BlockId) -> Result<(), String> {
         let group = self.space.group(block);
         let pages = self.space.pages_per_block();
-        if group == BlockGroup::Validity || self.space.failed.contains(&block) {
+        if group == BlockGroup::Validity || self.space.pool.has_failed(block) {
             return Ok(());
         }
         let mut needed = 0;
         let mut erased = 0;
         for page in 0..pages {
             let at = self.space.slot(block, page);
-            match self.space.flash.spare(block, page) {
+            match self.space.pool.medium.spare(block, page) {
                 PageState::Erased => erased += 1,
                 PageState::Unreadable => {}
                 PageState::Written(spare) => {
@@ -130,8 +130,8 @@ impl<F: Flash> PagedFtl<F> {
                 }
             }
         }
-        let open = self.space.is_open(block);
-        let counted = self.space.blocks.valid_pages(block) - if open { erased } else { 0 };
+        let open = self.space.pool.is_open(block);
+        let counted = self.space.pool.blocks.valid_pages(block) - if open { erased } else { 0 };
         if counted != needed {
             return Err(format!(
                 "metadata block {} counts {counted} valid pages, {needed} are needed",

@@ -6,21 +6,17 @@ use crate::counters::Cause;
 use crate::layer::LayerError;
 use crate::mapping::Mapping;
 use crate::nand::{Flash, PageState};
+use crate::pool::SetAside;
 use crate::units::{BlockId, Lpn, Slot};
-
-/// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning is given
-/// up.
-const FRUITLESS_ROUNDS: u64 = 64;
 
 impl<F: Flash> PagedFtl<F> {
     /// Makes sure that erased blocks are left for the next page of the user and all that it may bring about.
     pub(super) fn make_space(&mut self) -> Result<(), LayerError> {
-        self.check_life()?;
+        self.space.pool.check_life()?;
         self.win_space()?;
-        if self.space.levelling.is_some() && self.level()? {
-            self.win_space()?;
-        }
-        Ok(())
+        let Some(worn) = self.space.next_wear_move() else { return Ok(()) };
+        self.empty(worn, Cause::WearLevelling)?;
+        self.win_space()
     }
 
     /// The same to the end of the drive's life and beyond, as far as there is anything to win.
@@ -31,9 +27,9 @@ impl<F: Flash> PagedFtl<F> {
             }
             self.fill_pool()?;
             // Each of these takes blocks before it gives one back, so that the pool must be full each time.
-            if let Some(&block) = self.space.failed.first() {
+            if let Some(&SetAside { block, .. }) = self.space.pool.set_aside.first() {
                 self.empty(block, Cause::Cleaning)?;
-            } else if let Some(block) = self.space.flash.take_disturbed() {
+            } else if let Some(block) = self.space.pool.medium.take_disturbed() {
                 self.refresh(block)?;
             } else {
                 return Ok(());
@@ -44,7 +40,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Cleans until the pool is as full as it should be.
     fn fill_pool(&mut self) -> Result<(), LayerError> {
         let mut fruitless = 0;
-        while self.space.free.len() <= self.low {
+        while self.space.pool.must_clean() {
             if self.space.dead.is_empty() {
                 self.clean_one(&mut fruitless)?;
                 self.erase_dead()?;
@@ -78,7 +74,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Blocks are short, and some that are dead wait only for the validity store to write its buffer: it does.
     fn release_all(&mut self) -> Result<(), LayerError> {
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         self.validity.save(&mut self.space)?;
         self.space.protected.clear();
         self.erase_dead()
@@ -88,47 +84,45 @@ impl<F: Flash> PagedFtl<F> {
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         // The validity store knows nothing of blocks of metadata.
         let is_user = self.space.group(block) == BlockGroup::User;
-        self.space.erase(block, cause)?;
+        self.space.give_back(block, cause)?;
         self.approximate.remove(&block);
         self.space.protected.retain(|&(protected, _)| protected != block);
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         if is_user { self.validity.erased(block, &mut self.space) } else { Ok(()) }
     }
 
-    /// Refuses to go on with fewer blocks than cleaning needs.
-    fn check_life(&self) -> Result<(), LayerError> {
-        let (usable_blocks, needed_blocks) = (self.space.usable_blocks, self.needed_blocks as u32);
-        if usable_blocks < needed_blocks {
-            return Err(LayerError::EndOfLife { usable_blocks, needed_blocks });
+    /// Cleans a victim in idle time, if enough blocks are not erased yet; whether it gained anything.
+    pub(super) fn clean_in_idle_time(&mut self) -> Result<bool, LayerError> {
+        if !self.space.pool.wants_idle_cleaning() {
+            return Ok(false);
         }
-        Ok(())
+        let mut fruitless = 0;
+        self.clean_one(&mut fruitless)?;
+        self.erase_dead()?;
+        Ok(fruitless == 0)
     }
 
     /// Cleans the next victim.
     fn clean_one(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
-        let pages_per_block = self.space.pages_per_block();
         if let Some(block) = self.metadata_in_the_way() {
             self.events.metadata_blocks_cleaned += 1;
             return self.empty_metadata(block);
         }
-        if self.space.blocks.candidates() == 0
-            || *fruitless > FRUITLESS_ROUNDS * u64::from(self.space.blocks.len())
-        {
+        let Some(victim) = self.space.pool.take_victim(fruitless) else {
             *fruitless = 0;
             return self.bring_to_light();
-        }
-        let victim = self.space.victim.select(&self.space.blocks);
-        self.space.blocks.take(victim);
-        let valid = self.space.blocks.valid_pages(victim);
-        if valid >= pages_per_block {
-            // Moving them all would win nothing, and write translation pages besides.
-            *fruitless += 1;
+        };
+        if *fruitless > 0 {
+            // Moving all of its pages would win nothing, and write translation pages besides.
             self.space.close(victim);
             return Ok(());
         }
-        *fruitless = 0;
-        self.victim_valid_pages[valid as usize] += 1;
+        self.space.pool.note_victim(victim);
         if self.space.group(victim) == BlockGroup::User {
+            if let Some(&opened_at) = self.space.host_opened.get(victim.index()) {
+                let (stream, blocks) = (self.space.streams[victim.index()], &self.space.pool.blocks);
+                self.placement.reclaimed(stream, opened_at, blocks.now(), blocks.valid_pages(victim));
+            }
             self.empty_user(victim, Cause::Cleaning)
         } else {
             self.events.metadata_blocks_cleaned += 1;
@@ -139,11 +133,7 @@ impl<F: Flash> PagedFtl<F> {
     /// No block seems to hold an invalid page: those that nobody has identified yet are, by synchronising what is dirty.
     fn bring_to_light(&mut self) -> Result<(), LayerError> {
         let Some(oldest) = self.cache.oldest_dirty() else {
-            let usable_blocks = self.space.usable_blocks;
-            // Blocks that have failed were the ones that are missing.
-            let all = usable_blocks == self.first_blocks;
-            let end = LayerError::EndOfLife { usable_blocks, needed_blocks: usable_blocks + 1 };
-            return Err(if all { LayerError::NoSpace } else { end });
+            return Err(self.space.pool.no_space());
         };
         self.synchronise(self.translation_page(self.cache.page(oldest)))
     }
@@ -158,12 +148,13 @@ impl<F: Flash> PagedFtl<F> {
         }
         let pages_per_block = u64::from(self.space.pages_per_block());
         let user = u64::from(self.config.logical_pages).div_ceil(pages_per_block);
-        let spare = u64::from(self.space.usable_blocks).saturating_sub(user);
-        let used =
-            self.space.blocks.candidates() as usize + self.space.free.len() + self.space.frontiers.len();
-        let metadata = (self.space.usable_blocks as usize).saturating_sub(used);
+        let spare = u64::from(self.space.pool.usable_blocks).saturating_sub(user);
+        let used = self.space.pool.blocks.candidates() as usize
+            + self.space.pool.erased.len()
+            + self.space.pool.frontiers.len();
+        let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
         // With a very small cache, moving pages of the user writes as many translation pages, and wins nothing at once.
-        let drains = self.space.free.len() * 2 <= self.low;
+        let drains = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
         if (metadata as u64) * 2 <= spare && !drains {
             return None;
         }
@@ -181,7 +172,7 @@ impl<F: Flash> PagedFtl<F> {
         self.invalid.clear();
         self.validity.query(victim, &mut self.invalid, &mut self.space)?;
         self.cleaning = Some(victim);
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         self.space.frozen = Some(self.space.standing());
         let done = self.move_valid(victim, cause).and_then(|()| self.give_back(victim, cause));
         self.space.frozen = None;
@@ -195,13 +186,13 @@ impl<F: Flash> PagedFtl<F> {
             if self.invalid.contains(page) {
                 continue;
             }
-            if self.space.free.len() <= 2 && !self.space.dead.is_empty() {
+            if self.space.pool.erased.len() <= 2 && !self.space.dead.is_empty() {
                 self.erase_dead()?;
             }
             let at = self.space.slot(victim, page);
             // With eager reports the bitmap is exact, and the owner comes with the page when it is read.
             let state = if self.config.eager {
-                self.space.flash.spare(victim, page)
+                self.space.pool.medium.spare(victim, page)
             } else {
                 self.space.read_spare(at, cause)
             };
@@ -272,7 +263,7 @@ impl<F: Flash> PagedFtl<F> {
     fn empty_metadata(&mut self, victim: BlockId) -> Result<(), LayerError> {
         let group = self.space.group(victim);
         for page in 0..self.space.pages_per_block() {
-            if self.space.blocks.valid_pages(victim) == 0 {
+            if self.space.pool.blocks.valid_pages(victim) == 0 {
                 break;
             }
             let at = self.space.slot(victim, page);
@@ -304,11 +295,11 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Erases an emptied block, or gives it up if it had failed.
     fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
-        if !self.space.failed.contains(&block) {
+        if !self.space.pool.has_failed(block) {
             return self.erase(block, cause);
         }
         self.events.failed_programs += 1;
-        self.space.retire(block);
+        self.space.give_back(block, cause)?;
         self.approximate.remove(&block);
         self.space.protected.retain(|&(protected, _)| protected != block);
         self.validity.erased(block, &mut self.space)
@@ -316,9 +307,9 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Writes the pages of a block anew that was read too often.
     fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
-        if self.space.is_open(block)
-            || self.space.blocks.valid_pages(block) == 0
-            || self.space.failed.contains(&block)
+        if self.space.pool.is_open(block)
+            || self.space.pool.blocks.valid_pages(block) == 0
+            || self.space.pool.has_failed(block)
         {
             return Ok(());
         }
@@ -328,10 +319,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Moves all that is needed of a closed block, and gives it back.
     pub(super) fn empty(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
-        if self.space.blocks.is_candidate(block) {
-            self.space.blocks.take(block);
-            self.space.victim.taken(block);
-        }
+        self.space.pool.take_candidate(block);
         if self.space.group(block) == BlockGroup::User {
             self.empty_user(block, cause)
         } else {

@@ -1,6 +1,7 @@
 //! What an FTL with a flash-resident table is made of.
 
 use crate::config::ConfigError;
+use crate::pool::Marks;
 use crate::seed::Seed;
 use crate::validity::{ValidityConfig, ValiditySize};
 use crate::wear::WearConfig;
@@ -33,6 +34,47 @@ pub enum Durability {
     },
 }
 
+/// Numbers of erased blocks at which cleaning begins; as the FTL needs it where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreeBlocks {
+    /// Cleaning begins when so many are left; at least the FTL's own reserve.
+    pub low: Option<u32>,
+    /// The same while a log above cleans; at least the reserve and below `low`.
+    pub deferred: Option<u32>,
+    /// In idle time as many are won; above `low`.
+    pub idle: Option<u32>,
+}
+
+impl FreeBlocks {
+    /// The marks of a pool that needs `reserve` erased blocks, or the key that does not go with that.
+    fn marks(self, reserve: u32) -> Result<Marks, ConfigError> {
+        let low = self.low.unwrap_or(reserve);
+        let wrong = |key: &str, value: u32, allowed: String| {
+            Err(ConfigError::new(key, format!("is {value}; it must be {allowed}")))
+        };
+        if low < reserve {
+            return wrong(
+                "free_blocks_low",
+                low,
+                format!("at least the {reserve} that this FTL needs to clean"),
+            );
+        }
+        match (self.deferred, self.idle) {
+            (Some(deferred), _) if deferred < reserve || deferred >= low => wrong(
+                "free_blocks_deferred",
+                deferred,
+                format!(
+                    "from the {reserve} that this FTL needs to clean to below free_blocks_low, which is {low}"
+                ),
+            ),
+            (_, Some(idle)) if idle <= low => {
+                wrong("free_blocks_idle", idle, format!("above free_blocks_low, which is {low}"))
+            }
+            (deferred_low, idle_high) => Ok(Marks { low, high: low, deferred_low, idle_high }),
+        }
+    }
+}
+
 /// Everything about an FTL but its flash and its policies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PagedConfig {
@@ -60,8 +102,8 @@ pub struct PagedConfig {
     pub checkpoints: bool,
     /// What happens to dirty entries in a power cut.
     pub durability: Durability,
-    /// Erased blocks kept beyond those that are needed; 0 is enough.
-    pub extra_free_blocks: u32,
+    /// When cleaning begins, is put off and uses idle time, in erased blocks.
+    pub free_blocks: FreeBlocks,
     /// How wear is levelled.
     pub wear: WearConfig,
     /// The root of its generators.
@@ -91,6 +133,11 @@ impl PagedConfig {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The marks of its pool, which needs `reserve` erased blocks.
+    pub(super) fn marks(&self, reserve: u32) -> Result<Marks, ConfigError> {
+        self.free_blocks.marks(reserve)
     }
 
     /// Whether reports of invalid pages that are lost with the power can be found again from what flash holds, which takes

@@ -4,6 +4,7 @@
 //! After the paper: N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large Flash
 //! Devices", SIGMOD 2016; sections are its.
 
+mod abilities;
 mod check;
 mod clean;
 mod config;
@@ -18,10 +19,9 @@ mod store;
 mod synchronise;
 mod tree;
 mod validity_flash;
-mod wear;
 mod write;
 
-pub use config::{DirectoryConfig, Durability, PagedConfig};
+pub use config::{DirectoryConfig, Durability, FreeBlocks, PagedConfig};
 pub use contents::Contents;
 pub use recover::Remains;
 pub use restart::PagedSettings;

@@ -3,13 +3,13 @@
 use super::config::{DirectoryConfig, Durability, PagedConfig};
 use super::directory::Directory;
 use super::tree::Tree;
-use super::wear::Levelling;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::LayerError;
 use crate::units::{BlockId, Slot};
 use crate::validity::{
     FlashBitmap, Found, Gecko, InRam, PageValidity, ValidityConfig, ValidityFlash, ValidityLog, ValiditySize,
 };
+use crate::wear::WearLevelling;
 
 /// The store again from its pages that were found in flash. A bitmap in RAM without a saved image is empty.
 pub(super) fn recover_validity(
@@ -70,7 +70,6 @@ pub(super) fn reserve_blocks(
         + full(2 * validity.most_appended())
         + full(saved_pages(config, size))
         + full(synchronised_pages(config))
-        + u64::from(config.extra_free_blocks)
 }
 
 /// Translation pages that recovery may write before anything can be cleaned.
@@ -83,11 +82,13 @@ fn synchronised_pages(config: &PagedConfig) -> u64 {
 }
 
 /// The wear levelling, if there is any.
-pub(super) fn levelling(config: &PagedConfig, size: &ValiditySize) -> Result<Option<Levelling>, ConfigError> {
+pub(super) fn levelling(
+    config: &PagedConfig,
+    size: &ValiditySize,
+) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
     let ValiditySize { blocks, pages_per_block, logical_pages, .. } = *size;
     let size = StoreSize { blocks, pages_per_block, logical_pages, seed: config.seed };
-    let policy = config.wear.build(&size).map_err(|error| error.within("wear"))?;
-    Ok(policy.map(Levelling::new))
+    config.wear.build(&size).map_err(|error| error.within("wear"))
 }
 
 fn bitmap_pages(size: &ValiditySize) -> u64 {

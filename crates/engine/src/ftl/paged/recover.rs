@@ -3,11 +3,12 @@
 use super::config::{Durability, PagedConfig};
 use super::contents::{Contents, Note};
 use super::part;
-use super::space::{BlockGroup, Frontier};
+use super::space::{BlockGroup, Space};
 use super::store::{PagedFtl, Policies};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
 use crate::nand::{Flash, PageState};
+use crate::pool::Frontier;
 use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{Found, ValidityConfig};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,9 +51,9 @@ pub(super) struct Steps {
 impl Steps {
     /// The step `name` has ended.
     pub fn end<F: Flash>(&mut self, name: &'static str, ftl: &PagedFtl<F>) {
-        let total = |operation| ftl.space.counters.outgoing_total(operation);
+        let total = |operation| ftl.space.pool.counters.outgoing_total(operation);
         let now = [
-            ftl.space.spare_reads.iter().sum(),
+            ftl.space.spare_reads().iter().sum(),
             total(Operation::Read),
             total(Operation::Write),
             total(Operation::Erase),
@@ -67,7 +68,10 @@ impl Steps {
 impl<F: Flash> PagedFtl<F> {
     /// What is left when power is lost: everything in RAM is gone.
     pub fn into_remains(self) -> Remains<F> {
-        Remains { flash: self.space.flash, contents: self.space.contents }
+        let Space { pool, mut contents, .. } = self.space;
+        let crate::pool::Remains { flash, erased_at } = pool.into_remains();
+        contents.erased_at = erased_at;
+        Remains { flash, contents }
     }
 
     /// The FTL again, from what power loss left of one with the same settings. If power is lost again meanwhile, the error
@@ -110,7 +114,7 @@ impl<F: Flash> PagedFtl<F> {
         steps.end("validity buffer", self);
         let found = self.scan_recent(&scan, note.horizon)?;
         self.report_overwritten(&found, &versions, note.settled)?;
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         self.restore_entries(&found, &versions);
         steps.end("dirty entries", self);
         if self.config.durability == Durability::Synchronised {
@@ -141,24 +145,24 @@ impl<F: Flash> PagedFtl<F> {
     /// Step 1: reads the spare area of the first page of every block.
     fn scan_blocks(&mut self) -> BlockScan {
         let mut scan = BlockScan::default();
-        for block in (0..self.space.flash.blocks()).map(BlockId) {
-            if self.space.flash.is_bad(block) {
+        for block in (0..self.space.pool.blocks.len()).map(BlockId) {
+            if self.space.pool.medium.is_bad(block) {
                 continue;
             }
             match self.space.read_spare(self.space.slot(block, 0), Cause::Host) {
-                PageState::Erased => self.space.free.push_back(block),
+                PageState::Erased => self.space.pool.erased.push_back(block),
                 PageState::Unreadable => scan.unreadable.push(block),
                 PageState::Written(spare) => {
                     self.space.streams[block.index()] = spare.stream;
                     self.space.opened[block.index()] = spare.sequence;
-                    self.space.blocks.open(block);
+                    self.space.pool.blocks.open(block);
                     scan.streams.entry(spare.stream.0).or_default().push((spare.sequence, block));
                 }
             }
         }
         scan.streams.values_mut().for_each(|blocks| blocks.sort_unstable());
         self.space.dead.clone_from(&scan.unreadable);
-        self.space.recover_wear();
+        self.space.pool.recover_wear();
         scan
     }
 
@@ -174,14 +178,14 @@ impl<F: Flash> PagedFtl<F> {
                     PageState::Erased => break,
                     PageState::Unreadable => torn.push(self.space.slot(block, page)),
                     PageState::Written(spare) => {
-                        self.space.sequence = self.space.sequence.max(spare.sequence + 1);
+                        self.space.pool.sequence = self.space.pool.sequence.max(spare.sequence + 1);
                     }
                 }
                 page += 1;
             }
-            self.space.horizon = self.space.horizon.max(self.space.flash.note(block));
+            self.space.horizon = self.space.horizon.max(self.space.pool.medium.note(block));
             if page < pages {
-                self.space.frontiers[usize::from(stream)] = Some(Frontier { block, page });
+                self.space.pool.frontiers[usize::from(stream)] = Some(Frontier { block, page });
             }
         }
         self.torn = torn;
@@ -227,7 +231,7 @@ impl<F: Flash> PagedFtl<F> {
                     PageState::Erased | PageState::Unreadable => self.space.discard_metadata(at),
                 }
             }
-            if !self.space.is_open(block) && !self.space.dead.contains(&block) {
+            if !self.space.pool.is_open(block) && !self.space.dead.contains(&block) {
                 self.space.close(block);
             }
         }
@@ -240,11 +244,11 @@ impl<F: Flash> PagedFtl<F> {
         let pages = self.scan_group(scan, stream.0);
         let found: Vec<Found> =
             pages.into_iter().map(|(at, owner, sequence)| Found { at, label: owner.0, sequence }).collect();
-        let mut first = vec![None; self.space.flash.blocks() as usize];
+        let mut first = vec![None; self.space.pool.blocks.len() as usize];
         for &(sequence, block) in scan.streams.values().flatten() {
             first[block.index()] = Some(sequence);
         }
-        let size = self.config.validity_size(self.space.flash.blocks(), self.space.pages_per_block());
+        let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
         let first_written = |block: BlockId| first[block.index()];
         self.space.unneeded = Some(BTreeSet::new());
         self.validity = part::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
@@ -257,7 +261,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Step 4, App. C.2.1: blocks erased since the store's buffer was written.
     fn report_erased(&mut self, scan: &BlockScan, settled: u64) -> Result<(), LayerError> {
-        let free: Vec<BlockId> = self.space.free.iter().copied().collect();
+        let free: Vec<BlockId> = self.space.pool.erased.iter().copied().collect();
         let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= settled);
         let blocks = later.map(|&(_, block)| block).chain(free).chain(scan.unreadable.iter().copied());
         // The log goes by the age of blocks.
@@ -318,11 +322,11 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Step 5: counts the valid pages of every block of the user from what was reported.
     fn count_valid(&mut self) -> Result<(), LayerError> {
-        let blocks: Vec<BlockId> = (0..self.space.flash.blocks()).map(BlockId).collect();
+        let blocks: Vec<BlockId> = (0..self.space.pool.blocks.len()).map(BlockId).collect();
         let free: std::collections::BTreeSet<BlockId> =
-            self.space.free.iter().chain(&self.space.dead).copied().collect();
+            self.space.pool.erased.iter().chain(&self.space.dead).copied().collect();
         for &block in &blocks {
-            let used = !self.space.flash.is_bad(block) && !free.contains(&block);
+            let used = !self.space.pool.medium.is_bad(block) && !free.contains(&block);
             if used && self.space.group(block) == BlockGroup::User {
                 self.space.recount_from_full(block);
             }
@@ -330,9 +334,9 @@ impl<F: Flash> PagedFtl<F> {
         let mut invalid = Vec::new();
         self.validity.count_invalid(&mut self.space, &mut |block, pages| invalid.push((block, pages)))?;
         for (block, pages) in invalid {
-            let used = !self.space.flash.is_bad(block) && !free.contains(&block);
+            let used = !self.space.pool.medium.is_bad(block) && !free.contains(&block);
             if used && self.space.group(block) == BlockGroup::User {
-                self.space.blocks.invalidate_many(block, pages);
+                self.space.pool.blocks.invalidate_many(block, pages);
             }
         }
         Ok(())
@@ -345,7 +349,7 @@ impl<F: Flash> PagedFtl<F> {
             scan.streams.range(..streams).flat_map(|(_, blocks)| blocks).copied().collect();
         full.sort_unstable();
         for (_, block) in full {
-            if !self.space.is_open(block) {
+            if !self.space.pool.is_open(block) {
                 self.space.close(block);
             }
         }
@@ -354,7 +358,7 @@ impl<F: Flash> PagedFtl<F> {
     /// A bitmap in RAM that nobody saved: what the translation table names is valid, and nothing else.
     fn rebuild_bitmap(&mut self, scan: &BlockScan) -> Result<(), LayerError> {
         let mut valid =
-            vec![false; self.space.flash.blocks() as usize * self.space.pages_per_block() as usize];
+            vec![false; self.space.pool.blocks.len() as usize * self.space.pages_per_block() as usize];
         for number in 0..self.space.contents.translation_pages() {
             let at = self.directory.locate(number, &mut self.space)?;
             if at == Slot::NONE {
@@ -382,11 +386,10 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Normal operation begins: what was done to come back is reported, and not counted as work for the user.
     fn start_afresh(&mut self) {
-        self.space.counters = crate::counters::Counters::default();
-        self.space.spare_reads = [0; Cause::ALL.len()];
+        self.space.forget_counts();
         self.count_mapped();
-        self.checkpoints.last = self.space.sequence;
-        self.space.skip_untold();
+        self.checkpoints.last = self.space.pool.sequence;
+        self.space.pool.skip_untold();
         let restored = u64::from(self.cache.len());
         let until = u64::from(self.config.cache_entries).saturating_sub(restored).max(1);
         self.checkpoints.operations_left = until;

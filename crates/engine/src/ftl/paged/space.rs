@@ -1,15 +1,15 @@
 //! The flash of an FTL by groups of blocks: pages are appended to a group's open block, die, and are erased in blocks.
 
 use super::contents::{Contents, MetaPage, Note};
-use super::wear::Levelling;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Group, LayerError, MediumError, Pages, Run};
+use crate::layer::{LayerError, Pages};
 use crate::nand::{Flash, PageState};
+use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
 use crate::units::{BlockId, Divider, Lpn, Slot, StreamId};
 use crate::validity::ValidityPage;
-use crate::victim::{Blocks, VictimPolicy};
-use std::collections::{BTreeSet, VecDeque};
+use crate::victim::VictimPolicy;
+use std::collections::BTreeSet;
 
 /// What a block holds (paper, sec. 4: the three block groups).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,38 +33,24 @@ impl BlockGroup {
     }
 }
 
-/// An open block and the page it takes next.
-#[derive(Clone, Copy, Debug)]
-pub struct Frontier {
-    pub block: BlockId,
-    pub page: u32,
-}
+/// Sequence number of the first page ever written; 0 is before all pages.
+const FIRST_SEQUENCE: u64 = 1;
 
 /// The owner that the spare area of a translation page or of a page of the validity store names beyond its number is told by
 /// its group, and the group by the block's stream.
 pub struct Space<F: Flash> {
-    pub flash: F,
+    /// The blocks, with an open one for each stream: those of the user first, then translation, then validity. Valid pages of
+    /// every block are the paper's block validity counters.
+    pub pool: Pool<F, Box<dyn VictimPolicy>>,
     pub contents: Contents,
-    pub counters: Counters,
-    /// Pages appended so far.
-    pub sequence: u64,
-    /// Valid pages of every block: the paper's block validity counters.
-    pub blocks: Blocks,
-    pub victim: Box<dyn VictimPolicy>,
-    /// How wear is levelled, if it is.
-    pub levelling: Option<Levelling>,
-    /// The open block of each stream: those of the user first, then translation, then validity.
-    pub frontiers: Vec<Option<Frontier>>,
-    /// Erased blocks in the order in which they were erased.
-    pub free: VecDeque<BlockId>,
     /// The stream of every block that is not erased.
     pub streams: Vec<StreamId>,
     /// Sequence number of the first page of every block that is not erased.
     pub opened: Vec<u64>,
+    /// Pages that the host had written when each block was opened; nothing where no placement wants to know.
+    pub host_opened: Vec<u64>,
     /// Blocks of which nothing is valid, or can be read, to be erased when there is an occasion.
     pub dead: Vec<BlockId>,
-    /// Blocks that a program failed in: to be emptied, and not used again.
-    pub failed: Vec<BlockId>,
     /// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation
     /// pages from which what is in the buffer could be found again (paper, App. C.2.2). Each with the number of the version
     /// that followed.
@@ -73,7 +59,6 @@ pub struct Space<F: Flash> {
     pub protects: bool,
     /// Whether metadata blocks are candidates for cleaning.
     pub cleans_metadata: bool,
-    pub usable_blocks: u32,
     /// Recovery horizon: no mapping entry was dirty that is older than this page.
     pub horizon: u64,
     /// All that was to be reported to the validity store because of pages older than this one has been reported.
@@ -85,8 +70,8 @@ pub struct Space<F: Flash> {
     /// What pages of the validity store note while recovery puts back what the store lost, or a block is emptied: how things
     /// stood before.
     pub frozen: Option<Note>,
-    /// Spare areas read, by cause.
-    pub spare_reads: [u64; Cause::ALL.len()],
+    /// Spare areas read, by cause, but for those that wear levelling reads.
+    spare_reads: [u64; Cause::ALL.len()],
     divider: Divider,
 }
 
@@ -100,24 +85,25 @@ impl<F: Flash> Space<F> {
         victim: Box<dyn VictimPolicy>,
     ) -> Self {
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
+        let config = PoolConfig {
+            pages: logical_pages,
+            streams: usize::from(user_streams) + 2,
+            first_sequence: FIRST_SEQUENCE,
+            marks: None,
+            survives_failed_programs: true,
+        };
+        let mut pool = Pool::new(flash, victim, config);
+        pool.erased.clear();
         Space {
-            blocks: Blocks::new(blocks, pages_per_block, logical_pages, victim.needs()),
+            pool,
             contents,
-            counters: Counters::default(),
-            // 0 is before all pages.
-            sequence: 1,
-            victim,
-            levelling: None,
-            frontiers: vec![None; usize::from(user_streams) + 2],
-            free: VecDeque::new(),
             streams: vec![StreamId(0); blocks as usize],
             opened: vec![0; blocks as usize],
+            host_opened: Vec::new(),
             dead: Vec::new(),
-            failed: Vec::new(),
             protected: Vec::new(),
             protects: false,
             cleans_metadata: true,
-            usable_blocks: (0..blocks).filter(|&block| !flash.is_bad(BlockId(block))).count() as u32,
             horizon: 0,
             settled: 0,
             written_out: Note::default(),
@@ -125,19 +111,19 @@ impl<F: Flash> Space<F> {
             frozen: None,
             spare_reads: [0; Cause::ALL.len()],
             divider: Divider::new(pages_per_block),
-            flash,
         }
     }
 
-    /// Refuses flash that the FTL could not work on: its pages, metadata and reserve need `needed_blocks`.
-    pub fn check_room(&self, needed_blocks: u64) -> Result<(), ConfigError> {
-        if u64::from(self.usable_blocks) >= needed_blocks {
+    /// Refuses flash that the FTL could not work on: there are fewer blocks than its pages, metadata and reserve need.
+    pub fn check_room(&self) -> Result<(), ConfigError> {
+        let needed_blocks = self.pool.needed_blocks;
+        if self.pool.usable_blocks >= needed_blocks {
             return Ok(());
         }
         let problem = format!(
             "has {} usable blocks; this FTL needs {needed_blocks} for the logical pages, its metadata and a reserve of \
              erased blocks to clean with",
-            self.usable_blocks
+            self.pool.usable_blocks
         );
         Err(ConfigError::new("device", problem))
     }
@@ -164,7 +150,7 @@ impl<F: Flash> Space<F> {
     }
 
     pub fn user_streams(&self) -> usize {
-        self.frontiers.len() - 2
+        self.pool.frontiers.len() - 2
     }
 
     pub fn stream_of(&self, group: BlockGroup) -> StreamId {
@@ -191,12 +177,7 @@ impl<F: Flash> Space<F> {
 
     /// Pages that a block may hold: all, or those before its frontier.
     pub fn end_of(&self, block: BlockId) -> u32 {
-        let open = self.frontiers.iter().flatten().find(|frontier| frontier.block == block);
-        open.map_or(self.pages_per_block(), |frontier| frontier.page)
-    }
-
-    pub fn is_open(&self, block: BlockId) -> bool {
-        self.frontiers.iter().flatten().any(|frontier| frontier.block == block)
+        self.pool.frontier_in(block).map_or(self.pages_per_block(), |frontier| frontier.page)
     }
 
     /// Appends a page to the open block of `stream`.
@@ -208,29 +189,21 @@ impl<F: Flash> Space<F> {
         cause: Cause,
     ) -> Result<Slot, LayerError> {
         loop {
-            let frontier = match self.frontiers[stream.index()] {
+            let frontier = match self.pool.frontiers[stream.index()] {
                 Some(frontier) => frontier,
                 None => self.open(stream, cause)?,
             };
-            let run = Run {
-                owners: Some(&[owner]),
-                data: std::slice::from_ref(data),
-                sequence: self.sequence,
-                cause,
-                stream,
-                group: Group::None,
-                note: self.horizon,
-            };
-            match self.flash.program(frontier.block, frontier.page, run) {
-                Ok(()) => {
-                    self.sequence += 1;
-                    self.counters.add_outgoing(cause, Operation::Write, 1);
-                    self.advance(stream, frontier);
-                    return Ok(self.slot(frontier.block, frontier.page));
-                }
-                Err(MediumError::ProgramFailed { .. }) => self.fail(stream, frontier),
-                Err(error) => return Err(error.into()),
+            let purpose = Purpose { cause, note: self.horizon };
+            let (owners, content) = ([owner], std::slice::from_ref(data));
+            if let Err(error) = self.pool.program(stream, frontier, Some(&owners), content, purpose) {
+                self.pool.taken_before(frontier, (None, 1), cause, error)?;
+                self.fail(stream, frontier);
+                continue;
             }
+            if self.pool.move_frontier(stream, frontier, 1) {
+                self.close(frontier.block);
+            }
+            return Ok(self.slot(frontier.block, frontier.page));
         }
     }
 
@@ -239,61 +212,51 @@ impl<F: Flash> Space<F> {
     #[cold]
     fn reclaim_metadata(&mut self) -> Result<(), LayerError> {
         let is_dead = |&block: &BlockId| {
-            self.blocks.valid_pages(block) == 0
-                && (self.blocks.is_candidate(block) || self.dead.contains(&block))
+            self.pool.blocks.valid_pages(block) == 0
+                && (self.pool.blocks.is_candidate(block) || self.dead.contains(&block))
                 && self.group(block) != BlockGroup::User
                 && !self.is_protected(block)
-                && !self.failed.contains(&block)
+                && !self.pool.has_failed(block)
         };
-        let Some(block) = (0..self.flash.blocks()).map(BlockId).find(is_dead) else { return Ok(()) };
-        if self.blocks.is_candidate(block) {
-            self.blocks.take(block);
-            self.victim.taken(block);
-        }
+        let Some(block) = (0..self.pool.blocks.len()).map(BlockId).find(is_dead) else { return Ok(()) };
+        self.pool.take_candidate(block);
         self.dead.retain(|&dead| dead != block);
-        self.erase(block, self.group(block).cause()).map(|_| ())
+        self.give_back(block, self.group(block).cause()).map(drop)
     }
 
     fn open(&mut self, stream: StreamId, cause: Cause) -> Result<Frontier, LayerError> {
-        if self.free.len() < 2 {
+        if self.pool.erased.len() < 2 {
             self.reclaim_metadata()?;
         }
-        let block = self.take_free(cause).ok_or(LayerError::NoSpace)?;
-        let frontier = Frontier { block, page: 0 };
-        self.frontiers[stream.index()] = Some(frontier);
-        self.streams[block.index()] = stream;
-        self.opened[block.index()] = self.sequence;
-        self.blocks.open(block);
-        Ok(frontier)
-    }
-
-    fn advance(&mut self, stream: StreamId, frontier: Frontier) {
-        let page = frontier.page + 1;
-        if page < self.pages_per_block() {
-            self.frontiers[stream.index()] = Some(Frontier { page, ..frontier });
-        } else {
-            self.frontiers[stream.index()] = None;
-            self.close(frontier.block);
+        if cause == Cause::Host {
+            self.pool.count_deferral();
         }
+        let block = self.pool.take_erased(cause).ok_or(LayerError::NoSpace)?;
+        self.streams[block.index()] = stream;
+        self.opened[block.index()] = self.pool.sequence;
+        if let Some(opened) = self.host_opened.get_mut(block.index()) {
+            *opened = self.pool.blocks.now();
+        }
+        Ok(self.pool.open(stream, block))
     }
 
     /// The block takes no more pages.
     pub fn close(&mut self, block: BlockId) {
         if self.cleans_metadata || self.group(block) == BlockGroup::User {
-            self.blocks.close(block);
-            self.victim.closed(block, &self.blocks);
-        } else if self.blocks.valid_pages(block) == 0 {
+            self.pool.close(block);
+        } else if self.pool.blocks.valid_pages(block) == 0 {
             self.dead.push(block);
         }
     }
 
     /// A program failed at the frontier: the block is closed with what it holds.
     fn fail(&mut self, stream: StreamId, frontier: Frontier) {
-        let left = self.pages_per_block() - frontier.page;
-        self.frontiers[stream.index()] = None;
-        let valid = self.blocks.valid_pages(frontier.block).saturating_sub(left);
-        self.blocks.invalidate_many(frontier.block, self.blocks.valid_pages(frontier.block) - valid);
-        self.failed.push(frontier.block);
+        let left = self.pool.room(frontier);
+        self.pool.set_aside_failed(stream, frontier, 0);
+        let valid = self.pool.blocks.valid_pages(frontier.block).saturating_sub(left);
+        self.pool
+            .blocks
+            .invalidate_many(frontier.block, self.pool.blocks.valid_pages(frontier.block) - valid);
         self.close(frontier.block);
         // It is dealt with as failed, not as dead.
         self.dead.retain(|&block| block != frontier.block);
@@ -304,19 +267,19 @@ impl<F: Flash> Space<F> {
     pub fn invalidate(&mut self, at: Slot) {
         let (block, _) = self.split(at);
         // Reports that are made anew after a power cut may find the page counted out already.
-        if self.blocks.valid_pages(block) == 0 {
+        if self.pool.blocks.valid_pages(block) == 0 {
             return;
         }
-        let score = self.blocks.invalidate(block);
-        self.victim.invalidated(block, score, &self.blocks);
+        let score = self.pool.blocks.invalidate(block);
+        self.pool.victim.invalidated(block, score, &self.pool.blocks);
     }
 
     /// A page of metadata has been replaced.
     pub fn discard_metadata(&mut self, at: Slot) {
         self.invalidate(at);
         let (block, _) = self.split(at);
-        let candidate = self.cleans_metadata || self.blocks.valid_pages(block) > 0;
-        if !candidate && !self.is_open(block) && !self.failed.contains(&block) {
+        let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;
+        if !candidate && !self.pool.is_open(block) && !self.pool.has_failed(block) {
             self.dead.push(block);
         }
     }
@@ -328,8 +291,8 @@ impl<F: Flash> Space<F> {
             return;
         }
         match self.protected.iter_mut().find(|(protected, _)| *protected == block) {
-            Some((_, until)) => *until = self.sequence,
-            None => self.protected.push((block, self.sequence)),
+            Some((_, until)) => *until = self.pool.sequence,
+            None => self.protected.push((block, self.pool.sequence)),
         }
     }
 
@@ -343,7 +306,7 @@ impl<F: Flash> Space<F> {
 
     /// All pages of the block, which is no candidate, count as valid again.
     pub fn recount_from_full(&mut self, block: BlockId) {
-        self.blocks.open(block);
+        self.pool.blocks.open(block);
     }
 
     /// What the validity store has written out needs protection no more.
@@ -369,33 +332,34 @@ impl<F: Flash> Space<F> {
         self.protected.iter().any(|&(protected, _)| protected == block)
     }
 
-    /// Erases a block and puts it into the pool; false if it wore out.
-    pub fn erase(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
-        self.before_erase(block);
-        let worn_out = match self.flash.erase(block, cause) {
-            Ok(()) => false,
-            Err(MediumError::WornOut { .. }) => true,
-            Err(error) => return Err(error.into()),
-        };
-        self.blocks.erased(block);
+    /// Erases a block into the pool, or retires it if a program failed in it; whether it is erased.
+    pub fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        let erased = self.pool.give_back(block, cause)?;
         self.contents.erase(block);
-        if worn_out {
-            self.usable_blocks -= 1;
-            return Ok(false);
-        }
-        self.counters.add_outgoing(cause, Operation::Erase, 1);
-        self.free.push_back(block);
-        self.note_erase(block);
-        Ok(true)
+        Ok(erased)
     }
 
-    /// Gives up a failed block that holds nothing any more.
-    pub fn retire(&mut self, block: BlockId) {
-        self.flash.retire(block);
-        self.blocks.erased(block);
-        self.contents.erase(block);
-        self.failed.retain(|&failed| failed != block);
-        self.usable_blocks -= 1;
+    /// Spare areas read, by cause.
+    pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
+        let (own, wear) = (self.spare_reads, self.pool.wear_spare_reads());
+        std::array::from_fn(|cause| own[cause] + wear[cause])
+    }
+
+    /// Nothing has been counted yet.
+    pub fn forget_counts(&mut self) {
+        self.pool.counters = Counters::default();
+        self.spare_reads = [0; Cause::ALL.len()];
+        if let Some(levelling) = &mut self.pool.levelling {
+            levelling.forget_spare_reads();
+        }
+    }
+
+    /// The block that wear levelling wants emptied, if it names a full one of the user.
+    pub fn next_wear_move(&mut self) -> Option<BlockId> {
+        let (users, streams) = (self.user_streams(), &self.streams);
+        self.pool.next_wear_move(|blocks, block| {
+            blocks.is_candidate(block) && streams[block.index()].index() < users
+        })
     }
 
     /// Reads the spare area of a page.
@@ -403,22 +367,22 @@ impl<F: Flash> Space<F> {
     pub fn read_spare(&mut self, at: Slot, cause: Cause) -> PageState {
         let (block, page) = self.split(at);
         self.spare_reads[cause as usize] += 1;
-        self.flash.read_spare(block, page, cause)
+        self.pool.medium.read_spare(block, page, cause)
     }
 
     /// Reads a page of the user and appends its content to `out`.
     pub fn read_user(&mut self, at: Slot, cause: Cause, out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         let (block, page) = self.split(at);
-        self.counters.add_outgoing(cause, Operation::Read, 1);
-        Ok(self.flash.read(block, Pages::Listed(&[page]), cause, out)?)
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
+        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, out)?)
     }
 
     /// Reads a page whose content is kept in `contents`.
     pub fn read_metadata(&mut self, at: Slot, cause: Cause) -> Result<(), LayerError> {
         let (block, page) = self.split(at);
-        self.counters.add_outgoing(cause, Operation::Read, 1);
+        self.pool.counters.add_outgoing(cause, Operation::Read, 1);
         let mut nothing = Vec::new();
-        Ok(self.flash.read(block, Pages::Listed(&[page]), cause, &mut nothing)?)
+        Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, &mut nothing)?)
     }
 
     /// Appends the next version of a translation page.
@@ -447,9 +411,11 @@ impl<F: Flash> Space<F> {
 
     /// Metadata blocks that are neither open nor erased, with their valid pages.
     pub fn closed_metadata(&self) -> impl Iterator<Item = (u32, BlockId)> + '_ {
-        let all = (0..self.flash.blocks()).map(BlockId);
-        let used = all.filter(|&block| self.blocks.valid_pages(block) > 0);
+        let all = (0..self.pool.blocks.len()).map(BlockId);
+        let used = all.filter(|&block| self.pool.blocks.valid_pages(block) > 0);
         let metadata = used.filter(|&block| self.group(block) != BlockGroup::User);
-        metadata.filter(|&block| !self.is_open(block)).map(|block| (self.blocks.valid_pages(block), block))
+        metadata
+            .filter(|&block| !self.pool.is_open(block))
+            .map(|block| (self.pool.blocks.valid_pages(block), block))
     }
 }

@@ -5,11 +5,11 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::part;
 use super::space::Space;
-use super::wear::Levelling;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    FtlReport, Layer, LayerError, LayerReport, RamPart, RecoveryReport, Reports, check_range,
+    Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Query, RamPart, RecoveryReport,
+    Reports, check_range,
 };
 use crate::mapping::{CacheConfig, Handle, MapCache};
 use crate::nand::Flash;
@@ -65,16 +65,11 @@ pub struct PagedFtl<F: Flash> {
     pub(super) placement: Box<dyn Placement>,
     pub(super) checkpoints: Checkpoints,
     pub(super) events: Events,
-    /// Blocks that worked when the FTL was made or recovered.
-    pub(super) first_blocks: u32,
-    /// Blocks below which cleaning could not go on.
-    pub(super) needed_blocks: u64,
-    /// Erased blocks below which a victim is cleaned.
-    pub(super) low: usize,
+    /// Erased blocks without which cleaning could not go on.
+    pub(super) reserve_blocks: usize,
     /// The block that is being cleaned, and its invalid pages.
     pub(super) cleaning: Option<BlockId>,
     pub(super) invalid: PageSet,
-    pub(super) victim_valid_pages: Vec<u64>,
     /// Translation pages with trims that are only in the cache.
     pub(super) trimmed: BTreeSet<u32>,
     /// Blocks whose counter may be too low, because reports were repeated after a power cut.
@@ -100,9 +95,9 @@ impl<F: Flash> PagedFtl<F> {
         let entries = config.entries_per_translation_page();
         let contents = Contents::new(blocks, pages_per_block, config.logical_pages, entries);
         let mut ftl = Self::assemble(config, flash, contents, policies)?;
-        let erased = (0..blocks).map(BlockId).filter(|&block| !ftl.space.flash.is_bad(block));
-        ftl.space.free = erased.collect();
-        ftl.space.check_room(ftl.needed_blocks)?;
+        let erased = (0..blocks).map(BlockId).filter(|&block| !ftl.space.pool.medium.is_bad(block));
+        ftl.space.pool.erased = erased.collect();
+        ftl.space.check_room()?;
         Ok(ftl)
     }
 
@@ -126,18 +121,25 @@ impl<F: Flash> PagedFtl<F> {
         let places = vec![Slot::NONE; contents.translation_pages() as usize];
         let directory = part::directory(&config, &places)?;
         let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
-        space.levelling = part::levelling(&config, &size)?;
+        let erased_at = std::mem::take(&mut space.contents.erased_at);
+        space.pool.level_with(part::levelling(&config, &size)?, erased_at);
+        if placement.wants_block_history() {
+            space.host_opened = vec![0; size.blocks as usize];
+        }
         space.cleans_metadata = config.cleans_metadata;
         space.protects = config.protects_versions();
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
         let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
         let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
         // Open blocks, one block that need not be full in each group, and at least two that cleaning can win something from.
-        let needed_blocks =
-            full(config.logical_pages.into()) + full(metadata) + reserve + space.frontiers.len() as u64 + 6;
+        let needed_blocks = full(config.logical_pages.into())
+            + full(metadata)
+            + reserve
+            + space.pool.frontiers.len() as u64
+            + 6;
+        space.pool.needed_blocks = u32::try_from(needed_blocks).unwrap_or(u32::MAX);
+        space.pool.marks = Some(config.marks(reserve as u32)?);
         Ok(PagedFtl {
-            first_blocks: space.usable_blocks,
-            needed_blocks,
             checkpoints: Checkpoints { operations_left: u64::from(config.cache_entries), last: 0 },
             space,
             cache,
@@ -145,10 +147,9 @@ impl<F: Flash> PagedFtl<F> {
             validity,
             placement,
             events: Events::default(),
-            low: reserve as usize,
+            reserve_blocks: reserve as usize,
             cleaning: None,
             invalid: PageSet::new(pages_per_block),
-            victim_valid_pages: vec![0; pages_per_block as usize + 1],
             trimmed: BTreeSet::new(),
             approximate: BTreeSet::new(),
             held: PageSet::new(config.logical_pages),
@@ -165,7 +166,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// The flash.
     pub fn flash(&self) -> &F {
-        &self.space.flash
+        &self.space.pool.medium
     }
 
     /// The settings.
@@ -184,11 +185,11 @@ impl<F: Flash> PagedFtl<F> {
         parts.extend(self.directory.ram(self.config.page_bytes));
         // What is valid is counted from the bitmap where that is in RAM.
         if !self.config.bitmap_in_ram() {
-            let bytes = COUNTER_BYTES * u64::from(self.space.flash.blocks());
+            let bytes = COUNTER_BYTES * u64::from(self.space.pool.blocks.len());
             parts.push(RamPart { name: "block validity counters", bytes });
         }
         parts.extend(self.validity.ram());
-        parts.extend(self.space.levelling.iter().flat_map(Levelling::ram));
+        parts.extend(self.space.pool.levelling.iter().flat_map(|levelling| levelling.ram()));
         parts
     }
 
@@ -198,7 +199,7 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Where the page is, reading its translation page if it is not cached; [`Slot::NONE`] if it is nowhere.
     fn look_up(&mut self, page: Lpn) -> Result<Slot, LayerError> {
-        self.space.counters.add_incoming(Operation::Read, 1);
+        self.space.pool.counters.add_incoming(Operation::Read, 1);
         if let Some(handle) = self.cache.find(page) {
             self.events.cache_hits += 1;
             self.cache.touch(handle);
@@ -251,7 +252,7 @@ impl<F: Flash> PagedFtl<F> {
             ("failed programs", failed_programs),
             ("blocks refreshed", refreshed_blocks),
         ];
-        counts.extend(self.space.levelling.iter().flat_map(Levelling::counts));
+        counts.extend(self.space.pool.levelling.iter().flat_map(|levelling| levelling.counts()));
         counts
     }
 }
@@ -264,6 +265,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
     fn write(&mut self, pages: &[Lpn], data: &[F::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
             if let Some(&ahead) = pages.get(at + 16) {
                 self.cache.prefetch(ahead);
@@ -276,6 +278,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         for &page in pages {
             match self.look_up(page)? {
                 Slot::NONE => out.push(F::Payload::default()),
@@ -287,48 +290,61 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
+        self.space.pool.moves.begin(pages);
         pages.iter().try_for_each(|&page| self.trim_page(page))
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {
-        self.space.counters.add_incoming(Operation::Flush, 1);
+        self.space.pool.counters.add_incoming(Operation::Flush, 1);
         if self.config.durability != Durability::Battery {
             self.synchronise_trims()?;
         }
-        Ok(self.space.flash.flush()?)
+        Ok(self.space.pool.medium.flush()?)
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        Ok(false)
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
+        let marks = self.space.pool.marks;
         let memory = self.space.contents.memory_bytes()
             + (self.cache.memory_bytes() + 12 * self.space.opened.len()) as u64;
         reports.layers.push(LayerReport {
-            counters: self.space.counters,
+            counters: self.space.pool.counters,
             logical_pages: self.config.logical_pages,
-            physical_pages: u64::from(self.space.flash.blocks()) * u64::from(self.space.pages_per_block()),
+            physical_pages: u64::from(self.space.pool.blocks.len()) * u64::from(self.space.pages_per_block()),
             mapped_pages: self.mapped_pages,
-            victim_valid_pages: self.victim_valid_pages.clone(),
+            victim_valid_pages: self.space.pool.victim_valid_pages.clone(),
             memory_bytes: memory,
             directory: self.config.kind,
+            moved_pages: self.space.pool.moves.matrix(),
+            moved_again_pages: self.space.pool.moves.again_pages(),
             map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
-            cleanings: Some(self.victim_valid_pages.iter().sum()),
+            deferrals: marks.and_then(|marks| marks.deferred_low).map(|_| self.space.pool.deferrals),
+            cleanings: Some(self.space.pool.victim_valid_pages.iter().sum()),
             ftl: Some(FtlReport {
                 kind: self.config.kind,
                 ram: self.ram(),
                 counts: self.counts(),
-                spare_reads: self.space.spare_reads,
+                spare_reads: self.space.spare_reads(),
                 recovery: self.recovery.clone(),
             }),
             ..LayerReport::default()
         });
-        self.space.flash.describe(reports);
+        self.space.pool.medium.describe(reports);
     }
 
     fn final_draw(&mut self) -> u64 {
-        self.space.victim.final_draw()
+        self.space.pool.victim.final_draw()
     }
 
     fn check(&self) -> Result<(), String> {

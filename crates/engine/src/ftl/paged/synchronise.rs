@@ -29,7 +29,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     fn write_version(&mut self, number: u32, always: bool) -> Result<(), LayerError> {
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         let old = self.directory.locate(number, &mut self.space)?;
         if old != Slot::NONE {
             self.space.read_metadata(old, Cause::Translation)?;

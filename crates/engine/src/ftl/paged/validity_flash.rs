@@ -49,7 +49,7 @@ impl<F: Flash> ValidityFlash for Space<F> {
     }
 
     fn now(&self) -> u64 {
-        self.sequence
+        self.pool.sequence
     }
 
     fn note_of(&self, at: Slot) -> u64 {

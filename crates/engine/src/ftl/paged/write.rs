@@ -14,11 +14,11 @@ impl<F: Flash> PagedFtl<F> {
     pub(super) fn write_page(&mut self, page: Lpn, data: &F::Payload, hint: u16) -> Result<(), LayerError> {
         self.make_space()?;
         let cached = self.for_writing(page)?;
-        self.space.settled = self.space.sequence;
+        self.space.settled = self.space.pool.sequence;
         let stream = self.stream_for(page, Cause::Host, None, hint);
         let at = self.space.append(stream, page, data, Cause::Host)?;
-        self.space.counters.add_incoming(Operation::Write, 1);
-        self.space.blocks.advance(1);
+        self.space.pool.counters.add_incoming(Operation::Write, 1);
+        self.space.pool.blocks.advance(1);
         self.hold(page);
         match cached {
             Some(handle) => {
@@ -44,7 +44,7 @@ impl<F: Flash> PagedFtl<F> {
     pub(super) fn trim_page(&mut self, page: Lpn) -> Result<(), LayerError> {
         self.make_space()?;
         let cached = self.for_writing(page)?;
-        self.space.counters.add_incoming(Operation::Trim, 1);
+        self.space.pool.counters.add_incoming(Operation::Trim, 1);
         self.placement.trimmed(page);
         self.forget(page);
         let nowhere = Mapping {
@@ -118,7 +118,7 @@ impl<F: Flash> PagedFtl<F> {
         if let Some(stream) = fixed {
             return stream;
         }
-        let now = self.space.blocks.now();
+        let now = self.space.pool.blocks.now();
         // What wear levelling moves is placed as what cleaning moves.
         let cause = if cause == Cause::Host { cause } else { Cause::Cleaning };
         self.placement.place(&PageContext { page, cause, now, from, hint, references: 1 })
@@ -196,7 +196,7 @@ impl<F: Flash> PagedFtl<F> {
         }
         let oldest = self.cache.oldest_dirty().map(|handle| self.cache.get(handle).slot);
         match oldest {
-            None => self.space.horizon = self.space.sequence,
+            None => self.space.horizon = self.space.pool.sequence,
             // A trimmed page has no place; the horizon stays where it was.
             Some(Slot::NONE) => {}
             Some(at) => {
@@ -211,7 +211,7 @@ impl<F: Flash> PagedFtl<F> {
     /// moves its entry ahead of the mark, and an entry that is read again and again would stay dirty for ever, and be lost.
     /// So the order of writes is followed here, and blocks say when they were opened.
     fn take_checkpoint(&mut self) -> Result<(), LayerError> {
-        let begun = self.space.sequence;
+        let begun = self.space.pool.sequence;
         loop {
             self.make_space()?;
             let Some(oldest) = self.cache.oldest_dirty() else { break };

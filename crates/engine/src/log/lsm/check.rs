@@ -67,10 +67,19 @@ impl<P: Payload> LsmTree<P> {
                 _ => Slot::NONE,
             };
         }
-        match (0..places.len()).find(|&key| places[key] != self.tables.places[key]) {
-            Some(key) => Err(format!(
+        if let Some(key) = (0..places.len()).find(|&key| places[key] != self.tables.places[key]) {
+            return Err(format!(
                 "lsm: the newest version of page {key} is at {:?}, not at {:?}",
                 places[key], self.tables.places[key]
+            ));
+        }
+        let mut live = vec![0; self.tables.live.len()];
+        let held = places.iter().filter(|&&slot| slot != Slot::NONE);
+        held.for_each(|slot| live[(slot.0 / self.tables.extent_pages) as usize] += 1);
+        match (0..live.len()).find(|&extent| live[extent] != self.tables.live[extent]) {
+            Some(extent) => Err(format!(
+                "lsm: extent {extent} has {} pages that are newest, {} were counted",
+                live[extent], self.tables.live[extent]
             )),
             None => Ok(()),
         }

@@ -16,6 +16,7 @@
 //!   the merge.
 //! * Flushes and merges happen between two writes and not beside them.
 
+mod abilities;
 mod check;
 mod compaction;
 mod draft;

@@ -5,8 +5,12 @@ use super::draft::Draft;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{LayerError, Payload, TrimCounts};
 use crate::log::BoxedLayer;
+use crate::pool::Moves;
 use crate::units::{Lpn, Slot};
 use std::collections::VecDeque;
+
+/// Owner of a page of tombstones.
+const NOBODY: Lpn = Lpn(u32::MAX);
 
 /// A table, by the extent that it lies on.
 pub(super) type TableId = u32;
@@ -44,6 +48,9 @@ pub(super) struct Tables<P> {
     pub tables: Vec<Option<Table>>,
     /// The page below with each logical page's newest record, unless the memtable has it or it was trimmed.
     pub places: Vec<Slot>,
+    /// How many of these are on each extent.
+    pub live: Vec<u32>,
+    pub moves: Moves,
     config: LsmConfig,
     /// Page numbers of the operation in hand.
     pages: Vec<Lpn>,
@@ -60,6 +67,8 @@ impl<P: Payload> Tables<P> {
             free: (0..extents).collect(),
             tables: vec![None; extents as usize],
             places: vec![Slot::NONE; config.logical_pages as usize],
+            live: vec![0; extents as usize],
+            moves: Moves::default(),
             config,
             pages: Vec::new(),
         }
@@ -121,6 +130,17 @@ impl<P: Payload> Tables<P> {
         Ok(id)
     }
 
+    /// The newest record of `key` is at `place` from now on.
+    pub fn place(&mut self, key: u32, place: Slot) {
+        let former = std::mem::replace(&mut self.places[key as usize], place);
+        for (slot, more) in [(former, false), (place, true)] {
+            if slot != Slot::NONE {
+                let live = &mut self.live[(slot.0 / self.extent_pages) as usize];
+                *live = if more { *live + 1 } else { *live - 1 };
+            }
+        }
+    }
+
     /// Writes a table and empties the draft. Records that are still the newest of their pages are found there from now on.
     pub fn write_table(
         &mut self,
@@ -138,10 +158,17 @@ impl<P: Payload> Tables<P> {
         let blank = vec![P::default(); index as usize];
         self.write(first + pages, &blank, Cause::LogMetadata, hint)?;
         for (at, (&key, &from)) in draft.keys.iter().zip(&draft.from).enumerate() {
-            let newest = &mut self.places[key as usize];
-            if *newest == from {
-                *newest = Slot(first + at as u32);
+            if self.places[key as usize] == from {
+                self.place(key, Slot(first + at as u32));
+                if cause == Cause::Cleaning {
+                    self.moves.moved(&[Lpn(key)]);
+                }
             }
+        }
+        if cause == Cause::Cleaning {
+            draft.keys.iter().for_each(|&key| self.moves.charge(&[Lpn(key)]));
+            // A page of tombstones is of many.
+            (records as u32..pages).for_each(|_| self.moves.charge(&[NOBODY]));
         }
         let (keys, tombstones) = (draft.keys.clone(), draft.tombstones.clone());
         self.tables[id as usize] = Some(Table { keys, tombstones, pages, written: pages + index });

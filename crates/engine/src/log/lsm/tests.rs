@@ -1,6 +1,8 @@
 use super::{LevelSizes, LsmConfig, LsmTree, Shape};
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Layer, LayerError, LsmReport, Payload, Reports, no_data};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LsmReport, Payload, Query, Reports, no_data,
+};
 use crate::seed::{Random, Seed, below};
 use crate::units::Lpn;
 
@@ -23,6 +25,15 @@ impl Layer<()> for Sink {
     }
     fn flush(&mut self) -> Result<(), LayerError> {
         Ok(())
+    }
+    fn abilities(&self) -> Abilities {
+        Abilities::NONE
+    }
+    fn query(&self, _: Query<'_>) -> Answer {
+        Answer::Nothing
+    }
+    fn command(&mut self, command: Command<'_, ()>) -> Result<Answer, LayerError> {
+        command.unable()
     }
     fn describe(&self, _: &mut Reports) {}
     fn final_draw(&mut self) -> u64 {

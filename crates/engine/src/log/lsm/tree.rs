@@ -9,7 +9,10 @@ use super::space::Plan;
 use super::tables::Tables;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
-use crate::layer::{Layer, LayerError, LayerReport, LsmLevel, LsmReport, Payload, Reports, check_range};
+use crate::layer::{
+    Abilities, Answer, Command, Layer, LayerError, LayerExt, LayerReport, LsmLevel, LsmReport, Payload,
+    Query, Reports, check_range,
+};
 use crate::log::BoxedLayer;
 use crate::units::{Lpn, Slot};
 
@@ -100,7 +103,7 @@ impl<P: Payload> LsmTree<P> {
         self.mapped_pages -= u32::from(self.is_mapped(key));
         self.mapped_pages += u32::from(!matches!(newest, Newest::Deleted));
         self.memtable.insert(key, newest);
-        self.tables.places[key as usize] = place;
+        self.tables.place(key, place);
     }
 
     /// Pages that can come in before the memtable or its log may be full.
@@ -119,15 +122,26 @@ impl<P: Payload> LsmTree<P> {
     /// Writes out the memtable, or converts the log store, and compacts.
     fn turn_over(&mut self) -> Result<(), LayerError> {
         self.interrupted = true;
-        self.squeeze_if_needed()?;
-        let run = self.write_run()?;
+        self.while_cleaning(Self::squeeze_if_needed)?;
+        let run = if self.is_silt() { self.while_cleaning(Self::write_run)? } else { self.write_run()? };
         self.levels[0].push(run);
         self.flushes += 1;
         self.memtable.clear();
         self.log.clear(&mut self.tables)?;
-        self.compact()?;
+        self.while_cleaning(Self::compact)?;
         self.interrupted = false;
         Ok(())
+    }
+
+    /// Cleans as `clean` does, and lets the layer below know for how long: what merges replace is about to be trimmed.
+    fn while_cleaning<T>(
+        &mut self,
+        clean: impl FnOnce(&mut Self) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        self.tables.lower.cleaning_above(true);
+        let done = clean(self);
+        self.tables.lower.cleaning_above(false);
+        done
     }
 
     /// Writes what is fresh as a sorted run of level 0.
@@ -191,6 +205,8 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     fn write(&mut self, mut pages: &[Lpn], mut data: &[P], _hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
+        self.tables.moves.begin(pages);
+        self.tables.moves.written(pages);
         while !pages.is_empty() {
             let length = pages.len().min(self.room() as usize);
             let first = self.log.append(&mut self.tables, &data[..length])?;
@@ -222,6 +238,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.config.logical_pages)?;
         self.tables.counters.add_incoming(Operation::Trim, pages.len() as u64);
+        self.tables.moves.begin(pages);
         let per_page = self.config.tombstones_per_page();
         for page in pages {
             self.renew(page.0, Newest::Deleted, Slot::NONE);
@@ -243,8 +260,16 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.lower.flush()
     }
 
-    fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        self.tables.lower.clean_ahead()
+    fn abilities(&self) -> Abilities {
+        self.own_abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.answer(query)
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        self.obey(command)
     }
 
     fn describe(&self, reports: &mut Reports) {
@@ -255,6 +280,8 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
             mapped_pages: self.mapped_pages,
             memory_bytes: self.memory_bytes(),
             directory: "lsm",
+            moved_pages: self.tables.moves.matrix(),
+            moved_again_pages: self.tables.moves.again_pages(),
             trims: self.tables.trims.unwrap_or_default(),
             cleanings: Some(self.compactions),
             lsm: Some(self.report()),

@@ -4,7 +4,9 @@ use crate::power::harness::{Chips, Subject, try_all};
 use crate::power::hybrid;
 use wearwell_base::units::Lpn;
 use wearwell_engine::ftl::Restart;
-use wearwell_engine::layer::{Content, Layer, LayerError, RecoveryReport, Reports};
+use wearwell_engine::layer::{
+    Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
+};
 
 /// An FTL behind a buffer of one page that its power cannot save.
 struct Forgetful<F> {
@@ -47,6 +49,19 @@ impl<F: Restart<Flash = Chips>> Layer<Content> for Forgetful<F> {
     fn flush(&mut self) -> Result<(), LayerError> {
         self.write_last()?;
         self.ftl.flush()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.ftl.abilities()
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        self.ftl.query(query)
+    }
+
+    fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        self.write_last()?;
+        self.ftl.command(command)
     }
 
     fn describe(&self, reports: &mut Reports) {

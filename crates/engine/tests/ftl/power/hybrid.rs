@@ -1,12 +1,13 @@
 //! BAST and FAST under power cuts, on flash that fails besides.
 
+use super::paged::random_wear;
 use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, Tally, check_all};
 use wearwell_base::seed::{Seed, below};
-use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::nand::Supply;
 
-fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridConfig) {
+fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridSettings) {
     let mut random = Seed(seed).of("shape").random();
     let pages_per_block = [1, 2, 3, 4, 4, 7, 8][below(&mut random, 7) as usize];
     let logical_blocks = 2 + below(&mut random, 6) as u32;
@@ -17,14 +18,16 @@ fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridC
     let blocks = logical_blocks + log_blocks + 1 + below(&mut random, 4) as u32;
     let flash = chips(supply, (blocks, pages_per_block), &mut random, seed);
     let config = HybridConfig { kind, log_blocks, logical_pages };
-    (Hybrid::new(config, flash).unwrap(), config)
+    let wear = random_wear(&mut Seed(seed).of("wear").random());
+    let settings = HybridSettings { config, wear, seed: Seed(seed) };
+    (settings.build(flash).unwrap(), settings)
 }
 
-pub fn build_bast(supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridConfig) {
+pub fn build_bast(supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridSettings) {
     build(HybridKind::Bast, supply, seed)
 }
 
-fn build_fast(supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridConfig) {
+fn build_fast(supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridSettings) {
     build(HybridKind::Fast, supply, seed)
 }
 

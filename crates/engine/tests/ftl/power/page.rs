@@ -1,5 +1,6 @@
 //! The page-mapped FTL under power cuts, on flash that fails besides.
 
+use super::paged::random_wear;
 use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, check_all};
 use wearwell_base::seed::{Seed, below};
@@ -12,6 +13,7 @@ use wearwell_engine::log::{Reclaim, StoreConfig};
 use wearwell_engine::nand::{Faults, Geometry, Nand, Supply, Wear};
 use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::victim::VictimConfig;
+use wearwell_engine::wear::WearConfig;
 
 const VICTIMS: [&str; 3] = ["greedy", "fifo", "d_choices"];
 const PLACEMENTS: [&str; 2] = ["single", "double"];
@@ -28,10 +30,11 @@ fn build(supply: Supply, seed: u64) -> (PageFtl<Chips>, PageConfig) {
         store: StoreConfig::new(logical_pages, reclaim, Seed(seed)),
         victim: serde_json::from_value(name(&VICTIMS, below(&mut random, 3))).unwrap(),
         placement: serde_json::from_value(name(&PLACEMENTS, below(&mut random, 2))).unwrap(),
+        wear: random_wear(&mut Seed(seed).of("wear").random()),
     };
     let blocks = full + reclaim.reserved_blocks(2) + 1 + below(&mut random, 4) as u32;
     let flash = chips(supply, (blocks, pages_per_block), &mut random, seed);
-    (PageFtl::new(&config, flash).unwrap(), config)
+    (config.build(flash).unwrap(), config)
 }
 
 #[test]
@@ -50,9 +53,10 @@ fn drive(faults: Faults) -> (PageFtl<Nand<Content>>, PageConfig) {
         store: StoreConfig::new(LOGICAL_PAGES, Reclaim::FreePool { low: 1, high: 2 }, Seed(5)),
         victim: VictimConfig::default(),
         placement: serde_json::from_value::<PlacementConfig>("double".into()).unwrap(),
+        wear: WearConfig::default(),
     };
     let nand = Nand::new(Geometry::flat(32, 8, 4096), Wear::default(), Seed(5));
-    (PageFtl::new(&config, nand.with_spare_area().with_faults(faults, Seed(5))).unwrap(), config)
+    (config.build(nand.with_spare_area().with_faults(faults, Seed(5))).unwrap(), config)
 }
 
 fn reports(ftl: &impl Layer<Content>) -> (LayerReport, NandReport) {
@@ -128,7 +132,7 @@ fn recovery_reads_every_spare_area_up_to_the_first_erased_page() {
     let (mut ftl, config) = drive(Faults::default());
     let (newest, _) = scatter(&mut ftl, 3000);
     let erased = 32 * 8 - {
-        let flash = ftl.store().medium();
+        let flash = ftl.medium();
         let written = |block| u64::from(flash.next_page(wearwell_base::units::BlockId(block)).unwrap());
         (0..32).map(written).sum::<u64>()
     };

@@ -15,7 +15,7 @@ fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
 }
 
 /// Wear levelling that has something to do in a short history.
-fn random_wear(random: &mut Random) -> WearConfig {
+pub fn random_wear(random: &mut Random) -> WearConfig {
     let scan = json!({ "kind": "scan", "scans_per_write": 3, "threshold": 0 });
     let kinds = [json!("none"), scan, json!({ "kind": "start_gap", "interval": 3 })];
     serde_json::from_value(kinds[below(random, 3) as usize].clone()).unwrap()
@@ -48,7 +48,7 @@ fn build(
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
-        extra_free_blocks: 0,
+        free_blocks: Default::default(),
         wear: random_wear(&mut Seed(seed).of("wear").random()),
         seed: Seed(seed),
     };

@@ -1,0 +1,256 @@
+//! Layers that are held to their contract.
+
+use crate::counters::{Counters, Operation};
+use crate::layer::{Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports};
+use crate::units::Lpn;
+
+/// A layer of which every answer is looked at. It panics where the layer, or its user, breaks the contract; what only a
+/// count can tell is an error of [`Layer::check`].
+pub struct Checked<P> {
+    inner: Box<dyn Layer<P>>,
+    pages: u32,
+    abilities: Abilities,
+    /// A bit for each page that was ever written.
+    written: Vec<u64>,
+    /// What the layer counted before it was wrapped, and what came in since.
+    before: Option<Counters>,
+    incoming: Counters,
+    /// An operation failed half-way, and how far it came only the layer knows.
+    is_uncertain: bool,
+    /// Logs above that are cleaning.
+    cleaning_above: u32,
+    /// Moved pages are told apart since the first of them.
+    is_divided: bool,
+}
+
+impl<P: Payload> Checked<P> {
+    /// Holds `inner`, to which anything may have been done before, to the contract.
+    pub fn new(inner: Box<dyn Layer<P>>) -> Self {
+        let (pages, abilities) = (inner.logical_pages(), inner.abilities());
+        let mut checked = Checked {
+            inner,
+            pages,
+            abilities,
+            written: vec![0; pages.div_ceil(64) as usize],
+            before: None,
+            incoming: Counters::default(),
+            is_uncertain: false,
+            cleaning_above: 0,
+            is_divided: false,
+        };
+        checked.before = checked.own_report().map(|own| own.counters);
+        let is_new = checked.before.is_some_and(|before| before == Counters::default());
+        if !is_new {
+            checked.written.fill(u64::MAX);
+        }
+        checked
+    }
+
+    /// The layer's own report; `None` for one that is described elsewhere, as a partition is.
+    fn own_report(&self) -> Option<LayerReport> {
+        let mut reports = Reports::default();
+        self.inner.describe(&mut reports);
+        reports.layers.into_iter().next()
+    }
+
+    fn is_in_range(&self, pages: &[Lpn]) -> bool {
+        pages.iter().all(|page| page.0 < self.pages)
+    }
+
+    /// Looks at how an operation on `pages` ended, and counts it.
+    fn ended<T>(&mut self, operation: Operation, pages: &[Lpn], done: &Result<T, LayerError>) {
+        let is_in_range = self.is_in_range(pages);
+        let is_refusal = matches!(done, Err(LayerError::OutOfRange { .. }));
+        assert_eq!(
+            is_refusal, !is_in_range,
+            "{operation:?}: pages outside of {} are refused, no others",
+            self.pages
+        );
+        match done {
+            Ok(_) => {
+                let amount = if operation == Operation::Flush { 1 } else { pages.len() as u64 };
+                self.incoming.add_incoming(operation, amount);
+                if operation == Operation::Write {
+                    pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
+                }
+            }
+            // Refused as a whole.
+            Err(
+                LayerError::OutOfRange { .. }
+                | LayerError::NotAtomic { .. }
+                | LayerError::PartialReset { .. },
+            ) => {}
+            Err(_) => {
+                pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
+                self.is_uncertain = true;
+            }
+        }
+    }
+
+    fn was_written(&self, page: Lpn) -> bool {
+        self.written[page.index() / 64] >> (page.0 % 64) & 1 == 1
+    }
+
+    fn check_answer(&self, query: Query<'_>, answer: Answer) {
+        let able = self.abilities.has(query.ability());
+        assert!(able || answer == Answer::Nothing, "{query:?}: {answer:?} without the ability");
+        match (query, answer) {
+            (_, Answer::Nothing) => {
+                let is_asked = matches!(query, Query::AtomicPages | Query::LeftValid(_));
+                assert!(!able || !is_asked, "{query:?}: no answer from a layer that has the ability");
+            }
+            (Query::AtomicPages, Answer::Pages(pages)) => {
+                assert!(pages > 0 && pages <= u64::from(self.pages), "groups of {pages} pages");
+            }
+            (Query::MovedPages(pages), Answer::Pages(moved)) => {
+                assert!(moved <= pages.len() as u64, "{moved} of {} pages moved", pages.len());
+            }
+            (Query::LeftValid(pages), Answer::Left { valid_pages, held_pages }) => {
+                assert!(valid_pages <= held_pages, "{valid_pages} of {held_pages} pages are valid");
+                assert!(!pages.is_empty() || held_pages == 0, "blocks that hold none of no pages");
+            }
+            _ => panic!("{query:?} is not answered by {answer:?}"),
+        }
+    }
+
+    /// What the layer counted against what came in.
+    fn check_counts(&self) -> Result<(), String> {
+        let Some(own) = self.own_report() else { return Ok(()) };
+        let before = self.before.unwrap_or_default();
+        for operation in Operation::ALL {
+            let counted = own.counters.incoming(operation) - before.incoming(operation);
+            let came = self.incoming.incoming(operation);
+            if counted != came && !self.is_uncertain && operation != Operation::Erase {
+                return Err(format!(
+                    "{}: {came} × {} came in, {counted} were counted",
+                    own.directory,
+                    operation.name()
+                ));
+            }
+        }
+        if own.logical_pages != self.pages || own.mapped_pages > own.logical_pages {
+            return Err(format!(
+                "{}: {} of {} pages hold data, it shows {}",
+                own.directory, own.mapped_pages, own.logical_pages, self.pages
+            ));
+        }
+        if self.is_divided && own.moved_pages.is_empty() && self.has_own_moves(&own) {
+            return Err(format!("{}: moved pages are not told apart, as it was asked", own.directory));
+        }
+        Ok(())
+    }
+
+    /// Whether it moves pages itself, and not only a layer below it.
+    fn has_own_moves(&self, own: &LayerReport) -> bool {
+        own.cleanings.is_some_and(|cleanings| cleanings > 0)
+    }
+}
+
+impl<P: Payload> Layer<P> for Checked<P> {
+    fn logical_pages(&self) -> u32 {
+        assert_eq!(self.inner.logical_pages(), self.pages, "a layer has as many pages as it had");
+        self.pages
+    }
+
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        let done = self.inner.write(pages, data, hint);
+        self.ended(Operation::Write, pages, &done);
+        done
+    }
+
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        let before = out.len();
+        let done = self.inner.read(pages, out);
+        self.ended(Operation::Read, pages, &done);
+        if done.is_ok() {
+            assert_eq!(out.len() - before, pages.len(), "content for every page read");
+            for (page, found) in pages.iter().zip(&out[before..]) {
+                assert!(
+                    self.was_written(*page) || *found == P::default(),
+                    "{page:?} was never written: {found:?}"
+                );
+            }
+        }
+        done
+    }
+
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        let done = self.inner.trim(pages);
+        self.ended(Operation::Trim, pages, &done);
+        done
+    }
+
+    fn flush(&mut self) -> Result<(), LayerError> {
+        let done = self.inner.flush();
+        self.ended(Operation::Flush, &[], &done);
+        done
+    }
+
+    fn abilities(&self) -> Abilities {
+        assert_eq!(self.inner.abilities(), self.abilities, "a layer can what it could");
+        self.abilities
+    }
+
+    fn query(&self, query: Query<'_>) -> Answer {
+        debug_assert!(self.is_in_range(query.pages()), "{query:?}: pages outside of {}", self.pages);
+        let answer = self.inner.query(query);
+        if !matches!(query, Query::Foresee { .. }) {
+            self.check_answer(query, answer);
+        }
+        answer
+    }
+
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        let able = self.abilities.has(command.ability());
+        match command {
+            Command::WriteAtomic { pages, data, .. } => {
+                assert_eq!(pages.len(), data.len(), "content for every page");
+            }
+            Command::Divide { ends } => {
+                assert!(ends.is_sorted(), "the ends of partitions rise");
+                self.is_divided = able && self.incoming == Counters::default();
+            }
+            Command::CleaningAbove { begins: true } => self.cleaning_above += 1,
+            Command::CleaningAbove { begins: false } => {
+                let begun = self.cleaning_above.checked_sub(1);
+                self.cleaning_above = begun.expect("no log ends to clean that had not begun");
+            }
+            Command::CountMoves | Command::CleanAhead => {}
+        }
+        let done = self.inner.command(command);
+        if let Command::WriteAtomic { pages, .. } = command {
+            let longest = self.inner.query(Query::AtomicPages).pages();
+            let is_too_long = pages.len() as u64 > longest;
+            let is_refused = matches!(done, Err(LayerError::NotAtomic { .. }));
+            assert!(
+                is_refused == is_too_long || !self.is_in_range(pages),
+                "{done:?}: groups of up to {longest} pages"
+            );
+            if !is_refused {
+                self.ended(Operation::Write, pages, &done);
+            }
+        } else {
+            self.is_uncertain |= done.is_err();
+        }
+        assert!(
+            able || matches!(done, Ok(Answer::Nothing) | Err(LayerError::NotAtomic { .. })),
+            "{done:?}: without the ability"
+        );
+        done
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        self.inner.describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.inner.final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.inner.check()?;
+        assert_eq!(self.inner.abilities(), self.abilities, "a layer can what it could");
+        self.check_counts()
+    }
+}

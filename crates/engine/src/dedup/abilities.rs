@@ -1,0 +1,97 @@
+//! What deduplication leaves of the abilities of the store below, whose pages are slots.
+
+use super::config::Detect;
+use super::layer::Dedup;
+use crate::layer::{Abilities, Ability, Answer, Command, Content, LayerError, LayerExt, Query, check_range};
+use crate::units::Lpn;
+use std::collections::BTreeMap;
+
+impl Dedup {
+    /// No attribution: a slot that pages of several users share is nobody's alone, and neither is moving it. And no look-ahead:
+    /// finding the slot of a page is the very access that it would save.
+    pub(super) fn own_abilities(&self) -> Abilities {
+        let below = self.lower.abilities();
+        let samples = self.sharing.lock().detect == Detect::Sample;
+        below
+            .without(Ability::Attribution)
+            .without(Ability::LookAhead)
+            .without(Ability::AtomicGroups)
+            .with(Ability::AtomicGroups, self.spare_slots > 0 && below.has(Ability::AtomicGroups))
+            .with(Ability::Requests, samples)
+    }
+
+    pub(super) fn answer(&self, query: Query<'_>) -> Answer {
+        if !self.own_abilities().has(query.ability()) {
+            return Answer::Nothing;
+        }
+        match query {
+            Query::AtomicPages => Answer::Pages(self.longest_group().into()),
+            Query::LeftValid(pages) => self.left_valid(pages),
+            _ => {
+                let tables = self.sharing.lock();
+                let slots = query.pages().iter().filter_map(|&page| tables.slot_of(page));
+                let slots: Vec<Lpn> = slots.map(Lpn).collect();
+                drop(tables);
+                self.lower.query(query.about(&slots))
+            }
+        }
+    }
+
+    pub(super) fn obey(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        if !self.own_abilities().has(command.ability()) {
+            return command.unable();
+        }
+        match command {
+            Command::WriteAtomic { pages, data, hint } => {
+                self.write_group(pages, data, hint).map(|()| Answer::Nothing)
+            }
+            Command::CleanAhead => {
+                let answer = self.lower.command(command)?;
+                if answer == Answer::Done(true) {
+                    self.settle()?;
+                    self.read_compared()?;
+                    self.write_log(false)?;
+                }
+                Ok(answer)
+            }
+            other => self.lower.command(other),
+        }
+    }
+
+    fn longest_group(&self) -> u32 {
+        self.spare_slots.min(self.lower.atomic_pages())
+    }
+
+    fn write_group(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
+        assert_eq!(pages.len(), data.len(), "content for every page");
+        check_range(pages, self.logical_pages)?;
+        let longest = self.longest_group();
+        if pages.len() > longest as usize {
+            return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });
+        }
+        let (first, look, others) = self.looks(data);
+        let planned = pages.iter().zip(data).enumerate().try_for_each(|(at, (&page, &content))| {
+            self.plan(page, content, if at == first { look } else { others }, false)
+        });
+        self.store(planned, hint, true)
+    }
+
+    /// A slot dies only with the last page that shares it: those that live on count as valid in their blocks.
+    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+        let tables = self.sharing.lock();
+        let mut dying: BTreeMap<u32, u32> = BTreeMap::new();
+        for slot in pages.iter().filter_map(|&page| tables.slot_of(page)) {
+            *dying.entry(slot).or_default() += 1;
+        }
+        let survivors =
+            dying.iter().filter(|&(&slot, &count)| tables.references(slot) > count).count() as u64;
+        drop(tables);
+        let slots: Vec<Lpn> = dying.into_keys().map(Lpn).collect();
+        match self.lower.query(Query::LeftValid(&slots)) {
+            Answer::Left { valid_pages, held_pages } => {
+                Answer::Left { valid_pages: valid_pages + survivors, held_pages }
+            }
+            unknown => unknown,
+        }
+    }
+}

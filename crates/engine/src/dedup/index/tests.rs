@@ -1,0 +1,324 @@
+//! The index against a plain list, and its edges by hand.
+
+use super::super::config::Paged;
+use super::super::pages::Access;
+use super::*;
+use crate::seed::{Seed, below};
+
+fn settings(entries: Option<u32>, fingerprint_bits: u32) -> IndexSettings {
+    IndexSettings { entries, fingerprint_bits, ..IndexSettings::default() }
+}
+
+/// An index and the slots whose contents it keeps.
+struct Pair {
+    index: Index,
+    slots: Slots,
+}
+
+impl Pair {
+    fn new(settings: &IndexSettings, slots: u32, weak_bits: Option<u32>) -> Self {
+        Pair { index: Index::new(settings, slots, weak_bits), slots: Slots::new(slots) }
+    }
+
+    fn find(&mut self, content: u64) -> Option<u32> {
+        self.index.find(&self.slots, Content(content))
+    }
+
+    /// The slot is stored, with one reference, and holds the content.
+    fn insert(&mut self, slot: u32, content: u64) {
+        self.slots.set_references(slot, 1);
+        self.index.insert(&mut self.slots, slot, Content(content));
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.index.remove(&mut self.slots, slot);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.index.check(&self.slots)
+    }
+
+    /// What the index in flash must read and write since this was asked last.
+    fn due(&mut self) -> Vec<Access> {
+        let mut due = Vec::new();
+        self.index.cache.as_mut().unwrap().take_due(&mut due);
+        due
+    }
+}
+
+/// The finaliser of MurmurHash3, computed elsewhere.
+#[test]
+fn names_are_mixed_as_published() {
+    for (name, mixed) in [
+        (0, 0),
+        (1, 0xb456_bcfc_34c2_cb2c),
+        (2, 0x3abf_2a20_6506_83e7),
+        (0xdead_beef, 0xd24b_d59f_862a_1dac),
+        (u64::MAX, 0x64b5_720b_4b82_5f21),
+    ] {
+        assert_eq!(mix(name), mixed, "{name:#x}");
+    }
+}
+
+#[test]
+fn weak_hashes_are_other_bits_of_the_mixed_name() {
+    assert_eq!([1, 2, 3, 7].map(|name| weak_hash(Content(name), 1)), [0, 1, 1, 0]);
+    assert_eq!([1, 2, 3, 9].map(|name| weak_hash(Content(name), 8)), [37, 248, 229, 18]);
+    assert_eq!([1, 2].map(|name| weak_hash(Content(name), 32)), [632_780_282, 4_176_962_387]);
+}
+
+#[test]
+fn a_fingerprint_is_the_upper_bits() {
+    let of = |bits: u32| {
+        let index = Index::new(&settings(None, bits), 4, None);
+        [1, 14, 2].map(|name| index.fingerprint(Content(name)))
+    };
+    assert_eq!(of(64), [1, 14, 2].map(mix));
+    assert_eq!(of(4), [0xb, 0xb, 0x3], "1 and 14 are equal in their upper 4 bits");
+    assert_eq!(of(1), [1, 1, 0]);
+}
+
+#[test]
+fn each_fingerprint_and_each_slot_is_in_it_once() {
+    let mut pair = Pair::new(&settings(None, 4), 4, None);
+    assert_eq!((pair.find(1), pair.index.len()), (None, 0));
+    pair.insert(2, 1);
+    assert_eq!(pair.find(1), Some(2));
+    assert_eq!(pair.find(14), Some(2), "its fingerprint is the same");
+    assert_eq!(pair.find(2), None);
+    // Equal fingerprints: the first stays, the second is left out.
+    pair.insert(3, 14);
+    assert_eq!((pair.find(14), pair.index.len()), (Some(2), 1));
+    assert_eq!(pair.slots.content(3), Content::UNKNOWN);
+    // A slot that is not in it can be taken out all the same.
+    pair.remove(3);
+    assert_eq!((pair.find(1), pair.index.len()), (Some(2), 1));
+    pair.check().unwrap();
+    pair.remove(2);
+    assert_eq!((pair.find(1), pair.index.len()), (None, 0));
+    assert_eq!(pair.slots.content(2), Content::UNKNOWN);
+    pair.check().unwrap();
+}
+
+#[test]
+fn unknown_content_is_never_in_it() {
+    let mut pair = Pair::new(&settings(Some(1), 64), 3, Some(8));
+    pair.insert(0, 5);
+    pair.insert(1, 0);
+    assert_eq!((pair.index.len(), pair.index.evictions), (1, 0), "nothing had to make room for it");
+    assert_eq!(pair.find(5), Some(0));
+    assert!(!pair.index.may_hold(Content::UNKNOWN));
+    pair.check().unwrap();
+}
+
+#[test]
+fn the_entry_not_used_for_longest_leaves_a_full_index() {
+    let mut pair = Pair::new(&settings(Some(3), 64), 8, None);
+    (0..3).for_each(|slot| pair.insert(slot, 10 + u64::from(slot)));
+    assert_eq!((pair.index.len(), pair.index.evictions), (3, 0), "3 of 3 fit");
+    // Slot 0 is found and slot 1 looked up by its own content: slot 2 is the oldest, then 0.
+    assert_eq!(pair.find(10), Some(0));
+    pair.index.touch(&pair.slots, 1);
+    pair.insert(3, 13);
+    assert_eq!((pair.find(12), pair.index.evictions), (None, 1));
+    assert_eq!(pair.slots.content(2), Content::UNKNOWN);
+    pair.insert(4, 14);
+    assert_eq!((pair.find(10), pair.index.evictions), (None, 2));
+    assert_eq!([11, 13, 14].map(|content| pair.find(content)), [Some(1), Some(3), Some(4)]);
+    // Room again: nothing must leave.
+    pair.remove(3);
+    pair.insert(5, 15);
+    assert_eq!((pair.index.len(), pair.index.evictions), (3, 2));
+    pair.check().unwrap();
+}
+
+#[test]
+fn an_index_for_all_slots_evicts_nothing() {
+    for entries in [None, Some(4), Some(5)] {
+        let mut pair = Pair::new(&settings(entries, 64), 4, None);
+        (0..4).for_each(|slot| pair.insert(slot, 1 + u64::from(slot)));
+        assert_eq!((pair.index.len(), pair.index.evictions), (4, 0));
+        // No order of use is kept, and 4 / 8 + 1 buckets of 64 bytes are.
+        assert_eq!(pair.index.memory_bytes(), 64);
+        assert!((0..4).all(|slot| pair.find(1 + u64::from(slot)) == Some(slot)));
+    }
+}
+
+#[test]
+fn memory_is_that_of_its_parts() {
+    let bounded = Index::new(&settings(Some(7), 64), 100, None);
+    // A bucket, and two tables of 101 numbers.
+    assert_eq!(bounded.memory_bytes(), 64 + 2 * 4 * 101);
+    let paged = Paged { page_entries: 4, cached_pages: 1 };
+    let paged = Index::new(&IndexSettings { paged: Some(paged), ..settings(None, 64) }, 12, None);
+    // 2 buckets; 12 entries are 4 pages of 4, three quarters full: a state each, and two tables of 5 numbers.
+    assert_eq!(paged.memory_bytes(), 2 * 64 + 4 + 2 * 4 * 5);
+    let weak = Index::new(&settings(None, 64), 12, Some(8));
+    let counts = weak.weak.as_ref().unwrap().counts.allocation_size();
+    assert!(counts >= 12 * 8, "{counts}");
+    assert_eq!(weak.memory_bytes(), 2 * 64 + counts);
+}
+
+#[test]
+fn a_weak_hash_stays_until_its_last_entry_leaves() {
+    let mut pair = Pair::new(&settings(None, 64), 8, Some(1));
+    let holds = |pair: &Pair| [1, 2].map(|name| pair.index.may_hold(Content(name)));
+    assert_eq!(holds(&pair), [false, false]);
+    // 2 and 3 have the weak hash 1; 1 and 7 have 0.
+    pair.insert(0, 2);
+    pair.insert(1, 3);
+    assert_eq!(holds(&pair), [false, true]);
+    pair.insert(2, 7);
+    assert_eq!(holds(&pair), [true, true]);
+    pair.check().unwrap();
+    pair.remove(0);
+    assert_eq!(holds(&pair), [true, true]);
+    pair.remove(2);
+    assert_eq!(holds(&pair), [false, true]);
+    pair.remove(1);
+    assert_eq!(holds(&pair), [false, false]);
+    pair.check().unwrap();
+    let plain = Pair::new(&settings(None, 64), 8, None);
+    assert_eq!(holds(&plain), [true, true], "nobody can say no without weak hashes");
+}
+
+/// Two pages of the index, one of them in RAM.
+#[test]
+fn each_use_of_an_index_in_flash_uses_the_page_of_the_hash() {
+    let paged = Some(Paged { page_entries: 4, cached_pages: 1 });
+    let mut pair = Pair::new(&IndexSettings { paged, ..settings(None, 64) }, 6, None);
+    assert_eq!(pair.index.cache.as_ref().unwrap().pages(), 2);
+    let page = |content: u64| (mix(mix(content)) % 2) as u32;
+    let on = |wanted: u32| (1..).find(|content| page(*content) == wanted).unwrap();
+    let (even, odd) = (on(0), on(1));
+    let read = |page: u32| Access { page, is_write: false };
+    let write = |page: u32| Access { page, is_write: true };
+    // Looked at: nothing is there to be read, nor to be written.
+    assert_eq!((pair.find(even), pair.find(odd), pair.due()), (None, None, vec![]));
+    // An entry more changes the page, which is written when the other one is wanted.
+    pair.insert(0, even);
+    assert_eq!((pair.find(odd), pair.due()), (None, vec![write(0)]));
+    assert_eq!((pair.find(even), pair.due()), (Some(0), vec![read(0)]));
+    assert_eq!((pair.find(odd), pair.due()), (None, vec![]));
+    // So is a look by the slot's own content, without a change.
+    pair.index.touch(&pair.slots, 0);
+    assert_eq!((pair.find(odd), pair.due()), (None, vec![read(0)]));
+    // An entry less changes it, too.
+    pair.remove(0);
+    assert_eq!((pair.find(odd), pair.due()), (None, vec![read(0), write(0)]));
+    // A slot without an entry touches nothing.
+    pair.remove(0);
+    pair.insert(1, 0);
+    assert_eq!(pair.due(), vec![]);
+}
+
+/// What the index must do, with lists: entries in the order of their last use.
+struct Naive {
+    left_out: u32,
+    limit: usize,
+    entries: Vec<(u32, u64)>,
+    evictions: u64,
+}
+
+impl Naive {
+    fn place(&self, content: u64) -> Option<usize> {
+        let fingerprint = |content: u64| mix(content) >> self.left_out;
+        self.entries.iter().position(|entry| fingerprint(entry.1) == fingerprint(content))
+    }
+
+    fn find(&mut self, content: u64) -> Option<u32> {
+        let entry = self.entries.remove(self.place(content)?);
+        self.entries.push(entry);
+        Some(entry.0)
+    }
+
+    fn insert(&mut self, slot: u32, content: u64) {
+        if content == 0 {
+            return;
+        }
+        if self.entries.len() == self.limit {
+            self.entries.remove(0);
+            self.evictions += 1;
+        }
+        if self.place(content).is_none() {
+            self.entries.push((slot, content));
+        }
+    }
+}
+
+#[test]
+fn it_agrees_with_a_list() {
+    const SLOTS: u32 = 24;
+    for (entries, bits, weak) in
+        [(None, 64, None), (Some(5), 64, Some(6)), (Some(20), 5, Some(2)), (None, 3, None)]
+    {
+        let mut pair = Pair::new(&settings(entries, bits), SLOTS, weak);
+        let limit = entries.unwrap_or(SLOTS) as usize;
+        let mut naive = Naive { left_out: 64 - bits, limit, entries: Vec::new(), evictions: 0 };
+        let mut random = Seed(7).random();
+        for _ in 0..4000 {
+            let slot = below(&mut random, u64::from(SLOTS)) as u32;
+            let content = below(&mut random, 60);
+            let at = naive.entries.iter().position(|entry| entry.0 == slot);
+            match (below(&mut random, 3), at) {
+                (0, _) => assert_eq!(pair.find(content), naive.find(content)),
+                (1, None) => {
+                    pair.insert(slot, content);
+                    naive.insert(slot, content);
+                }
+                (1, Some(at)) => {
+                    pair.index.touch(&pair.slots, slot);
+                    let entry = naive.entries.remove(at);
+                    naive.entries.push(entry);
+                }
+                _ => {
+                    pair.remove(slot);
+                    naive.entries.retain(|entry| entry.0 != slot);
+                }
+            }
+            pair.check().unwrap();
+            assert_eq!(pair.index.len(), naive.entries.len());
+            assert_eq!(pair.index.evictions, naive.evictions);
+            for slot in 0..SLOTS {
+                let known = naive.entries.iter().find(|entry| entry.0 == slot).map_or(0, |entry| entry.1);
+                assert_eq!(pair.slots.content(slot), Content(known));
+            }
+            if let Some(bits) = weak {
+                let hash = |content: u64| weak_hash(Content(content), bits);
+                let holds = naive.entries.iter().any(|entry| hash(entry.1) == hash(content));
+                assert_eq!(pair.index.may_hold(Content(content)), holds);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_add_up_is_found() {
+    let sound = || {
+        let mut pair = Pair::new(&settings(Some(3), 64), 4, Some(4));
+        (0..3).for_each(|slot| pair.insert(slot, 1 + u64::from(slot)));
+        pair.check().unwrap();
+        pair
+    };
+    let mut dead = sound();
+    dead.slots.set_references(1, 0);
+    assert!(dead.check().unwrap_err().contains("slot 1"));
+    let mut unknown = sound();
+    unknown.slots.set_content(1, Content::UNKNOWN);
+    assert!(unknown.check().is_err(), "an entry whose slot has no name");
+    let mut renamed = sound();
+    renamed.slots.set_content(1, Content(9));
+    assert!(renamed.check().unwrap_err().contains("slot 1"));
+    let mut twice = sound();
+    twice.slots.set_references(3, 1);
+    twice.slots.set_content(3, Content(1));
+    assert!(twice.check().unwrap_err().contains("slot 3"), "slot 0 is found under its name");
+    let mut weak = sound();
+    *weak.index.weak.as_mut().unwrap().counts.values_mut().next().unwrap() += 1;
+    assert!(weak.check().is_err());
+    let mut full = sound();
+    full.index.limit = 2;
+    assert!(full.check().is_err(), "3 entries, 2 at most");
+    full.index.limit = 3;
+    full.check().unwrap();
+}

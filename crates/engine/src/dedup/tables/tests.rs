@@ -1,0 +1,349 @@
+//! What each change of the map does to references, lists, index and counts, by hand.
+
+use super::super::config::{IndexSettings, Paged, Promotion};
+use super::*;
+
+const CLEANING: Detect = Detect::Cleaning { rehash: true, threshold: 1, promotion: Promotion::Now };
+
+const NOBODY: [u32; 0] = [];
+
+/// Tables of 4 logical pages and 6 slots.
+fn tables(detect: Detect, log: Option<u32>) -> Tables {
+    let index = Index::new(&IndexSettings::default(), 6, None);
+    let log = log.map(|records| MapLog::new(records, 4, 6));
+    Tables::new(detect, false, index, log, 4, 6)
+}
+
+fn inline() -> Tables {
+    tables(Detect::EveryPage, None)
+}
+
+fn merging() -> Tables {
+    tables(CLEANING, None)
+}
+
+/// The page is written with the content, which is looked up if `looks`; the slots that die, which are given up at once.
+fn write(tables: &mut Tables, page: u32, content: u64, looks: bool) -> Vec<u32> {
+    let found = if looks { tables.find(Content(content)) } else { None };
+    let planned = match found {
+        Some(slot) => tables.plan_sharing(Lpn(page), slot),
+        None => {
+            let planned = tables.plan_storing(Lpn(page), true);
+            tables.learn(planned.slot, Content(content));
+            planned
+        }
+    };
+    let mut dead = Vec::new();
+    tables.commit(&[planned], &mut dead);
+    tables.release(&dead);
+    tables.check().unwrap();
+    dead.iter().map(|slot| slot.0).collect()
+}
+
+fn trim(tables: &mut Tables, page: u32) -> Vec<u32> {
+    let mut dead = Vec::new();
+    tables.trim(Lpn(page), &mut dead);
+    tables.release(&dead);
+    tables.check().unwrap();
+    dead.iter().map(|slot| slot.0).collect()
+}
+
+fn map(tables: &Tables) -> [Option<u32>; 4] {
+    [0, 1, 2, 3].map(|page| tables.slot_of(Lpn(page)))
+}
+
+#[test]
+fn nothing_is_stored_at_first() {
+    let mut tables = inline();
+    assert_eq!(map(&tables), [None; 4]);
+    assert_eq!((tables.logical_pages(), tables.slots(), tables.mapped_pages()), (4, 6, 0));
+    assert_eq!(tables.live_by_references(), [0; 4]);
+    assert_eq!(trim(&mut tables, 2), NOBODY);
+    assert_eq!(tables.report, DedupReport::default());
+    assert_eq!(tables.first_of_log(), 6);
+    assert!(tables.cache().is_none());
+}
+
+#[test]
+fn pages_of_equal_content_share_a_slot() {
+    let mut tables = inline();
+    assert_eq!(write(&mut tables, 0, 7, true), NOBODY);
+    assert_eq!(write(&mut tables, 1, 7, true), NOBODY);
+    assert_eq!(write(&mut tables, 2, 8, true), NOBODY);
+    assert_eq!(map(&tables), [Some(0), Some(0), Some(1), None]);
+    assert_eq!((tables.references(0), tables.references(1), tables.mapped_pages()), (2, 1, 3));
+    assert_eq!(tables.live_by_references(), [1, 1, 0, 0]);
+    assert_eq!(tables.report.map_log_records, 1, "only of the page that was not stored no spare area tells");
+    // The same again: nothing changes.
+    assert_eq!(write(&mut tables, 1, 7, true), NOBODY);
+    assert_eq!((tables.references(0), tables.mapped_pages(), tables.report.map_log_records), (2, 3, 1));
+    // Another's content: the old slot loses one.
+    assert_eq!(write(&mut tables, 1, 8, true), NOBODY);
+    assert_eq!(map(&tables), [Some(0), Some(1), Some(1), None]);
+    assert_eq!((tables.references(0), tables.references(1), tables.report.map_log_records), (1, 2, 2));
+    assert_eq!(tables.report.died_by_references, [0; 4]);
+    // The last page leaves slot 0, which was once shared by two.
+    assert_eq!(write(&mut tables, 0, 8, true), [0]);
+    assert_eq!(tables.report.died_by_references, [0, 1, 0, 0]);
+    assert_eq!(tables.find(Content(7)), None);
+    assert_eq!((tables.live_by_references(), tables.mapped_pages()), ([0, 0, 1, 0], 3));
+    // The slot that was given up last is taken first.
+    write(&mut tables, 3, 9, true);
+    assert_eq!(tables.slot_of(Lpn(3)), Some(0));
+}
+
+#[test]
+fn a_page_alone_in_its_slot_is_stored_there_again() {
+    let mut tables = inline();
+    write(&mut tables, 0, 7, true);
+    tables.set_cold(0, true);
+    let planned = tables.plan_storing(Lpn(0), true);
+    assert_eq!((planned.page, planned.slot, planned.way), (Lpn(0), 0, Way::InPlace));
+    assert_eq!(tables.find(Content(7)), None, "what it held is about to be gone");
+    tables.learn(0, Content(8));
+    tables.commit(&[planned], &mut Vec::new());
+    assert_eq!((tables.find(Content(8)), tables.mapped_pages()), (Some(0), 1));
+    assert_eq!(tables.report.died_by_references, [1, 0, 0, 0], "the content died, the slot did not");
+    assert!(!tables.is_cold(0), "what was known of the old content says nothing of the new");
+    tables.check().unwrap();
+    // In a group old content must stay until the end.
+    let planned = tables.plan_storing(Lpn(0), false);
+    assert_eq!((planned.slot, planned.way), (1, Way::New));
+    assert_eq!(tables.content(0), Content(8));
+    let mut dead = Vec::new();
+    tables.commit(&[planned], &mut dead);
+    assert_eq!((dead, tables.references(0), tables.references(1)), (vec![Lpn(0)], 0, 1));
+    assert_eq!(tables.report.died_by_references, [2, 0, 0, 0]);
+}
+
+#[test]
+fn the_peak_is_that_of_the_content_and_not_of_the_slot() {
+    let mut tables = inline();
+    (0..3).for_each(|page| drop(write(&mut tables, page, 7, true)));
+    write(&mut tables, 0, 1, true);
+    write(&mut tables, 1, 2, true);
+    // Slot 0 is page 2's alone by now, and is written over: its content once had three references.
+    write(&mut tables, 2, 3, true);
+    assert_eq!((tables.slot_of(Lpn(2)), tables.report.died_by_references), (Some(0), [0, 0, 1, 0]));
+    // The new one had one.
+    assert_eq!(trim(&mut tables, 2), [0]);
+    assert_eq!(tables.report.died_by_references, [1, 0, 1, 0]);
+    // A slot given up and taken again knows nothing of before either.
+    write(&mut tables, 2, 5, true);
+    assert_eq!((tables.slot_of(Lpn(2)), trim(&mut tables, 2)), (Some(0), vec![0]));
+    assert_eq!(tables.report.died_by_references, [2, 0, 1, 0]);
+}
+
+#[test]
+fn more_than_three_references_are_told_together() {
+    let mut tables = inline();
+    (0..4).for_each(|page| drop(write(&mut tables, page, 7, true)));
+    assert_eq!(tables.live_by_references(), [0, 0, 0, 1]);
+    (0..4).for_each(|page| drop(trim(&mut tables, page)));
+    assert_eq!((tables.report.died_by_references, tables.report.map_log_records), ([0, 0, 0, 1], 3 + 4));
+    assert_eq!((tables.mapped_pages(), tables.live_by_references()), (0, [0; 4]));
+}
+
+#[test]
+fn a_group_shares_what_it_is_about_to_store() {
+    let mut tables = inline();
+    let first = tables.plan_storing(Lpn(0), false);
+    tables.learn(first.slot, Content(7));
+    assert_eq!(tables.find(Content(7)), Some(0));
+    let second = tables.plan_sharing(Lpn(1), 0);
+    assert_eq!((second.page, second.slot, second.way), (Lpn(1), 0, Way::Shared));
+    assert_eq!((tables.references(0), tables.mapped_pages(), map(&tables)), (2, 0, [None; 4]));
+    tables.commit(&[first, second], &mut Vec::new());
+    assert_eq!((map(&tables)[..2].to_vec(), tables.mapped_pages()), (vec![Some(0); 2], 2));
+    tables.check().unwrap();
+}
+
+#[test]
+fn what_is_not_stored_leaves_no_trace_but_content_unknown() {
+    let mut tables = inline();
+    write(&mut tables, 0, 7, true);
+    write(&mut tables, 1, 8, true);
+    let new = tables.plan_storing(Lpn(2), true);
+    tables.learn(new.slot, Content(9));
+    let shared = tables.plan_sharing(Lpn(3), 0);
+    let in_place = tables.plan_storing(Lpn(1), true);
+    tables.learn(in_place.slot, Content(10));
+    let mut dead = Vec::new();
+    tables.cancel(&[new, shared, in_place], &mut dead);
+    assert_eq!(dead, [Lpn(2)], "only the new slot is nobody's");
+    tables.release(&dead);
+    assert_eq!((map(&tables), tables.mapped_pages()), ([Some(0), Some(1), None, None], 2));
+    assert_eq!((tables.references(0), tables.references(1), tables.references(2)), (1, 1, 0));
+    // Nobody knows what is in the slot that may or may not have been written over.
+    assert_eq!([7, 8, 9, 10].map(|name| tables.find(Content(name))), [Some(0), None, None, None]);
+    assert!(tables.is_settled(1), "it can be merged again");
+    tables.check().unwrap();
+}
+
+#[test]
+fn slots_of_the_write_in_hand_are_not_settled() {
+    let mut tables = merging();
+    write(&mut tables, 0, 7, false);
+    assert!(tables.is_settled(0));
+    assert!(!tables.is_settled(1), "nobody refers to it");
+    assert!(!tables.is_settled(6) && !tables.is_settled(100), "no slot");
+    let planned = tables.plan_storing(Lpn(0), true);
+    assert_eq!((planned.slot, tables.is_settled(0)), (0, false));
+    tables.commit(&[planned], &mut Vec::new());
+    assert!(tables.is_settled(0));
+}
+
+#[test]
+fn merging_hands_all_pages_over() {
+    let mut tables = merging();
+    (0..4).for_each(|page| drop(write(&mut tables, page, 10 + u64::from(page), false)));
+    tables.to_verify = vec![Lpn(3), Lpn(1), Lpn(0)];
+    tables.merge(1, 0);
+    tables.check().unwrap();
+    assert_eq!(map(&tables), [Some(0), Some(0), Some(2), Some(3)]);
+    assert_eq!((tables.references(0), tables.references(1)), (2, 0));
+    assert_eq!((tables.report.merged_pages, tables.report.map_log_records), (1, 1));
+    assert_eq!(tables.find(Content(11)), None);
+    assert_eq!(tables.to_verify, [Lpn(3), Lpn(0), Lpn(0)], "one that holds the same is compared instead");
+    // Two pages at once, a record for each.
+    tables.merge(0, 3);
+    tables.check().unwrap();
+    assert_eq!(map(&tables), [Some(3), Some(3), Some(2), Some(3)]);
+    assert_eq!((tables.references(3), tables.report.merged_pages, tables.report.map_log_records), (3, 2, 3));
+    assert_eq!((tables.live_by_references(), tables.mapped_pages()), ([1, 0, 1, 0], 4));
+    assert_eq!(tables.report.died_by_references, [0; 4], "the content lives on");
+    // The peak is that of all together.
+    [0, 1, 3].iter().for_each(|&page| drop(trim(&mut tables, page)));
+    assert_eq!(tables.report.died_by_references, [0, 0, 1, 0]);
+}
+
+#[test]
+fn a_slot_left_by_a_record_in_ram_is_kept() {
+    // 3 records to a page, 9 slots to a page of the checkpoint, of which there is one.
+    let mut tables = tables(Detect::EveryPage, Some(3));
+    assert_eq!((tables.first_of_log(), tables.log.as_ref().unwrap().pages()), (6, 1 + 4));
+    write(&mut tables, 0, 7, true);
+    write(&mut tables, 1, 8, true);
+    assert!(tables.log.as_ref().unwrap().is_settled(), "the spare areas tell of both");
+    // A hit: page 1 leaves slot 1, which it alone referred to.
+    assert_eq!(write(&mut tables, 1, 7, true), NOBODY);
+    assert_eq!(tables.log.as_ref().unwrap().dead, [Lpn(1)]);
+    assert_eq!(tables.report.died_by_references, [1, 0, 0, 0]);
+    // Page 1 leaves slot 0, too; it stays page 0's alone, but is not written over.
+    assert_eq!(trim(&mut tables, 1), NOBODY);
+    assert_eq!((tables.references(0), tables.log.as_ref().unwrap().left.clone()), (1, vec![1, 0]));
+    let planned = tables.plan_storing(Lpn(0), true);
+    assert_eq!((planned.slot, planned.way), (2, Way::New));
+    tables.learn(2, Content(9));
+    let mut dead = Vec::new();
+    tables.commit(&[planned], &mut dead);
+    assert_eq!((dead.len(), tables.log.as_ref().unwrap().dead.clone()), (0, vec![Lpn(1), Lpn(0)]));
+    // Not before the records are on flash.
+    tables.give_up(&mut dead);
+    assert_eq!(dead, []);
+    assert_eq!(tables.log.as_mut().unwrap().begin_page(), Some(1));
+    tables.give_up(&mut dead);
+    assert_eq!(dead, []);
+    tables.log.as_mut().unwrap().end_page();
+    tables.give_up(&mut dead);
+    assert_eq!(dead, [Lpn(1), Lpn(0)]);
+    tables.release(&dead);
+    tables.check().unwrap();
+    // Now a page alone in its slot is stored there again.
+    let planned = tables.plan_storing(Lpn(0), true);
+    assert_eq!((planned.slot, planned.way), (2, Way::InPlace));
+}
+
+#[test]
+fn a_slot_is_left_once_however_many_pages_leave_it() {
+    let mut tables = tables(Detect::EveryPage, Some(9));
+    (0..3).for_each(|page| drop(write(&mut tables, page, 7, true)));
+    (0..3).for_each(|page| assert_eq!(trim(&mut tables, page), NOBODY));
+    let log = tables.log.as_ref().unwrap();
+    assert_eq!((log.left.clone(), log.dead.clone()), (vec![0], vec![Lpn(0)]));
+    assert_eq!(tables.report.map_log_records, 2 + 3);
+}
+
+#[test]
+fn a_slot_whose_records_do_not_fit_is_not_merged() {
+    let plain = merging();
+    assert!(plain.may_merge(0), "without a log there is always room");
+    let mut tables = tables(CLEANING, Some(3));
+    (0..4).for_each(|page| drop(write(&mut tables, page, 10 + u64::from(page), false)));
+    tables.merge(1, 0);
+    let log = tables.log.as_ref().unwrap();
+    assert!(log.urgent && !log.is_settled());
+    // One of three records is taken: slot 0 has two references, slot 2 one.
+    assert!(tables.may_merge(0) && tables.may_merge(2));
+    tables.merge(2, 3);
+    assert_eq!(tables.log.as_ref().unwrap().room(), 1);
+    assert!(!tables.may_merge(0) && !tables.may_merge(3), "two references each, room for one");
+}
+
+#[test]
+fn the_pages_of_an_index_in_flash_lie_before_the_log() {
+    let paged = Some(Paged { page_entries: 1, cached_pages: 1 });
+    let index = Index::new(&IndexSettings { paged, ..IndexSettings::default() }, 6, None);
+    let mut tables = Tables::new(Detect::EveryPage, false, index, None, 4, 6);
+    // 6 entries of which three quarters fill a page of 1.
+    assert_eq!((tables.first_of_log(), tables.cache().unwrap().pages()), (6 + 8, 8));
+}
+
+#[test]
+fn what_is_found_after_a_cut_is_restored() {
+    for detect in [Detect::EveryPage, CLEANING] {
+        let mut tables = tables(detect, None);
+        tables.restore(Lpn(0), 2);
+        tables.restore(Lpn(3), 2);
+        tables.restore(Lpn(1), 4);
+        // Slot 5 is nobody's; slots 2 and 4 hold the same, and 4 was stored first.
+        tables.restore_index([(5, Content(6)), (4, Content(8)), (2, Content(8))].into_iter());
+        tables.check().unwrap();
+        assert_eq!(map(&tables), [Some(2), Some(4), None, Some(2)]);
+        assert_eq!((tables.mapped_pages(), tables.references(2), tables.references(4)), (3, 2, 1));
+        assert_eq!((tables.find(Content(8)), tables.find(Content(6))), (Some(4), None));
+        // The slots that are free are taken as ever: 0, 1, 3, 5.
+        let taken: Vec<u32> = (0..4).map(|_| tables.plan_storing(Lpn(2), true).slot).collect();
+        assert_eq!(taken, [0, 1, 3, 5]);
+    }
+}
+
+#[test]
+fn memory_is_that_of_its_parts() {
+    // Of each page 4 bytes in the map; of each slot 16, and 4 to be free; the index is a bucket of 64.
+    let maps = 4 * (4 + 6) + 16 * 6;
+    assert_eq!((inline().memory_bytes(), inline().index_memory_bytes()), (maps + 64, 64 + 8 * 6));
+    assert_eq!(merging().memory_bytes(), maps + 64 + 8 * 4 + 4 * 6, "and the lists");
+    let logged = tables(Detect::EveryPage, Some(3));
+    let log = logged.log.as_ref().unwrap().memory_bytes();
+    assert_eq!(logged.memory_bytes(), maps + 64 + log);
+    assert!(log > 0);
+}
+
+#[test]
+fn what_does_not_add_up_is_found() {
+    let sound = || {
+        let mut tables = merging();
+        (0..3).for_each(|page| drop(write(&mut tables, page, 10 + u64::from(page), false)));
+        tables.merge(1, 0);
+        tables.check().unwrap();
+        tables
+    };
+    let broken: [(&str, fn(&mut Tables)); 7] = [
+        ("2 references counted, 3 found", |tables| tables.map[3] = 0),
+        ("pages hold something", |tables| tables.mapped += 1),
+        ("both or neither", |tables| tables.free.truncate(3)),
+        ("both or neither", |tables| *tables.free.last_mut().unwrap() = 2),
+        ("both or neither", |tables| tables.free.push(5)),
+        ("list of slot 0", |tables| {
+            tables.map.swap(0, 2);
+        }),
+        ("to be found", |tables| tables.slots.set_content(3, Content(10))),
+    ];
+    for (expected, spoil) in broken {
+        let mut tables = sound();
+        spoil(&mut tables);
+        let error = tables.check().unwrap_err();
+        assert!(error.contains(expected), "{error}, not {expected}");
+    }
+}

@@ -1,0 +1,250 @@
+//! What cleaning is told of a victim's live pages, page by page (CAGC, sec. III.B and Figure 5).
+
+use super::super::*;
+use crate::log::Verdict;
+use crate::timing::Step;
+use serde_json::{Value, json};
+
+/// Tables of which each of the first `pages` pages is stored in the slot of its number, which the index does not know.
+fn stored(dedup: Value, logical_pages: u32, pages: u32) -> Sharing {
+    let config: DedupConfig = serde_json::from_value(dedup).unwrap();
+    let sharing = Sharing::new(&config, logical_pages, 0).unwrap();
+    for page in 0..pages {
+        let mut tables = sharing.lock();
+        let planned = tables.plan_storing(Lpn(page), true);
+        assert_eq!(planned.slot, page);
+        tables.commit(&[planned], &mut Vec::new());
+    }
+    sharing
+}
+
+fn cagc(more: Value) -> Value {
+    let mut value = json!({"kind": "cagc"});
+    value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    value
+}
+
+/// What becomes of these pages of a victim, given with their contents.
+fn judge(sharing: &Sharing, pages: &[(u32, u64)]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let (owners, data): (Vec<Lpn>, Vec<Content>) =
+        pages.iter().map(|&(page, content)| (Lpn(page), Content(content))).unzip();
+    sharing.migration(None, true).unwrap().judge(&owners, &data, &mut verdicts);
+    sharing.check().unwrap();
+    verdicts
+}
+
+fn moved(references: u32) -> Verdict {
+    Verdict::Move { references }
+}
+
+fn replaced(owner: u32, references: u32) -> Verdict {
+    Verdict::Replace { owner: Lpn(owner), references }
+}
+
+fn slot(sharing: &Sharing, page: u32) -> u32 {
+    sharing.slot_of(Lpn(page)).unwrap().0
+}
+
+fn report(sharing: &Sharing) -> crate::layer::DedupReport {
+    sharing.lock().report
+}
+
+#[test]
+fn what_is_new_is_learnt_and_moved() {
+    let sharing = stored(cagc(json!({})), 4, 4);
+    assert_eq!(judge(&sharing, &[(0, 5), (1, 6)]), [moved(1); 2]);
+    assert_eq!([0, 1, 2].map(|page| sharing.lock().content(page)), [5, 6, 0].map(Content));
+    assert_eq!((report(&sharing).cleaning_hashed_pages, report(&sharing).merged_pages), (2, 0));
+    assert!(!sharing.lock().is_cold(0));
+    // Content that is like no other's is hashed, and that is all.
+    assert_eq!(judge(&sharing, &[(2, 0), (3, 0)]), [moved(1); 2]);
+    assert_eq!((report(&sharing).cleaning_hashed_pages, sharing.lock().index().len()), (4, 2));
+}
+
+#[test]
+fn equal_pages_of_a_victim_become_one_that_goes_where_it_belongs() {
+    let sharing = stored(cagc(json!({})), 4, 4);
+    // Three of a kind: the first is moved, with the references of all.
+    assert_eq!(
+        judge(&sharing, &[(2, 5), (0, 5), (3, 6), (1, 5)]),
+        [moved(3), Verdict::Drop, moved(1), Verdict::Drop]
+    );
+    assert_eq!([0, 1, 2, 3].map(|page| slot(&sharing, page)), [2, 2, 2, 3]);
+    assert!(sharing.lock().is_cold(2) && !sharing.lock().is_cold(3));
+    assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (2, 0));
+}
+
+#[test]
+fn the_stored_page_that_others_equal_is_promoted_once() {
+    let sharing = stored(cagc(json!({})), 5, 5);
+    assert_eq!(judge(&sharing, &[(0, 5)]), [moved(1)]);
+    // Page 0 lies elsewhere, and has one reference more than the threshold: it is written anew, in the cold region.
+    assert_eq!(judge(&sharing, &[(1, 5), (2, 6)]), [replaced(0, 2), moved(1)]);
+    assert!(sharing.lock().is_cold(0));
+    // It is there already.
+    assert_eq!(judge(&sharing, &[(3, 5)]), [Verdict::Drop]);
+    assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (2, 1));
+    assert_eq!(sharing.slot_of(Lpn(3)), Some((0, 3, Content(5))));
+    // Moved with three references it stays cold; with one it would not be.
+    assert_eq!(judge(&sharing, &[(0, 5)]), [moved(3)]);
+    assert!(sharing.lock().is_cold(0));
+    for page in [1, 3] {
+        sharing.lock().trim(Lpn(page), &mut Vec::new());
+    }
+    assert_eq!(judge(&sharing, &[(0, 5)]), [moved(1)]);
+    assert!(!sharing.lock().is_cold(0));
+}
+
+#[test]
+fn a_promotion_knows_the_references_of_the_whole_victim() {
+    let sharing = stored(cagc(json!({})), 4, 4);
+    judge(&sharing, &[(0, 5)]);
+    assert_eq!(judge(&sharing, &[(1, 5), (2, 5), (3, 5)]), [replaced(0, 4), Verdict::Drop, Verdict::Drop]);
+}
+
+#[test]
+fn fewer_references_than_the_threshold_promote_nothing() {
+    let sharing = stored(cagc(json!({"threshold": 2})), 5, 5);
+    judge(&sharing, &[(0, 5)]);
+    assert_eq!(judge(&sharing, &[(1, 5)]), [Verdict::Drop], "two references are not more than two");
+    assert!(!sharing.lock().is_cold(0));
+    assert_eq!(judge(&sharing, &[(2, 5)]), [replaced(0, 3)]);
+    let later = stored(cagc(json!({"promotion": "when_moved"})), 3, 3);
+    judge(&later, &[(0, 5)]);
+    assert_eq!(judge(&later, &[(1, 5), (2, 5)]), [Verdict::Drop; 2]);
+    assert!(!later.lock().is_cold(0));
+    assert_eq!(judge(&later, &[(0, 5)]), [moved(3)]);
+    assert!(later.lock().is_cold(0));
+}
+
+#[test]
+fn known_pages_are_hashed_again_only_if_asked_for() {
+    for rehash in [true, false] {
+        let sharing = stored(cagc(json!({"rehash": rehash})), 3, 3);
+        judge(&sharing, &[(0, 5), (1, 6)]);
+        assert_eq!(judge(&sharing, &[(0, 5), (1, 6), (2, 7)]), [moved(1); 3]);
+        assert_eq!(report(&sharing).cleaning_hashed_pages, if rehash { 5 } else { 3 });
+    }
+}
+
+#[test]
+fn pages_in_hand_and_pages_of_the_index_are_moved_unseen() {
+    let paged = json!({"index": {"paged": {"page_entries": 1, "cached_pages": 1}}});
+    let sharing = stored(cagc(paged), 4, 4);
+    judge(&sharing, &[(0, 5)]);
+    let planned = sharing.lock().plan_storing(Lpn(1), true);
+    let mut verdicts = Vec::new();
+    let pages = [1, 4, 2].map(Lpn);
+    sharing.migration(None, false).unwrap().judge(&pages, &[Content(5); 3], &mut verdicts);
+    // Page 1 is being replaced, 4 is the first page of the index; page 2 equals page 0.
+    assert_eq!(verdicts, [moved(1), moved(1), replaced(0, 2)]);
+    assert_eq!(report(&sharing).cleaning_hashed_pages, 2);
+    sharing.lock().commit(&[planned], &mut Vec::new());
+    sharing.check().unwrap();
+}
+
+#[test]
+fn without_looking_only_references_are_told() {
+    let sharing = stored(json!("inline"), 4, 2);
+    let shared = sharing.lock().plan_sharing(Lpn(2), 1);
+    sharing.lock().commit(&[shared], &mut Vec::new());
+    assert_eq!(judge(&sharing, &[(0, 5), (1, 5)]), [moved(1), moved(2)]);
+    assert_eq!(report(&sharing).cleaning_hashed_pages, 0);
+    assert!(!sharing.lock().is_cold(1), "nothing is cold where nobody asks");
+}
+
+/// 1 and 14 have the same fingerprint of 4 bits.
+#[test]
+fn fingerprints_that_collide_corrupt_unless_they_are_verified() {
+    let sharing = stored(cagc(json!({"index": {"fingerprint_bits": 4}})), 3, 3);
+    judge(&sharing, &[(0, 1)]);
+    assert_eq!(judge(&sharing, &[(1, 14)]), [replaced(0, 2)]);
+    assert_eq!((report(&sharing).collisions, report(&sharing).merged_pages), (1, 1));
+    assert!(sharing.lock().to_verify.is_empty());
+    let sharing = stored(cagc(json!({"index": {"fingerprint_bits": 4, "verify": true}})), 3, 3);
+    judge(&sharing, &[(0, 1)]);
+    assert_eq!(judge(&sharing, &[(1, 14), (2, 1)]), [moved(1), replaced(0, 2)]);
+    assert_eq!((report(&sharing).collisions, report(&sharing).merged_pages), (1, 1));
+    assert_eq!(sharing.lock().to_verify, [Lpn(0), Lpn(0)], "read for each comparison");
+}
+
+/// 3 records to a page of the log.
+#[test]
+fn what_was_merged_is_written_in_place_of_a_page_saved() {
+    let logged = |more: Value| {
+        let mut value = cagc(more);
+        value["map_log"] = json!(true);
+        value["map_log_page_records"] = json!(3);
+        value
+    };
+    // No page of the victim is dropped but for the log: the promotion gives way.
+    let sharing = stored(logged(json!({})), 4, 4);
+    judge(&sharing, &[(0, 5)]);
+    assert_eq!(judge(&sharing, &[(1, 5), (2, 6)]), [Verdict::Drop, moved(1)]);
+    assert!(!sharing.lock().is_cold(0));
+    assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (1, 0));
+    // Seven slots, then the one page of the checkpoint, then the ring.
+    let mut migration = sharing.migration(None, false).unwrap();
+    assert_eq!(migration.last_page(), Some((Lpn(7 + 1), Content::UNKNOWN)));
+    migration.last_page_written();
+    assert_eq!((report(&sharing).map_log_pages, report(&sharing).map_log_records), (1, 1));
+    assert_eq!(sharing.map_image().records().count(), 1);
+    assert_eq!(migration.last_page(), None, "once is enough");
+    // Of two promotions the later gives way; of one beside a page that is dropped, none.
+    let sharing = stored(logged(json!({})), 6, 6);
+    judge(&sharing, &[(0, 5), (1, 6)]);
+    assert_eq!(judge(&sharing, &[(2, 5), (3, 6)]), [replaced(0, 2), Verdict::Drop]);
+    assert!(sharing.lock().is_cold(0) && !sharing.lock().is_cold(1));
+    let sharing = stored(logged(json!({})), 6, 6);
+    judge(&sharing, &[(0, 5)]);
+    assert_eq!(judge(&sharing, &[(1, 5), (2, 5)]), [replaced(0, 3), Verdict::Drop]);
+    assert_eq!(report(&sharing).promoted_pages, 1);
+}
+
+#[test]
+fn a_page_whose_records_do_not_fit_is_moved_as_it_is() {
+    let log = json!({"map_log": true, "map_log_page_records": 3});
+    let sharing = stored(cagc(log), 4, 4);
+    // Page 3 shares slot 2 by a record; two more fit.
+    let shared = sharing.lock().plan_sharing(Lpn(3), 2);
+    sharing.lock().commit(&[shared], &mut Vec::new());
+    judge(&sharing, &[(0, 5)]);
+    assert_eq!(judge(&sharing, &[(1, 5)]), [Verdict::Drop]);
+    assert_eq!(judge(&sharing, &[(2, 5)]), [moved(2)], "two records, and room for one");
+    assert_eq!(report(&sharing).merged_pages, 1);
+}
+
+#[test]
+fn without_a_merge_no_page_of_the_log_is_due() {
+    let config: DedupConfig = serde_json::from_value(json!({"kind": "cagc", "map_log": true})).unwrap();
+    let sharing = Sharing::new(&config, 4, 0).unwrap();
+    sharing.lock().log.as_mut().unwrap().push(Lpn(0), None);
+    assert_eq!(sharing.migration(None, false).unwrap().last_page(), None, "the host's records may wait");
+    assert_eq!(stored(cagc(json!({})), 2, 2).migration(None, false).unwrap().last_page(), None);
+}
+
+#[test]
+fn each_hash_is_written_down_as_its_page_is_reached() {
+    let sharing = stored(cagc(json!({"rehash": false})), 3, 3);
+    judge(&sharing, &[(1, 6)]);
+    let journal = Journal::default();
+    let mut migration = sharing.migration(Some(journal.clone()), false).unwrap();
+    migration.judge(&[0, 1, 2].map(Lpn), &[5, 6, 7].map(Content), &mut Vec::new());
+    let taken = || {
+        let mut steps = Vec::new();
+        journal.take(&mut steps);
+        steps
+    };
+    let hash = Step::Hash { pages: 1, cause: Cause::Cleaning, percent: 100 };
+    assert_eq!(taken(), []);
+    let steps = [0, 1, 2].map(|at| {
+        migration.reached(at);
+        taken()
+    });
+    assert_eq!(steps, [vec![hash], vec![], vec![hash]]);
+    // The next victim's pages are others.
+    migration.judge(&[1].map(Lpn), &[6].map(Content), &mut Vec::new());
+    migration.reached(0);
+    assert_eq!(taken(), []);
+}

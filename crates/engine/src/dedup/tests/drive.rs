@@ -1,0 +1,136 @@
+//! A small drive that stores equal pages once, and what it must hold.
+
+use super::super::*;
+use crate::config::StoreSize;
+use crate::layer::{DedupReport, Layer, LayerError, LayerExt, LayerReport, NandReport, Reports};
+use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use crate::nand::{Geometry, Nand, Wear};
+use crate::placement::{PlacementConfig, PlacementContext};
+use crate::seed::Seed;
+use crate::timing::Step;
+use crate::victim::VictimConfig;
+use serde_json::{Value, json};
+
+/// What a drive is made of; blocks of 4 pages.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub dedup: Value,
+    pub placement: &'static str,
+    pub victim: &'static str,
+    pub logical_pages: u32,
+    /// Pages of the longest group.
+    pub atomic_pages: u32,
+    /// Blocks beyond those that the store cannot do without.
+    pub room: u32,
+}
+
+pub const PAGES_PER_BLOCK: u32 = 4;
+
+/// A drive of so many pages with room for everything that a short test writes, so that nothing is cleaned.
+pub fn roomy(dedup: Value, logical_pages: u32) -> Shape {
+    Shape { dedup, placement: "single", victim: "greedy", logical_pages, atomic_pages: 0, room: 200 }
+}
+
+pub struct Drive {
+    pub layer: Dedup,
+    pub journal: Journal,
+    pub shadow: Vec<Content>,
+}
+
+impl Shape {
+    pub fn config(&self) -> DedupConfig {
+        serde_json::from_value(self.dedup.clone()).unwrap()
+    }
+
+    pub fn build(&self) -> Drive {
+        let sharing = Sharing::new(&self.config(), self.logical_pages, self.atomic_pages).unwrap();
+        let (journal, pages) = (Journal::default(), sharing.store_pages());
+        let placement: PlacementConfig = serde_json::from_value(json!(self.placement)).unwrap();
+        let victim: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
+        let reclaim = Reclaim::FreePool { low: 2, high: 3 };
+        let blocks = pages.div_ceil(PAGES_PER_BLOCK) + reclaim.reserved_blocks(3) + self.room;
+        let (pages_per_block, seed) = (PAGES_PER_BLOCK, Seed(1));
+        let size = StoreSize { blocks, pages_per_block, logical_pages: pages, seed };
+        let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
+        let store = LogStore::new(
+            StoreConfig::new(pages, reclaim, seed),
+            Nand::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), seed),
+            PageTable::new(pages, blocks, pages_per_block),
+            victim.build_boxed(&size).unwrap(),
+            streams,
+        );
+        let store = match sharing.migration(Some(journal.clone()), self.placement == "references") {
+            Some(migration) => store.unwrap().with_migration(migration),
+            None => store,
+        };
+        let layer = Dedup::new(sharing, Box::new(store.unwrap()), Some(journal.clone())).unwrap();
+        Drive { layer, journal, shadow: vec![Content::UNKNOWN; self.logical_pages as usize] }
+    }
+}
+
+pub fn lpns(pages: &[u32]) -> Vec<Lpn> {
+    pages.iter().map(|&page| Lpn(page)).collect()
+}
+
+pub fn contents(names: &[u64]) -> Vec<Content> {
+    names.iter().map(|&name| Content(name)).collect()
+}
+
+impl Drive {
+    pub fn write(&mut self, pages: &[u32], names: &[u64]) {
+        self.layer.write(&lpns(pages), &contents(names), 0).unwrap();
+        self.note(pages, names);
+    }
+
+    pub fn write_group(&mut self, pages: &[u32], names: &[u64]) -> Result<(), LayerError> {
+        self.layer.write_atomic(&lpns(pages), &contents(names), 0)?;
+        self.note(pages, names);
+        Ok(())
+    }
+
+    fn note(&mut self, pages: &[u32], names: &[u64]) {
+        pages.iter().zip(names).for_each(|(&page, &name)| self.shadow[page as usize] = Content(name));
+    }
+
+    pub fn trim(&mut self, pages: &[u32]) {
+        self.layer.trim(&lpns(pages)).unwrap();
+        self.note(pages, &vec![0; pages.len()]);
+    }
+
+    pub fn read(&mut self, pages: &[u32]) -> Vec<u64> {
+        let mut read = Vec::new();
+        self.layer.read(&lpns(pages), &mut read).unwrap();
+        read.iter().map(|content| content.0).collect()
+    }
+
+    pub fn reports(&self) -> (LayerReport, NandReport) {
+        let mut reports = Reports::default();
+        self.layer.describe(&mut reports);
+        assert_eq!(reports.layers.len(), 1, "the layer and its store are one");
+        (reports.layers.remove(0), reports.nand.unwrap())
+    }
+
+    pub fn dedup(&self) -> DedupReport {
+        self.reports().0.dedup.unwrap()
+    }
+
+    /// Slot and references of the page.
+    pub fn slot(&self, page: u32) -> Option<(u32, u32)> {
+        self.layer.sharing().slot_of(Lpn(page)).map(|(slot, references, _)| (slot, references))
+    }
+
+    /// Steps written down since this was asked last.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.journal.take(&mut steps);
+        steps
+    }
+
+    /// Recounts, and reads everything back.
+    pub fn check(&mut self) {
+        self.layer.check().unwrap();
+        let all: Vec<u32> = (0..self.shadow.len() as u32).collect();
+        let shadow: Vec<u64> = self.shadow.iter().map(|content| content.0).collect();
+        assert_eq!(self.read(&all), shadow);
+    }
+}

@@ -1,0 +1,136 @@
+//! The log of the map on a small drive: when its pages are written, and that nothing flushed is lost.
+
+use super::super::*;
+use super::drive::{Drive, Shape, roomy};
+use crate::counters::Operation;
+use crate::layer::Layer;
+use crate::seed::{Seed, below};
+use serde_json::json;
+
+fn logged(kind: &str, records: u32) -> Shape {
+    roomy(json!({"kind": kind, "map_log": true, "map_log_page_records": records}), 8)
+}
+
+/// Pages of the log and of the checkpoint that were written.
+fn written(drive: &Drive) -> (u64, u64) {
+    let report = drive.dedup();
+    (report.map_log_pages, report.map_checkpoint_pages)
+}
+
+/// Two records to a page of the log, 6 slots to a page of the checkpoint: it has two, as has half the ring.
+#[test]
+fn a_page_of_the_log_is_written_when_it_is_full() {
+    let mut drive = logged("inline", 2).build();
+    drive.write(&[0, 1, 2], &[5, 6, 7]);
+    drive.write(&[3], &[5]);
+    assert_eq!((written(&drive), drive.dedup().map_log_records), ((0, 0), 1));
+    drive.trim(&[4]);
+    assert_eq!(drive.dedup().map_log_records, 1, "it held nothing");
+    drive.trim(&[1]);
+    assert_eq!(
+        (written(&drive), drive.dedup().map_log_records),
+        ((1, 1), 2),
+        "and one of the checkpoint with it"
+    );
+    drive.check();
+    // A full page is written as soon as it is full, in the middle of a call.
+    drive.trim(&[0, 2, 3]);
+    assert_eq!((written(&drive), drive.dedup().map_log_records), ((2, 2), 5));
+    let (own, nand) = drive.reports();
+    assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), 4);
+    assert_eq!((own.counters.outgoing(Cause::Host, Operation::Write), nand.programs), (3, 7));
+    // A flush writes what is there, full or not, and nothing if nothing is.
+    drive.layer.flush().unwrap();
+    assert_eq!(written(&drive), (3, 3));
+    drive.layer.flush().unwrap();
+    assert_eq!(written(&drive), (3, 3));
+    drive.check();
+}
+
+#[test]
+fn slots_kept_for_a_record_are_given_up_with_its_page() {
+    let mut drive = logged("inline", 2).build();
+    let stored = |drive: &Drive| {
+        let mut reports = crate::layer::Reports::default();
+        drive.layer.lower.describe(&mut reports);
+        reports.layers[0].mapped_pages
+    };
+    drive.write(&[0, 1], &[5, 6]);
+    drive.trim(&[0]);
+    assert_eq!((stored(&drive), drive.reports().0.mapped_pages), (2, 1), "its content may be needed again");
+    drive.check();
+    drive.layer.flush().unwrap();
+    // Page 1, and a page each of the log and of the checkpoint.
+    assert_eq!(stored(&drive), 3);
+    drive.check();
+}
+
+#[test]
+fn the_spare_area_names_the_page_and_its_change() {
+    let drive = &mut logged("inline", 2).build();
+    let note = |drive: &Drive, slot: u32| drive.layer.sharing().note(Lpn(slot), Cause::Host).unwrap();
+    drive.write(&[3], &[5]);
+    assert_eq!(note(drive, 0), Note { page: Lpn(3), number: 1 });
+    drive.write(&[4], &[5]);
+    drive.write(&[5], &[6]);
+    assert_eq!(note(drive, 1), Note { page: Lpn(5), number: 3 }, "the hit was the second change");
+    let slots = drive.layer.sharing().lock().slots();
+    assert_eq!(drive.layer.sharing().note(Lpn(slots), Cause::Dedup), None, "a page of the log is no slot's");
+    assert_eq!(roomy(json!("inline"), 8).build().layer.sharing().note(Lpn(0), Cause::Host), None);
+    assert_eq!(roomy(json!("inline"), 8).build().layer.sharing().map_image(), MapImage::default());
+}
+
+/// What the spare areas of the newest copies say, from which the map is rebuilt.
+fn rebuilt(shape: &Shape, drive: &Drive) -> Recovered {
+    let sharing = drive.layer.sharing();
+    let mut holders: Vec<Option<Content>> = vec![None; sharing.lock().slots() as usize];
+    for (page, &content) in (0..).zip(&drive.shadow) {
+        if let Some((slot, ..)) = sharing.slot_of(Lpn(page)) {
+            holders[slot as usize] = Some(content);
+        }
+    }
+    let found = (0..).zip(holders).filter_map(|(slot, content)| {
+        let note = sharing.note(Lpn(slot), Cause::Cleaning).unwrap();
+        Some(Found { slot, sequence: 1, note, content: content? })
+    });
+    recover(&shape.config(), shape.logical_pages, found, &sharing.map_image()).unwrap()
+}
+
+#[test]
+fn what_was_flushed_is_rebuilt() {
+    for (kind, records, room) in
+        [("inline", 1, 2), ("inline", 7, 2), ("cagc", 3, 1), ("cagc", 5, 0), ("sampled", 2, 1)]
+    {
+        let shape = Shape { placement: "references", logical_pages: 40, room, ..logged(kind, records) };
+        let mut drive = shape.build();
+        let mut random = Seed(4).random();
+        for _ in 0..60 {
+            for _ in 0..20 {
+                let page = below(&mut random, 40) as u32;
+                match below(&mut random, 8) {
+                    0 => drive.trim(&[page]),
+                    _ => drive.write(&[page], &[1 + below(&mut random, 20)]),
+                }
+            }
+            drive.layer.flush().unwrap();
+            drive.check();
+            let Recovered { sharing, lost_pages } = rebuilt(&shape, &drive);
+            assert_eq!(lost_pages, 0);
+            sharing.check().unwrap();
+            for page in (0..40).map(Lpn) {
+                let place =
+                    |sharing: &Sharing| sharing.slot_of(page).map(|(slot, references, _)| (slot, references));
+                assert_eq!(
+                    place(&sharing),
+                    place(drive.layer.sharing()),
+                    "{kind}, {records} records: {page:?}"
+                );
+            }
+        }
+        let report = drive.dedup();
+        assert!(report.map_log_pages > 40 && report.map_log_records > 60, "{report:?}");
+        assert_eq!(report.merged_pages > 0, kind == "cagc", "{report:?}");
+        let (own, nand) = drive.reports();
+        assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+    }
+}

@@ -1,0 +1,143 @@
+//! The map after a power cut, from spare areas and records made by hand.
+
+use super::super::maplog::MapLog;
+use super::super::*;
+use serde_json::json;
+
+const PAGES: u32 = 4;
+
+fn config(kind: &str) -> DedupConfig {
+    serde_json::from_value(json!({"kind": kind, "map_log": true, "map_log_page_records": 4})).unwrap()
+}
+
+/// A slot's page, written for `page` by the change of that number.
+fn found(slot: u32, sequence: u64, page: u32, number: u64, content: u64) -> Found {
+    Found { slot, sequence, note: Note { page: Lpn(page), number }, content: Content(content) }
+}
+
+/// Slot and references of each page, and how many pages are lost.
+fn recovered(found: &[Found], image: &MapImage) -> (Vec<Option<(u32, u32)>>, u32) {
+    let mut answers = Vec::new();
+    for kind in ["inline", "cagc"] {
+        let Recovered { sharing, lost_pages } =
+            recover(&config(kind), PAGES, found.iter().copied(), image).unwrap();
+        sharing.check().unwrap();
+        let slot = |page: u32| sharing.slot_of(Lpn(page)).map(|(slot, references, _)| (slot, references));
+        answers.push(((0..PAGES).map(slot).collect(), lost_pages));
+    }
+    let all = answers.pop().unwrap();
+    assert_eq!(answers[0], all, "all kinds find the same");
+    all
+}
+
+/// What the log says after these changes: a stored slot and its page, or a record.
+fn image(changes: &[(u32, Option<u32>)]) -> MapImage {
+    let mut log = MapLog::new(4, PAGES, 8);
+    changes.iter().for_each(|&(page, slot)| log.push(Lpn(page), slot));
+    log.begin_page();
+    log.end_page();
+    log.image().clone()
+}
+
+#[test]
+fn nothing_is_found_on_erased_flash() {
+    assert_eq!(recovered(&[], &MapImage::default()), (vec![None; 4], 0));
+}
+
+#[test]
+fn of_copies_of_a_slot_the_newest_holds() {
+    // Slot 2 was written for page 0, and written over for page 3; cleaning copied the latter.
+    let pages = [found(2, 10, 0, 1, 5), found(2, 12, 3, 2, 6), found(2, 11, 3, 2, 6)];
+    let image = MapImage::default();
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let pages = order.map(|at| pages[at]);
+        assert_eq!(recovered(&pages, &image), (vec![None, None, None, Some((2, 1))], 0));
+    }
+}
+
+#[test]
+fn of_a_pages_changes_the_last_holds() {
+    // Change 1: page 0 goes to slot 1 by a record. Stored as change 2 it is in slot 0; as change 1 it is not newer.
+    let stored = found(1, 20, 2, 0, 5);
+    let image = image(&[(0, Some(1))]);
+    let of = |number: u64| recovered(&[stored, found(0, 21, 0, number, 6)], &image).0[0];
+    assert_eq!(of(2), Some((0, 1)));
+    // A change of number 0 was never one.
+    assert_eq!(of(0), Some((1, 1)));
+}
+
+#[test]
+fn trimmed_pages_stay_so() {
+    // Page 1 was stored by change 1, then trimmed by change 2; page 2 shares slot 0 by change 3.
+    let mut log = MapLog::new(4, PAGES, 8);
+    log.begin_store(0, Lpn(1));
+    log.end_store(true);
+    log.push(Lpn(1), None);
+    log.push(Lpn(2), Some(0));
+    let written = log.note(0, false);
+    let page = Found { slot: 0, sequence: 1, note: written, content: Content(5) };
+    let lost = log.image().clone();
+    assert_eq!(
+        recovered(&[page], &lost),
+        (vec![None, Some((0, 1)), None, None], 0),
+        "records in RAM are lost"
+    );
+    log.begin_page();
+    log.end_page();
+    let kept = log.image().clone();
+    assert_eq!(recovered(&[page], &kept), (vec![None, None, Some((0, 1)), None], 0));
+}
+
+#[test]
+fn sharers_are_found_by_records_and_by_the_checkpoint() {
+    let mut log = MapLog::new(1, PAGES, 8);
+    log.begin_store(3, Lpn(0));
+    log.end_store(true);
+    let page = Found { slot: 3, sequence: 1, note: log.note(3, false), content: Content(5) };
+    log.push(Lpn(1), Some(3));
+    log.begin_page();
+    log.end_page();
+    let none = u32::MAX;
+    log.begin_checkpoint(&[3, 3, none, none]);
+    log.end_checkpoint();
+    assert_eq!(recovered(&[page], log.image()), (vec![Some((3, 2)), Some((3, 2)), None, None], 0));
+}
+
+#[test]
+fn a_page_whose_slot_holds_something_newer_is_lost() {
+    // By change 1 page 0 points to slot 0, of which only what change 2 wrote is there.
+    let image = image(&[(0, Some(0))]);
+    assert_eq!(recovered(&[found(0, 5, 3, 2, 6)], &image), (vec![None, None, None, Some((0, 1))], 1));
+    // What is as old as the record is what it means.
+    assert_eq!(recovered(&[found(0, 5, 3, 1, 6)], &image).1, 0);
+    // And a slot that is not there at all.
+    assert_eq!(recovered(&[], &image), (vec![None; 4], 1));
+}
+
+#[test]
+fn pages_of_the_store_that_are_no_slots_are_passed_over() {
+    // 4 pages and 4 more for the records that wait.
+    let beyond = found(8, 5, 0, 1, 6);
+    assert_eq!(recovered(&[beyond], &MapImage::default()), (vec![None; 4], 0));
+    let last = found(7, 5, 0, 1, 6);
+    assert_eq!(recovered(&[last], &MapImage::default()).0[0], Some((7, 1)));
+}
+
+#[test]
+fn of_equal_pages_the_index_knows_the_one_stored_first() {
+    for kind in ["inline", "cagc"] {
+        for order in [[0, 1, 2], [2, 1, 0]] {
+            let pages = [found(0, 9, 0, 3, 5), found(1, 8, 1, 2, 5), found(2, 7, 2, 1, 6)];
+            let found = order.map(|at| pages[at]);
+            let all = recover(&config(kind), PAGES, found, &MapImage::default()).unwrap();
+            let known = |page: u32| all.sharing.slot_of(Lpn(page)).unwrap().2;
+            assert_eq!([0, 1, 2].map(known), [Content::UNKNOWN, Content(5), Content(6)]);
+        }
+    }
+}
+
+#[test]
+fn settings_that_mean_nothing_recover_nothing() {
+    let wrong: DedupConfig = serde_json::from_value(json!({"kind": "cagc", "threshold": 0})).unwrap();
+    assert_eq!(recover(&wrong, PAGES, [], &MapImage::default()).err().unwrap().key, "threshold");
+}

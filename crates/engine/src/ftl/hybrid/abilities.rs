@@ -1,0 +1,66 @@
+//! What a hybrid FTL can beyond what every layer must.
+
+use super::Hybrid;
+use super::blocks::{Blocks, LogBlock};
+use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Query};
+use crate::nand::Flash;
+use crate::units::{BlockId, Lpn, Slot};
+use std::collections::BTreeSet;
+
+impl<F: Flash> Hybrid<F> {
+    pub(super) const OWN_ABILITIES: Abilities = Abilities::NONE
+        .with(Ability::Attribution, true)
+        .with(Ability::MoveCounts, true)
+        .with(Ability::LeftValid, true);
+
+    pub(super) fn answer(&self, query: Query<'_>) -> Answer {
+        match query {
+            Query::MovedPages(pages) => {
+                self.blocks.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
+            }
+            Query::LeftValid(pages) => self.blocks.left_valid(pages),
+            _ => Answer::Nothing,
+        }
+    }
+
+    /// Padding that a merge writes is nobody's.
+    pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
+        match command {
+            Command::Divide { ends } => self.blocks.pool.moves.divide(ends),
+            Command::CountMoves => self.blocks.pool.moves.count(self.blocks.config.logical_pages),
+            other => return other.unable(),
+        }
+        Ok(Answer::Nothing)
+    }
+}
+
+impl<F: Flash> Blocks<F> {
+    /// What is valid in a block is counted from the maps: in a data block the pages that no log has newer, in a log the newest
+    /// copies.
+    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+        let held: Vec<BlockId> =
+            pages.iter().filter_map(|&page| self.locate(page)).map(|slot| self.block_of(slot).0).collect();
+        let holders: BTreeSet<BlockId> = held.iter().copied().collect();
+        // The logical blocks whose data blocks are among the holders: a page outside of logs says which.
+        let in_data = pages.iter().filter(|&&page| self.is_present(page) && !self.is_in_log(page));
+        let logical: BTreeSet<u32> = in_data.map(|&page| self.split(page).0).collect();
+        let of_data = |&logical: &u32| {
+            let pages = self.offsets(logical).map(|offset| self.page_of(logical, offset));
+            pages.filter(|&page| self.is_present(page) && !self.is_in_log(page)).count() as u64
+        };
+        let logs = self.own.values().chain(&self.shared).filter(|log| holders.contains(&log.block));
+        let newest = |block: BlockId, at: u32, owner: &Lpn| {
+            self.log_map.get(owner.index()).is_some_and(|&slot| slot == self.slot(block, at))
+        };
+        let of_log = |log: &LogBlock| {
+            (0..).zip(&log.owners).filter(|&(at, owner)| newest(log.block, at, owner)).count() as u64
+        };
+        let valid = logical.iter().map(of_data).sum::<u64>() + logs.map(of_log).sum::<u64>();
+        let held_pages = holders.len() as u64 * u64::from(self.pages_per_block);
+        Answer::Left { valid_pages: valid - held.len() as u64, held_pages }
+    }
+
+    fn is_in_log(&self, page: Lpn) -> bool {
+        self.log_map[page.index()] != Slot::NONE
+    }
+}

@@ -1,0 +1,101 @@
+//! The counts of an FTL over all its lives.
+
+use crate::counters::{Cause, Counters, Operation};
+use crate::ftl::Restart;
+use crate::layer::{LayerReport, Reports};
+
+/// What earlier lives did.
+#[derive(Default)]
+pub(super) struct Lives {
+    past: LayerReport,
+}
+
+impl Lives {
+    /// The life of `ftl` ends.
+    pub fn end<F: Restart>(&mut self, ftl: &F) {
+        let mut reports = Reports::default();
+        ftl.describe(&mut reports);
+        add(&mut self.past, &reports.layers[0]);
+    }
+
+    /// Completes the report at `at`, of the life that is lived.
+    ///
+    /// What the flash did and no life counts was done by a recovery that was cut, or by the request that was: it counts as
+    /// translation.
+    pub fn complete(&self, reports: &mut Reports, at: usize) {
+        let Reports { layers, nand } = reports;
+        let Some(nand) = nand else { return };
+        let layer = &mut layers[at];
+        add(layer, &self.past);
+        let done = [
+            (Operation::Write, nand.programs),
+            (Operation::Read, nand.reads),
+            (Operation::Erase, nand.erases),
+        ];
+        for (operation, done) in done {
+            let lost = done.saturating_sub(layer.counters.outgoing_total(operation));
+            layer.counters.add_outgoing(Cause::Translation, operation, lost);
+        }
+        if let Some(ftl) = &mut layer.ftl {
+            let counted: u64 = ftl.spare_reads.iter().sum();
+            ftl.spare_reads[Cause::Translation as usize] += nand.spare_reads.saturating_sub(counted);
+        }
+    }
+}
+
+/// Adds the counts of `other`; what is no count stays.
+fn add(report: &mut LayerReport, other: &LayerReport) {
+    add_counters(&mut report.counters, &other.counters);
+    if report.victim_valid_pages.len() < other.victim_valid_pages.len() {
+        report.victim_valid_pages.resize(other.victim_valid_pages.len(), 0);
+    }
+    for (count, more) in report.victim_valid_pages.iter_mut().zip(&other.victim_valid_pages) {
+        *count += more;
+    }
+    add_matrix(&mut report.moved_pages, &other.moved_pages);
+    report.spilled_pages += other.spilled_pages;
+    report.moved_again_pages += other.moved_again_pages;
+    report.scatter.ranges += other.scatter.ranges;
+    report.scatter.blocks += other.scatter.blocks;
+    add_option(&mut report.cleanings, other.cleanings);
+    add_option(&mut report.deferrals, other.deferrals);
+    add_option(&mut report.evicted_pages, other.evicted_pages);
+    let Some(more) = &other.ftl else { return };
+    let Some(own) = &mut report.ftl else {
+        report.ftl = Some(more.clone());
+        return;
+    };
+    for &(name, count) in &more.counts {
+        match own.counts.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, own)) => *own += count,
+            None => own.counts.push((name, count)),
+        }
+    }
+    for (own, more) in own.spare_reads.iter_mut().zip(&more.spare_reads) {
+        *own += more;
+    }
+}
+
+fn add_matrix(matrix: &mut Vec<Vec<u64>>, other: &[Vec<u64>]) {
+    if matrix.is_empty() {
+        *matrix = other.to_vec();
+        return;
+    }
+    let counts = matrix.iter_mut().flatten().zip(other.iter().flatten());
+    counts.for_each(|(count, more)| *count += more);
+}
+
+fn add_option(count: &mut Option<u64>, other: Option<u64>) {
+    *count = count.map_or(other, |own| Some(own + other.unwrap_or(0)));
+}
+
+fn add_counters(counters: &mut Counters, other: &Counters) {
+    for operation in Operation::ALL {
+        counters.add_incoming(operation, other.incoming(operation));
+    }
+    for cause in Cause::ALL {
+        for operation in Operation::ALL {
+            counters.add_outgoing(cause, operation, other.outgoing(cause, operation));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Merges of BAST, page by page; blocks of 4 pages.
+
+use super::super::Restart;
+use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
+use super::drives::{count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Content, Layer, LayerError, RecoveryReport};
+use crate::nand::{Faults, Flash, Nand, Wear};
+use crate::seed::{Seed, below};
+use crate::units::{BlockId, Lpn};
+
+type Drive = Hybrid<Nand<Content>>;
+
+/// Three logical blocks and two logs.
+fn config() -> HybridConfig {
+    hybrid_config(HybridKind::Bast, 12, 2)
+}
+
+/// Switch, partial and full merges, and pages of padding; then pages that merging wrote and read, and blocks erased.
+fn merged(drive: &Drive) -> ([u64; 4], [u64; 3]) {
+    let (own, nand) = reports(drive);
+    let names = ["switch merges", "partial merges", "full merges", "padding pages"];
+    let cleaned = [Operation::Write, Operation::Read, Operation::Erase]
+        .map(|operation| own.counters.outgoing(Cause::Cleaning, operation));
+    assert_eq!(own.cleanings, Some(names[..3].iter().map(|name| count(&own, name)).sum()));
+    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+    assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
+    assert_eq!(own.counters.outgoing_total(Operation::Erase), nand.erases);
+    (names.map(|name| count(&own, name)), cleaned)
+}
+
+/// The first pages of each block that are not empty, by block.
+fn rows(drive: &Drive) -> Vec<String> {
+    drive.check().unwrap();
+    owners(drive.flash())
+}
+
+#[test]
+fn pages_in_order_fill_data_blocks() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 4, 2, 5]);
+    assert_eq!(rows(&drive), ["0 1 2", "4 5", "", "", "", ""]);
+    assert_eq!(read(&mut drive, [0, 2, 3, 5, 11]), [100, 102, 0, 105, 0]);
+    let (own, _) = reports(&drive);
+    assert_eq!((own.mapped_pages, own.logical_pages, own.physical_pages, own.directory), (5, 12, 24, "bast"));
+    assert_eq!(own.counters.incoming(Operation::Write), 5);
+    assert_eq!(own.counters.incoming(Operation::Read), 5);
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Read), 3);
+    // Three logical blocks with a pointer and a length of 4 bytes each, two logs of 4 pages, and a bit a page.
+    let ram: Vec<(&str, u64)> = own.ftl.unwrap().ram.iter().map(|part| (part.name, part.bytes)).collect();
+    assert_eq!(ram, [("block map", 12), ("write pointers", 12), ("log map", 32), ("trimmed pages", 2)]);
+    assert_eq!(own.map_bytes, Some(12 + 12 + 32 + 2));
+    assert_eq!(merged(&drive), ([0; 4], [0; 3]));
+}
+
+#[test]
+fn a_log_written_in_order_becomes_the_data_block() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 0, 1, 2]);
+    assert_eq!(rows(&drive), ["0 1 2 3", "0 1 2", "", "", "", ""]);
+    write(&mut drive, [3]);
+    // A switch merge: nothing is copied.
+    assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
+    assert_eq!(merged(&drive), ([1, 0, 0, 0], [0, 0, 1]));
+    assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+#[test]
+fn what_a_log_in_order_lacks_is_copied_behind() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 0, 1]);
+    write(&mut drive, 4..8);
+    write(&mut drive, [5]);
+    write(&mut drive, 8..12);
+    assert_eq!(rows(&drive), ["0 1 2 3", "0 1", "4 5 6 7", "5", "8 9 10 11", ""]);
+    // A third log: the one written to longest ago gives way, which is in order.
+    write(&mut drive, [9]);
+    assert_eq!(rows(&drive), ["", "0 1 2 3", "4 5 6 7", "5", "8 9 10 11", "9"]);
+    assert_eq!(merged(&drive), ([0, 1, 0, 0], [2, 2, 1]));
+    // Then the log of page 5, which is not: a full merge into the block erased last.
+    write(&mut drive, [1]);
+    assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
+    assert_eq!(merged(&drive), ([0, 1, 1, 0], [6, 6, 3]));
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_full_log_is_merged_before_the_next_page() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 2, 1, 0]);
+    write(&mut drive, [1]);
+    assert_eq!(rows(&drive), ["0 1 2 3", "2 1 0 1", "", "", "", ""]);
+    write(&mut drive, [3]);
+    assert_eq!(rows(&drive), ["", "", "0 1 2 3", "3", "", ""]);
+    assert_eq!(merged(&drive), ([0, 0, 1, 0], [4, 4, 2]));
+    assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+#[test]
+fn a_page_out_of_order_goes_to_a_log_though_the_data_block_has_room() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 2]);
+    assert_eq!(rows(&drive), ["0", "2", "", "", "", ""]);
+    // With a log of its own the data block takes no more.
+    write(&mut drive, [1, 3, 1]);
+    assert_eq!(rows(&drive), ["0", "2 1 3 1", "", "", "", ""]);
+    write(&mut drive, [3]);
+    assert_eq!(rows(&drive), ["", "", "0 1 2 3", "3", "", ""]);
+    // A logical block whose first page is not the first to be written begins with a log.
+    write(&mut drive, [6]);
+    assert_eq!(rows(&drive)[4], "6");
+    assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 0, 0, 106, 0]);
+}
+
+#[test]
+fn pages_without_data_are_padding() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3]);
+    trim(&mut drive, [2]);
+    write(&mut drive, [0, 4, 5, 8, 9, 6, 7]);
+    write(&mut drive, [5]);
+    // Page 1 is copied behind page 0, a hole for 2, and 3.
+    write(&mut drive, [8]);
+    assert_eq!(rows(&drive)[1], "0 1 ~ 3");
+    assert_eq!(merged(&drive), ([0, 1, 0, 1], [3, 2, 1]));
+    assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
+    // Behind the last page that holds data nothing is written; but one page is, which says that it was merged.
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3]);
+    trim(&mut drive, [1, 2, 3]);
+    write(&mut drive, [0, 5, 9]);
+    write(&mut drive, [4]);
+    assert_eq!(
+        rows(&drive),
+        ["0 1 2 3", "0", "5 4", "9", "", ""].map(str::to_owned).map(|row| match row.as_str() {
+            // The third log made the first give way.
+            "0 1 2 3" => String::new(),
+            "0" => "0 ~".to_owned(),
+            _ => row,
+        })
+    );
+    assert_eq!(merged(&drive), ([0, 1, 0, 1], [1, 0, 1]));
+}
+
+#[test]
+fn a_logical_block_of_nothing_gives_up_its_blocks() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 2, 6]);
+    trim(&mut drive, [0, 1, 3]);
+    assert_eq!(rows(&drive), ["0 1 2 3", "2", "6", "", "", ""]);
+    trim(&mut drive, [2, 2, 7]);
+    assert_eq!(rows(&drive), ["", "", "6", "", "", ""]);
+    trim(&mut drive, [6]);
+    assert_eq!(rows(&drive), [""; 6]);
+    assert_eq!(merged(&drive), ([0; 4], [0, 0, 3]));
+    let (own, _) = reports(&drive);
+    assert_eq!((own.mapped_pages, own.counters.incoming(Operation::Trim)), (0, 7));
+    assert_eq!(read(&mut drive, [0, 6]), [0, 0]);
+}
+
+fn restart(drive: Drive) -> (Drive, RecoveryReport) {
+    Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
+}
+
+/// What the steps of a recovery cost: spare areas read, and blocks erased.
+fn cost(report: &RecoveryReport) -> Vec<(&'static str, u64, u64)> {
+    report.steps.iter().map(|step| (step.name, step.spare_reads, step.erases)).collect()
+}
+
+#[test]
+fn data_blocks_and_logs_are_found_again() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 4, 5, 1, 3, 1]);
+    let before = rows(&drive);
+    assert_eq!(before, ["0 1 2 3", "4 5", "1 3 1", "", "", ""]);
+    let (mut drive, report) = restart(drive);
+    assert_eq!(rows(&drive), before);
+    assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
+    // The first page of each block.
+    assert_eq!(cost(&report)[0], ("first pages", 6, 0));
+    assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0));
+    assert_eq!(reports(&drive).0.ftl.unwrap().recovery, Some(report));
+    // It goes on where it was: the data block takes page 6, the log page 0, and then it is full.
+    write(&mut drive, [6, 0]);
+    assert_eq!(rows(&drive), ["0 1 2 3", "4 5 6", "1 3 1 0", "", "", ""]);
+    write(&mut drive, [0]);
+    assert_eq!(rows(&drive), ["", "4 5 6", "", "0 1 2 3", "0", ""]);
+    assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 106, 0]);
+}
+
+#[test]
+fn what_a_merge_left_over_is_erased() {
+    // The new data block is whole, and power is lost before the old ones are erased.
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 0, 1, 2, 3]);
+    let mut flash = drive.into_flash().flash;
+    assert_eq!(owners(&flash)[..2], ["", "0 1 2 3"]);
+    // As if the erase had only been begun.
+    flash.tear_erase(BlockId(0));
+    let (mut drive, report) =
+        restart(Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap().0);
+    assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
+    assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0), "the first recovery erased it");
+    assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+#[test]
+fn a_torn_page_ends_its_block() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 4, 5, 1]);
+    let mut flash = drive.into_flash().flash;
+    flash.tear_program(BlockId(1), 2);
+    flash.tear_program(BlockId(2), 1);
+    let (mut drive, _) = Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap();
+    assert_eq!(rows(&drive)[..3], ["0 1 2 3", "4 5 x", "1 x"]);
+    assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
+    // Neither takes more: page 6 goes to a log of its own, page 2 makes the closed log be merged.
+    write(&mut drive, [6]);
+    assert_eq!(rows(&drive), ["0 1 2 3", "4 5 x", "1 x", "6", "", ""]);
+    write(&mut drive, [2]);
+    assert_eq!(rows(&drive), ["", "4 5 x", "", "6", "0 1 2 3", "2"]);
+    assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 106, 0]);
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let key =
+        |config: HybridConfig, blocks: u32| Hybrid::new(config, flash(blocks)).err().map(|error| error.key);
+    // Three logical blocks, two logs, and one to merge into.
+    assert_eq!((key(config(), 6), key(config(), 5).as_deref()), (None, Some("logical_pages")));
+    let longer = HybridConfig { logical_pages: 13, ..config() };
+    assert_eq!((key(longer, 7), key(longer, 6).as_deref()), (None, Some("logical_pages")));
+    assert_eq!(key(HybridConfig { log_blocks: 1, ..config() }, 9).as_deref(), Some("log_blocks"));
+    assert_eq!(key(HybridConfig { logical_pages: 0, ..config() }, 9).as_deref(), Some("logical_pages"));
+    assert_eq!([10, 66, 67, 100, 1000].map(HybridConfig::default_log_blocks), [2, 2, 2, 3, 30]);
+    let mut drive = hybrid(config());
+    let outside = LayerError::OutOfRange { page: 12, pages: 12 };
+    assert_eq!(drive.write(&[Lpn(12)], &[Content(1)], 0), Err(outside.clone()));
+    assert_eq!(drive.read(&[Lpn(12)], &mut Vec::new()), Err(outside.clone()));
+    assert_eq!(drive.trim(&[Lpn(12)]), Err(outside));
+    drive.flush().unwrap();
+    assert_eq!(reports(&drive).0.counters.incoming(Operation::Flush), 1);
+}
+
+/// Both kinds, on flash that fails, wears out and suffers from being read, to the end of the drive's life.
+#[test]
+fn nothing_is_lost_on_flash_that_fails() {
+    for kind in [HybridKind::Bast, HybridKind::Fast] {
+        let config = hybrid_config(kind, 22, 3);
+        let faults = Faults { program_failure_rate: 0.01, read_disturb_limit: Some(8) };
+        let wear = Wear { endurance_cycles: Some(60), endurance_spread: 0.2, factory_bad_blocks: 1 };
+        let geometry = crate::nand::Geometry::flat(30, 4, 4096);
+        let nand = Nand::new(geometry, wear, Seed(3)).with_spare_area().with_faults(faults, Seed(3));
+        let mut drive = Hybrid::new(config, nand).unwrap();
+        let mut shadow = vec![0; 22];
+        let mut random = Seed(8).random();
+        let error = loop {
+            let page = below(&mut random, 22) as u32;
+            let version = 1 + below(&mut random, 1 << 40);
+            if below(&mut random, 12) == 0 {
+                drive.trim(&[Lpn(page)]).unwrap();
+                shadow[page as usize] = 0;
+            } else if let Err(error) = drive.write(&[Lpn(page)], &[Content(version)], 0) {
+                break error;
+            } else {
+                shadow[page as usize] = version;
+            }
+            drive.check().unwrap();
+            let page = below(&mut random, 22) as u32;
+            assert_eq!(read(&mut drive, [page]), [shadow[page as usize]]);
+        };
+        assert!(error.is_end_of_life(), "{error}");
+        let (own, nand) = reports(&drive);
+        assert!(count(&own, "refreshes") > 0 && count(&own, "program failures") > 0, "{own:?}");
+        assert!(own.counters.outgoing(Cause::WearLevelling, Operation::Write) > 0);
+        assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+        assert_eq!(own.counters.outgoing_total(Operation::Erase), nand.erases);
+        assert!(nand.bad_blocks > 5, "{}", nand.bad_blocks);
+    }
+}

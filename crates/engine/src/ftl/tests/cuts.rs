@@ -1,0 +1,135 @@
+//! Power lost at every moment of a short history: whatever was acknowledged is there, and all tables add up.
+
+use super::super::hybrid::{Hybrid, HybridKind};
+use super::super::page::PageFtl;
+use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
+use super::drives::{
+    Chips, DESIGNS, build_page, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged, reports,
+};
+use crate::layer::{Layer, no_data};
+use crate::nand::{Cut, Faults, Supply};
+use crate::seed::{Seed, below};
+use crate::units::Lpn;
+
+const LOGICAL_PAGES: u32 = 26;
+
+/// Writes of the history, and of what comes before power may be lost.
+const STEPS: u32 = 110;
+
+/// A history of random writes, reads, trims and flushes under these cuts. After each cut all pages are read back, and the
+/// tables recounted; so they are in the end.
+fn history<F>(
+    build: impl Fn(&Supply) -> (F, F::Settings),
+    battery: bool,
+    cuts: Cuts,
+    recovery: f64,
+) -> Outages
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let name = format!("{cuts:?}");
+    let supply = Supply::new(battery);
+    let (ftl, settings) = build(&supply);
+    let cut = CutSettings { cuts, recovery_cut_probability: recovery, seed: Seed(2) };
+    let mut drive = Interrupted::new(ftl, settings, supply, cut);
+    let mut random = Seed(3).random();
+    let mut done = Ok(());
+    for step in 0..2 * STEPS {
+        if step == STEPS {
+            drive.begin(u64::from(STEPS));
+        }
+        let page = Lpn(below(&mut random, u64::from(LOGICAL_PAGES)) as u32);
+        done = done.and_then(|()| match step % 12 {
+            11 => drive.flush(),
+            8 => drive.trim(&[page]),
+            5 => drive.read(&[page], &mut Vec::new()),
+            _ => drive.write(&[page], no_data(1), 0),
+        });
+    }
+    done = done.and_then(|()| drive.read(&(0..LOGICAL_PAGES).map(Lpn).collect::<Vec<_>>(), &mut Vec::new()));
+    done.unwrap_or_else(|error| panic!("{name}: {error}"));
+    drive.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let (own, nand) = reports(&drive);
+    assert_eq!(own.counters.outgoing_total(crate::counters::Operation::Write), nand.programs);
+    assert_eq!(own.counters.outgoing_total(crate::counters::Operation::Erase), nand.erases);
+    drive.outages().unwrap()
+}
+
+/// Cuts at many operations of the history, alone and in rows, recoveries being cut as well.
+fn exercise<F>(build: impl Fn(&Supply) -> (F, F::Settings), battery: bool)
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let quiet = history(&build, battery, Cuts::At(Vec::new()), 0.0);
+    assert_eq!((quiet.cuts, quiet.recoveries.len()), (0, 0));
+    let (mut met, mut torn) = (0, 0);
+    for after in (0..).step_by(7) {
+        let cut = Cut { after, torn: after % 2 == 0 };
+        let outages = history(&build, battery, Cuts::At(vec![cut]), 0.0);
+        if outages.cuts == 0 {
+            break;
+        }
+        (met, torn) = (met + 1, torn + outages.torn_cuts);
+    }
+    assert!(met > 25, "{met} of the operations were there");
+    // A battery lets each operation end.
+    assert_eq!(torn > 10, !battery, "{torn} were torn");
+    // More often, and no merge would ever come to its end.
+    for every in [19, 60] {
+        let outages = history(&build, battery, Cuts::Every(every), 0.4);
+        assert!(outages.cuts > 0, "{outages:?}");
+        assert_eq!(outages.pages_verified, outages.cuts * u64::from(LOGICAL_PAGES));
+        assert_eq!(outages.recoveries.len() as u64, outages.cuts);
+    }
+}
+
+#[test]
+fn designs_with_their_map_in_flash_come_back() {
+    for design in DESIGNS {
+        for cache_entries in [2, 9] {
+            let settings = paged(design, LOGICAL_PAGES, cache_entries);
+            let battery = matches!(design, "dftl" | "mu_ftl");
+            let build =
+                |supply: &Supply| (build_paged(&settings, 2, Faults::default(), supply), settings.clone());
+            exercise(build, battery);
+        }
+    }
+}
+
+#[test]
+fn so_they_do_on_flash_that_fails() {
+    for design in DESIGNS {
+        let settings = paged(design, LOGICAL_PAGES, 5);
+        let battery = matches!(design, "dftl" | "mu_ftl");
+        let faults = Faults { program_failure_rate: 0.01, read_disturb_limit: Some(25) };
+        let build = |supply: &Supply| (build_paged(&settings, 60, faults, supply), settings.clone());
+        for every in [4, 17] {
+            assert!(history(build, battery, Cuts::Every(every), 0.3).cuts > 2, "{design}");
+        }
+    }
+}
+
+#[test]
+fn hybrids_come_back() {
+    for (kind, log_blocks) in
+        [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
+    {
+        let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
+        let build = |supply: &Supply| {
+            let blocks = hybrid_blocks(&config) + 1;
+            (Hybrid::new(config, chips(blocks, Faults::default(), supply)).unwrap(), config.into())
+        };
+        exercise(build, false);
+    }
+}
+
+#[test]
+fn the_log_comes_back() {
+    for placement in ["single", "double"] {
+        let config = page_config(LOGICAL_PAGES, placement);
+        let build = |supply: &Supply| (build_page(&config, 1, Faults::default(), supply), config.clone());
+        exercise::<PageFtl<Chips>>(build, false);
+    }
+}

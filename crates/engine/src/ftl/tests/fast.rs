@@ -1,0 +1,133 @@
+//! Merges of FAST, page by page; blocks of 4 pages.
+
+use super::super::Restart;
+use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
+use super::drives::{count, hybrid, hybrid_config, owners, read, reports, trim, write};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Content, Layer};
+use crate::nand::Nand;
+
+type Drive = Hybrid<Nand<Content>>;
+
+/// Three logical blocks, a sequential log and two shared ones.
+fn config() -> HybridConfig {
+    hybrid_config(HybridKind::Fast, 12, 3)
+}
+
+/// All pages are written, block after block.
+fn filled() -> Drive {
+    let mut drive = hybrid(config());
+    write(&mut drive, 0..12);
+    drive
+}
+
+fn rows(drive: &Drive) -> Vec<String> {
+    drive.check().unwrap();
+    owners(drive.flash())
+}
+
+/// Switch, partial and full merges; then pages that merging wrote and read, and blocks erased.
+fn merged(drive: &Drive) -> ([u64; 3], [u64; 3]) {
+    let (own, nand) = reports(drive);
+    let cleaned = [Operation::Write, Operation::Read, Operation::Erase]
+        .map(|operation| own.counters.outgoing(Cause::Cleaning, operation));
+    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+    (["switch merges", "partial merges", "full merges"].map(|name| count(&own, name)), cleaned)
+}
+
+const DATA: [&str; 3] = ["0 1 2 3", "4 5 6 7", "8 9 10 11"];
+
+#[test]
+fn updates_of_any_logical_block_share_logs() {
+    let mut drive = filled();
+    write(&mut drive, [1, 5, 1, 9, 2]);
+    assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "1 5 1 9", "2", "", ""]);
+    assert_eq!(merged(&drive), ([0; 3], [0; 3]));
+    write(&mut drive, [6, 10, 3]);
+    // Both are full: every logical block that has a live page in the first is merged, in the order of these pages. What
+    // they have in the second goes with them.
+    write(&mut drive, [7]);
+    assert_eq!(rows(&drive), [DATA[2], "7", "", "", "2 6 10 3", DATA[0], DATA[1]]);
+    assert_eq!(merged(&drive), ([0, 0, 3], [12, 12, 4]));
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+    // The next one to be reclaimed has nothing alive by now.
+    write(&mut drive, [5, 7, 5]);
+    write(&mut drive, [9]);
+    assert_eq!(rows(&drive), [DATA[2], "7 5 7 5", "9", "", "", DATA[0], DATA[1]]);
+    assert_eq!(merged(&drive), ([0, 0, 3], [12, 12, 5]));
+}
+
+#[test]
+fn the_sequential_log_takes_first_pages_and_what_follows_them() {
+    let mut drive = filled();
+    write(&mut drive, [0, 1]);
+    assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "0 1", "", "", ""]);
+    // Another page of the same logical block goes to a shared log and leaves it as it is.
+    write(&mut drive, [3, 5]);
+    assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "0 1", "3 5", "", ""]);
+    write(&mut drive, [2]);
+    assert_eq!(rows(&drive)[3..5], ["0 1 2", "3 5"]);
+    // The last page is the newest copy of 3: a switch merge.
+    write(&mut drive, [3]);
+    assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3 5", "", ""]);
+    assert_eq!(merged(&drive), ([1, 0, 0], [0, 0, 1]));
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+}
+
+#[test]
+fn another_first_page_completes_the_sequential_log() {
+    let mut drive = filled();
+    write(&mut drive, [0, 3]);
+    write(&mut drive, [4]);
+    // Pages 1 and 2 come from the data block, 3 from the shared log; then page 4 begins a new one.
+    assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3", "4", ""]);
+    assert_eq!(merged(&drive), ([0, 1, 0], [3, 3, 1]));
+    // So does the same page once more.
+    write(&mut drive, [4]);
+    assert_eq!(rows(&drive), ["", "", DATA[2], "0 1 2 3", "3", DATA[1], "4"]);
+    assert_eq!(merged(&drive), ([0, 2, 0], [6, 6, 2]));
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
+    let mut drive = filled();
+    write(&mut drive, [1, 6]);
+    trim(&mut drive, 0..4);
+    assert_eq!(
+        rows(&drive),
+        [DATA[0], DATA[1], DATA[2], "1 6", "", "", ""],
+        "it tells that the copy is dead"
+    );
+    assert_eq!(reports(&drive).0.mapped_pages, 8);
+    write(&mut drive, [6, 6, 7, 7, 7, 7]);
+    // With the log the data block goes, once the logical block of 6 and 7 was merged.
+    write(&mut drive, [5]);
+    assert_eq!(rows(&drive), ["", "", DATA[2], "", "7 7 7 7", DATA[1], "5"]);
+    assert_eq!(merged(&drive), ([0, 0, 1], [4, 4, 3]));
+    assert_eq!(read(&mut drive, [0, 1, 4, 5, 6, 7]), [0, 0, 104, 105, 106, 107]);
+}
+
+#[test]
+fn all_logs_are_found_again() {
+    let mut drive = filled();
+    write(&mut drive, [0, 1, 3, 5, 1, 9, 6]);
+    let before = rows(&drive);
+    assert_eq!(before, [DATA[0], DATA[1], DATA[2], "0 1", "3 5 1 9", "6", ""]);
+    let restart = |drive: Drive| {
+        Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
+    };
+    let (mut drive, report) = restart(drive);
+    assert_eq!(rows(&drive), before);
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+    assert_eq!(report.steps[0].spare_reads, 7, "the first page of each block");
+    assert_eq!(report.steps.iter().map(|step| step.erases).sum::<u64>(), 0);
+    // The sequential log goes on with page 2, the last shared one with any.
+    write(&mut drive, [2, 10]);
+    assert_eq!(rows(&drive)[3..6], ["0 1 2", "3 5 1 9", "6 10"]);
+    let (mut drive, _) = restart(drive);
+    write(&mut drive, [3]);
+    assert_eq!(rows(&drive)[3], "0 1 2 3");
+    assert_eq!(count(&reports(&drive).0, "switch merges"), 1);
+    assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+}

@@ -1,0 +1,9 @@
+//! FTLs on tiny drives: every merge and synchronisation by hand, and power lost at every moment.
+
+mod bast;
+mod cuts;
+mod cycles;
+mod drives;
+mod fast;
+mod paged;
+mod results;

@@ -1,0 +1,217 @@
+//! The cache of mapping entries and their way to flash, entry by entry; eight entries to a translation page.
+
+use super::super::paged::{Durability, PagedConfig, PagedFtl, PagedSettings};
+use super::drives::{Chips, DESIGNS, build_paged, count, paged, read, reports, trim, write};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Content, Layer, LayerError};
+use crate::nand::{Faults, Supply};
+use crate::seed::{Seed, below};
+use crate::units::Lpn;
+
+fn build(settings: &PagedSettings) -> PagedFtl<Chips> {
+    build_paged(settings, 3, Faults::default(), &Supply::new(false))
+}
+
+/// Hits and misses of the cache; synchronisations, entries that they wrote, and those that found nothing to write.
+fn events(ftl: &PagedFtl<Chips>) -> ([u64; 2], [u64; 3]) {
+    ftl.check().unwrap();
+    let (own, _) = reports(ftl);
+    let synchronised = ["synchronisations", "entries synchronised", "synchronisations aborted"];
+    (["cache hits", "cache misses"].map(|name| count(&own, name)), synchronised.map(|name| count(&own, name)))
+}
+
+/// Pages written and read because of the map.
+fn translation(ftl: &PagedFtl<Chips>) -> (u64, u64) {
+    let counters = reports(ftl).0.counters;
+    let of = |operation| counters.outgoing(Cause::Translation, operation);
+    (of(Operation::Write), of(Operation::Read))
+}
+
+#[test]
+fn dftl_writes_what_leaves_its_cache() {
+    let mut ftl = build(&paged("dftl", 40, 2));
+    write(&mut ftl, [0, 0, 1]);
+    assert_eq!(
+        (events(&ftl), translation(&ftl)),
+        (([1, 2], [0; 3]), (0, 0)),
+        "no translation page is in flash yet"
+    );
+    // Page 8 is another translation page's. Page 0 must leave, and page 1 is written with it; both are clean then.
+    write(&mut ftl, [8]);
+    assert_eq!((events(&ftl), translation(&ftl)), (([1, 3], [1, 2, 0]), (1, 0)));
+    // Page 0 comes back from flash; page 1, which is clean, makes room.
+    assert_eq!(read(&mut ftl, [0, 8, 0]), [100, 108, 100]);
+    assert_eq!((events(&ftl), translation(&ftl)), (([3, 4], [1, 2, 0]), (1, 1)));
+    // A page that nothing is known of: 8 was used before 0, and is dirty.
+    assert_eq!(read(&mut ftl, [9]), [0]);
+    assert_eq!((events(&ftl), translation(&ftl)), (([3, 5], [2, 3, 0]), (2, 2)));
+    // Written again, page 0 is dirty, and its translation page is read to be written anew.
+    write(&mut ftl, [0]);
+    assert_eq!(events(&ftl).0, [4, 5]);
+    write(&mut ftl, [16, 17]);
+    assert_eq!((events(&ftl), translation(&ftl)), (([4, 7], [3, 4, 0]), (3, 3)));
+    let (own, nand) = reports(&ftl);
+    assert_eq!((own.counters.incoming(Operation::Write), own.counters.incoming(Operation::Read)), (7, 4));
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Read), 3, "page 9 is nowhere");
+    assert_eq!((nand.programs, nand.reads, nand.erases), (7 + 3, 3 + 3, 0));
+    assert_eq!((own.mapped_pages, own.directory), (5, "test"));
+}
+
+#[test]
+fn a_write_without_a_look_finds_the_old_place_later() {
+    // As DFTL, but a page that is not cached is not read before it is written.
+    let lazy = PagedSettings {
+        config: PagedConfig { eager: false, ..paged("dftl", 40, 2).config },
+        ..paged("dftl", 40, 2)
+    };
+    let mut ftl = build(&lazy);
+    write(&mut ftl, [0, 1, 8, 9]);
+    // Both translation pages were written: the first with 0 and 1 when 8 came, nothing more since.
+    assert_eq!((events(&ftl), translation(&ftl)), (([0, 4], [1, 2, 0]), (1, 0)));
+    write(&mut ftl, [0]);
+    // 8 and 9 go to flash together. Nobody read the first translation page to write page 0.
+    assert_eq!((events(&ftl), translation(&ftl)), (([0, 5], [2, 4, 0]), (2, 0)));
+    write(&mut ftl, [16]);
+    write(&mut ftl, [17]);
+    // Now it was read, to be written anew.
+    assert_eq!((events(&ftl), translation(&ftl)), (([0, 7], [3, 5, 0]), (3, 1)));
+    assert_eq!(read(&mut ftl, [0, 1, 8, 9, 16, 17, 2]), [100, 101, 108, 109, 116, 117, 0]);
+}
+
+#[test]
+fn a_limit_of_dirty_entries_writes_the_oldest() {
+    // Four entries, two of which may be dirty.
+    let mut ftl = build(&paged("lazyftl", 40, 4));
+    write(&mut ftl, [0, 8]);
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([0; 3], (0, 0)));
+    write(&mut ftl, [16]);
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([1, 1, 0], (1, 0)), "page 0 was written longest ago");
+    // Reading does not make an entry any younger as to that.
+    assert_eq!(read(&mut ftl, [8]), [108]);
+    write(&mut ftl, [17]);
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([2, 2, 0], (2, 0)));
+    write(&mut ftl, [24]);
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([3, 4, 0], (3, 0)), "16 and 17 together");
+}
+
+#[test]
+fn trims_are_durable_once_flushed() {
+    let mut ftl = build(&paged("gecko", 40, 6));
+    write(&mut ftl, [0, 1, 2]);
+    trim(&mut ftl, [1, 5]);
+    assert_eq!(reports(&ftl).0.mapped_pages, 2);
+    assert_eq!((read(&mut ftl, [0, 1, 2, 5]), events(&ftl).1), (vec![100, 0, 102, 0], [0; 3]));
+    ftl.flush().unwrap();
+    // All four are of one translation page. That pages 1 and 5 are nowhere is nothing that it did not say before.
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([1, 2, 0], (1, 0)));
+    ftl.flush().unwrap();
+    assert_eq!(translation(&ftl), (1, 0), "nothing was trimmed since");
+    trim(&mut ftl, [0]);
+    ftl.flush().unwrap();
+    assert_eq!((events(&ftl).1, translation(&ftl)), ([2, 3, 0], (2, 1)));
+    // A battery keeps them in RAM.
+    let mut ftl = build(&paged("dftl", 40, 6));
+    write(&mut ftl, [0, 1]);
+    trim(&mut ftl, [0]);
+    ftl.flush().unwrap();
+    assert_eq!((events(&ftl).1, reports(&ftl).0.counters.incoming(Operation::Flush)), ([0; 3], 1));
+}
+
+#[test]
+fn ram_is_that_of_its_tables() {
+    let parts = |design: &str| {
+        let ftl = build(&paged(design, 40, 6));
+        let blocks = u64::from(crate::layer::Medium::blocks(ftl.flash()));
+        let ram: Vec<(&str, u64)> = ftl.ram().iter().map(|part| (part.name, part.bytes)).collect();
+        (ram, blocks)
+    };
+    // 8 bytes an entry of the cache, 4 a translation page, and a bit a page of flash.
+    let (dftl, blocks) = parts("dftl");
+    assert_eq!(dftl[..2], [("mapping cache", 48), ("global mapping directory", 4 * 5)]);
+    assert_eq!(dftl[2].1, (4 * blocks).div_ceil(8));
+    assert_eq!(dftl.len(), 3, "what is valid in a block is counted from the bitmap");
+    // Five leaves of nodes of four: two nodes, of which both are cached, and the root.
+    let (mu_ftl, blocks) = parts("mu_ftl");
+    assert_eq!(mu_ftl[1..3], [("b-tree root", 32), ("b-tree nodes", 64)]);
+    assert_eq!(mu_ftl[3], ("block validity counters", 2 * blocks));
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused() {
+    let key = |change: fn(&mut PagedConfig)| {
+        let mut settings = paged("lazyftl", 40, 6);
+        change(&mut settings.config);
+        settings.config.validate().err().map(|error| error.key)
+    };
+    assert_eq!(key(|_| ()), None);
+    assert_eq!(key(|config| config.cache_entries = 0).as_deref(), Some("cache_entries"));
+    assert_eq!(key(|config| config.page_bytes = 15).as_deref(), Some("page_bytes"));
+    assert_eq!(key(|config| config.page_bytes = 16), None);
+    assert_eq!(key(|config| config.dirty_entries = Some(0)).as_deref(), Some("dirty_entries"));
+    assert_eq!(key(|config| config.dirty_entries = Some(7)).as_deref(), Some("dirty_entries"));
+    assert_eq!(
+        (key(|config| config.dirty_entries = Some(6)), key(|config| config.dirty_entries = None)),
+        (None, None)
+    );
+    let config = paged("gecko", 40, 6).config;
+    assert_eq!(config.entries_per_translation_page(), 32);
+    assert!(config.protects_versions() && !config.bitmap_in_ram());
+    assert!(!PagedConfig { durability: Durability::Battery, ..config }.protects_versions());
+    let lazyftl = paged("lazyftl", 40, 6).config;
+    assert!(lazyftl.bitmap_in_ram() && !lazyftl.protects_versions());
+    let mut ftl = build(&paged("dftl", 40, 6));
+    let outside = LayerError::OutOfRange { page: 40, pages: 40 };
+    assert_eq!(ftl.write(&[Lpn(40)], &[Content(1)], 0), Err(outside.clone()));
+    assert_eq!(ftl.read(&[Lpn(40)], &mut Vec::new()), Err(outside.clone()));
+    assert_eq!(ftl.trim(&[Lpn(40)]), Err(outside));
+}
+
+/// Every design, as full as it may be, and on flash that fails, to the end of the drive's life.
+#[test]
+fn each_page_reads_back_what_was_written() {
+    for design in DESIGNS {
+        for (cache_entries, faulty) in [(1, false), (4, true), (30, false)] {
+            let settings = paged(design, 40, cache_entries);
+            let rate = if faulty { 0.01 } else { 0.0 };
+            let faults = Faults { program_failure_rate: rate, read_disturb_limit: faulty.then_some(40) };
+            let mut ftl = build_paged(&settings, if faulty { 12 } else { 0 }, faults, &Supply::new(false));
+            let mut shadow = vec![0; 40];
+            let mut random = Seed(u64::from(cache_entries)).random();
+            let mut ended = false;
+            for version in 1..1500 {
+                let page = below(&mut random, 40) as u32;
+                let done = match below(&mut random, 12) {
+                    0 => ftl.trim(&[Lpn(page)]).map(|()| 0),
+                    _ => ftl.write(&[Lpn(page)], &[Content(version)], 0).map(|()| version),
+                };
+                match done {
+                    Ok(version) => shadow[page as usize] = version,
+                    Err(error) => {
+                        assert!(faulty && error.is_end_of_life(), "{design}: {error}");
+                        ended = true;
+                        break;
+                    }
+                }
+                let page = below(&mut random, 40) as u32;
+                assert_eq!(read(&mut ftl, [page]), [shadow[page as usize]], "{design}: page {page}");
+                if version % 20 == 0 {
+                    ftl.check().unwrap_or_else(|error| panic!("{design}: {error}"));
+                }
+            }
+            assert_eq!(ended, faulty, "{design}");
+            let (own, nand) = reports(&ftl);
+            assert_eq!(
+                own.mapped_pages as usize,
+                shadow.iter().filter(|version| **version > 0).count(),
+                "{design}"
+            );
+            assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs, "{design}");
+            assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads, "{design}");
+            assert_eq!(own.counters.outgoing_total(Operation::Erase), nand.erases, "{design}");
+            let spare: u64 = own.ftl.as_ref().unwrap().spare_reads.iter().sum();
+            assert_eq!(spare, nand.spare_reads, "{design}");
+            assert_eq!(count(&own, "failed programs") > 0, faulty, "{design}");
+            assert!(nand.erases > 100, "{design}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Short runs whose every count is pinned: equal seeds give equal runs, and nothing changes them unnoticed.
+//!
+//! As in the golden files: whoever changes a number here means to, and says why.
+
+use super::super::hybrid::{Hybrid, HybridKind};
+use super::drives::{
+    DESIGNS, build_page, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged, reports,
+};
+use crate::layer::{Content, Layer};
+use crate::nand::{Faults, Supply};
+use crate::seed::{Seed, below};
+use crate::units::Lpn;
+
+/// 1500 writes, reads, trims and flushes of 60 pages: pages programmed and read, spare areas read, blocks erased.
+fn run(ftl: &mut impl Layer<Content>) -> [u64; 4] {
+    let mut random = Seed(12).random();
+    for version in 0..1500 {
+        // Half of all go to a tenth of the pages.
+        let bound = if below(&mut random, 2) == 0 { 6 } else { 60 };
+        let page = [Lpn(below(&mut random, bound) as u32)];
+        match below(&mut random, 20) {
+            0 => ftl.trim(&page).unwrap(),
+            1 => ftl.flush().unwrap(),
+            2..=5 => ftl.read(&page, &mut Vec::new()).unwrap(),
+            _ => ftl.write(&page, &[Content(version)], 0).unwrap(),
+        }
+    }
+    ftl.check().unwrap();
+    let (_, nand) = reports(ftl);
+    [nand.programs, nand.reads, nand.spare_reads, nand.erases]
+}
+
+#[test]
+fn designs_with_their_map_in_flash() {
+    let faults = Faults { program_failure_rate: 0.002, read_disturb_limit: Some(90) };
+    let found = DESIGNS.map(|design| {
+        let quiet = build_paged(&paged(design, 60, 9), 4, Faults::default(), &Supply::new(false));
+        let faulty = build_paged(&paged(design, 60, 5), 14, faults, &Supply::new(false));
+        [quiet, faulty].map(|mut ftl| run(&mut ftl))
+    });
+    let expected = [
+        [[1860, 1944, 198, 435], [1851, 2110, 122, 426]],
+        [[3145, 2795, 618, 754], [3175, 2852, 387, 756]],
+        [[2003, 1368, 535, 472], [1957, 1362, 313, 454]],
+        [[2161, 2199, 647, 494], [2259, 2306, 533, 511]],
+        [[1595, 1254, 223, 371], [1718, 1506, 99, 395]],
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn hybrids_and_the_log() {
+    let hybrids = [(HybridKind::Bast, 4), (HybridKind::Fast, 4)].map(|(kind, logs)| {
+        let config = hybrid_config(kind, 60, logs);
+        let flash = chips(hybrid_blocks(&config) + 2, Faults::default(), &Supply::new(false));
+        run(&mut Hybrid::new(config, flash).unwrap())
+    });
+    assert_eq!(hybrids, [[3125, 2108, 0, 1012], [2852, 1838, 0, 721]]);
+    let logs = ["single", "double"].map(|placement| {
+        let mut ftl = build_page(&page_config(60, placement), 1, Faults::default(), &Supply::new(false));
+        run(&mut ftl)
+    });
+    assert_eq!(logs, [[1631, 822, 0, 388]; 2]);
+}

@@ -1,0 +1,80 @@
+//! What a store can beyond what every layer must, and how it answers for it.
+
+use super::directory::Directory;
+use super::store::LogStore;
+use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Medium, MediumExt, Query, check_range};
+use crate::placement::Placement;
+use crate::units::{BlockId, Lpn};
+use crate::victim::VictimPolicy;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// They depend on the form of the store: without pages of its own name it cannot tell whose it moves, and without a pool of
+    /// erased blocks it can neither wait nor clean ahead.
+    pub(super) fn own_abilities(&self) -> Abilities {
+        let below = self.pool.medium.abilities_below();
+        Abilities::of(&[
+            (Ability::AtomicGroups, self.longest_group() > 0),
+            (Ability::Attribution, D::PAGE_EXACT),
+            (Ability::MoveCounts, D::PAGE_EXACT),
+            (Ability::Deferral, self.config.deferred_low.is_some() || below.has(Ability::Deferral)),
+            (Ability::IdleCleaning, self.config.idle_high.is_some() || below.has(Ability::IdleCleaning)),
+            (Ability::LeftValid, true),
+            (Ability::LookAhead, self.prefetch),
+        ])
+    }
+
+    #[inline]
+    pub(super) fn answer(&self, query: Query<'_>) -> Answer {
+        match query {
+            Query::Foresee { pages, near } => {
+                if self.prefetch {
+                    pages.iter().for_each(|&page| self.directory.foresee(page, near, &self.pool.blocks));
+                }
+                Answer::Nothing
+            }
+            Query::AtomicPages => match self.longest_group() {
+                0 => Answer::Nothing,
+                pages => Answer::Pages(pages.into()),
+            },
+            Query::MovedPages(pages) => self.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
+            Query::LeftValid(pages) => self.left_by_trims(pages),
+        }
+    }
+
+    pub(super) fn obey(&mut self, command: Command<'_, M::Payload>) -> Result<Answer, LayerError> {
+        match command {
+            Command::WriteAtomic { pages, data, hint } => {
+                assert_eq!(pages.len(), data.len(), "content for every page");
+                check_range(pages, self.config.logical_pages)?;
+                self.pool.moves.begin(pages);
+                self.append_group(pages, data, hint)?;
+            }
+            Command::Divide { ends } if D::PAGE_EXACT => self.pool.moves.divide(ends),
+            Command::CountMoves if D::PAGE_EXACT => {
+                self.pool.moves.count(self.config.logical_pages + self.pool.medium.metadata_pages());
+            }
+            Command::CleaningAbove { begins } => {
+                self.pool.note_cleaning_above(begins);
+                self.pool.medium.cleaning(begins);
+            }
+            Command::CleanAhead => {
+                return Ok(Answer::Done(self.clean_ahead()? || self.pool.medium.clean_ahead()?));
+            }
+            other => return other.unable(),
+        }
+        Ok(Answer::Nothing)
+    }
+
+    fn left_by_trims(&self, pages: &[Lpn]) -> Answer {
+        let mut holders: Vec<BlockId> =
+            pages.iter().filter_map(|&page| self.directory.block_of(page)).collect();
+        let trimmed = holders.len() as u64;
+        holders.sort_unstable();
+        holders.dedup();
+        let size = self.pool.pages_per_block();
+        // The pages that an open block still takes count as valid in the table, but hold nothing.
+        let valid = |&block: &BlockId| self.pool.blocks.valid_pages(block) - (size - self.written(block));
+        let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
+        Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
+    }
+}

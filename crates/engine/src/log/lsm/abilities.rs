@@ -1,0 +1,51 @@
+//! What a tree can beyond what every layer must.
+
+use super::tree::LsmTree;
+use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Payload, Query};
+use crate::units::{Lpn, Slot};
+use std::collections::BTreeSet;
+
+impl<P: Payload> LsmTree<P> {
+    /// It neither waits nor cleans ahead itself, but the layer below may.
+    ///
+    /// Extents are its blocks: a table has one for itself, and is merged, and then trimmed, as a whole.
+    pub(super) fn own_abilities(&self) -> Abilities {
+        let below = self.tables.lower.abilities();
+        Abilities::of(&[
+            (Ability::Attribution, true),
+            (Ability::MoveCounts, true),
+            (Ability::Deferral, below.has(Ability::Deferral)),
+            (Ability::IdleCleaning, below.has(Ability::IdleCleaning)),
+            (Ability::LeftValid, true),
+        ])
+    }
+
+    pub(super) fn answer(&self, query: Query<'_>) -> Answer {
+        match query {
+            Query::MovedPages(pages) => self.tables.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
+            Query::LeftValid(pages) => self.left_valid(pages),
+            _ => Answer::Nothing,
+        }
+    }
+
+    pub(super) fn obey(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        match command {
+            Command::Divide { ends } => self.tables.moves.divide(ends),
+            Command::CountMoves => self.tables.moves.count(self.config.logical_pages),
+            Command::CleaningAbove { .. } | Command::CleanAhead => return self.tables.lower.command(command),
+            other => return other.unable(),
+        }
+        Ok(Answer::Nothing)
+    }
+
+    /// Records that are only in the memtable lie on no extent.
+    fn left_valid(&self, pages: &[Lpn]) -> Answer {
+        let size = self.tables.extent_pages;
+        let slots = pages.iter().map(|page| self.tables.places[page.index()]);
+        let held: Vec<u32> = slots.filter(|&slot| slot != Slot::NONE).map(|slot| slot.0 / size).collect();
+        let extents: BTreeSet<u32> = held.iter().copied().collect();
+        let live: u64 = extents.iter().map(|&extent| u64::from(self.tables.live[extent as usize])).sum();
+        let held_pages = extents.len() as u64 * u64::from(size);
+        Answer::Left { valid_pages: live - held.len() as u64, held_pages }
+    }
+}

@@ -1,0 +1,151 @@
+//! Reclaim in place, as in Van Houdt (2013), sec. 2.3, page by page; blocks of 3 pages.
+
+use super::drive::{DOUBLE, Drive, SINGLE, config};
+use crate::counters::{Cause, Operation};
+use crate::log::{CopyOrder, Reclaim, StoreConfig};
+
+#[test]
+fn pages_are_appended_in_order_and_old_copies_die() {
+    let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
+    drive.write(&[0, 1, 2, 3]);
+    assert_eq!(drive.layout(), ["0 1 2", "3 - -", "- - -", "- - -"]);
+    drive.write(&[1, 3, 3]);
+    assert_eq!(drive.layout(), ["0 (1) 2", "(3) 1 (3)", "3 - -", "- - -"]);
+    drive.check();
+    let (own, nand) = drive.reports();
+    assert_eq!((own.mapped_pages, own.logical_pages, own.physical_pages), (4, 8, 12));
+    assert_eq!((own.directory, own.map_bytes, own.cleanings), ("page", Some(4 * 8), Some(0)));
+    assert_eq!(own.counters.incoming(Operation::Write), 7);
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), 7);
+    // All 8 pages were read, of which 4 are stored.
+    assert_eq!(own.counters.incoming(Operation::Read), 8);
+    assert_eq!((own.counters.outgoing(Cause::Host, Operation::Read), nand.reads), (4, 4));
+    assert_eq!((nand.programs, nand.erases), (7, 0));
+    assert_eq!(
+        (own.evicted_pages, own.deferrals, own.moved_again_pages, own.spilled_pages),
+        (None, None, 0, 0)
+    );
+}
+
+#[test]
+fn a_run_is_what_its_pages_are_one_by_one() {
+    use crate::layer::{Content, Layer};
+    use crate::units::Lpn;
+    let mut single = Drive::new(5, config(8, Reclaim::InPlace), SINGLE());
+    let mut whole = Drive::new(5, config(8, Reclaim::InPlace), SINGLE());
+    let pages = [0, 1, 2, 3, 4, 5, 6, 7, 2, 2, 7, 0, 1, 3, 4, 5, 0];
+    single.write(&pages);
+    let data: Vec<Content> = (1..=pages.len() as u64).map(Content).collect();
+    whole.store.write(&pages.map(Lpn), &data, 0).unwrap();
+    whole.shadow.clone_from(&single.shadow);
+    assert_eq!(whole.layout(), single.layout());
+    assert_eq!(whole.counters(), single.counters());
+    whole.check();
+    assert_eq!(whole.store.final_draw(), single.store.final_draw());
+}
+
+#[test]
+fn live_pages_go_back_into_the_victim_of_a_single_frontier() {
+    let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3]);
+    assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) 4 5", "6 7 0", "1 2 3"]);
+    assert_eq!(drive.cleaned(), [0, 0, 0]);
+    // Block 0 is empty: all of it is the host's.
+    drive.write(&[4]);
+    assert_eq!(drive.layout(), ["4 - -", "(3) (4) 5", "6 7 0", "1 2 3"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([0, 0, 1], vec![1, 0, 0, 0]));
+    drive.write(&[6, 3]);
+    // Page 5 goes back into block 1, and what is left is room for the host.
+    drive.write(&[7]);
+    assert_eq!(drive.layout(), ["4 6 3", "5 7 -", "(6) (7) 0", "1 2 (3)"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 2], vec![1, 1, 0, 0]));
+    drive.check();
+    assert_eq!(drive.reports().0.cleanings, Some(2));
+}
+
+#[test]
+fn a_victim_full_of_live_pages_is_closed_again_and_another_taken() {
+    let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 6, 7]);
+    assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "(6) (7) (6)", "(7) 6 7"]);
+    // Blocks 0 and 1 have nothing to gain; they are written anew all the same.
+    drive.write(&[6]);
+    assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "6 - -", "(7) (6) 7"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([6, 6, 3], vec![1, 0, 0, 2]));
+    drive.check();
+}
+
+#[test]
+fn a_double_frontier_keeps_moved_pages_apart() {
+    let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 6, 1, 4, 5]);
+    assert_eq!(drive.layout(), ["(0) (1) 2", "(3) (4) (5)", "(6) 7 8", "0 3 6", "1 4 5"]);
+    // There is no block for moved pages yet: page 2 goes back into block 0, which becomes it. Block 1 is the host's.
+    drive.write(&[7]);
+    assert_eq!(drive.layout(), ["2 - -", "7 - -", "(6) (7) 8", "0 3 6", "1 4 5"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 2], vec![1, 1, 0, 0]));
+    drive.write(&[0, 3]);
+    // Page 8 has room with page 2, so that all of block 2 is the host's.
+    drive.write(&[4]);
+    assert_eq!(drive.layout(), ["2 8 -", "7 0 3", "4 - -", "(0) (3) 6", "1 (4) 5"]);
+    drive.write(&[1, 5]);
+    // Page 6 fills the block of moved pages.
+    drive.write(&[2]);
+    assert_eq!(drive.layout(), ["(2) 8 6", "7 0 3", "4 1 5", "2 - -", "(1) (4) (5)"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([3, 3, 4], vec![1, 3, 0, 0]));
+    drive.check();
+}
+
+#[test]
+fn what_does_not_fit_the_open_block_of_moved_pages_goes_back_into_the_victim() {
+    let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
+    // Closed in this order: 0 1 2, 3 4 5, 6 7 8, 0 1 3, 0 1 3.
+    drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 1, 3]);
+    assert_eq!(drive.layout(), ["(0) (1) 2", "(3) 4 5", "6 7 8", "(0) (1) (3)", "0 1 3"]);
+    // Page 2 opens block 0 for moved pages, which 4 and 5 fill; block 1 is empty then and the host's.
+    drive.write(&[6]);
+    assert_eq!(drive.layout(), ["2 4 5", "6 - -", "(6) 7 8", "(0) (1) (3)", "0 1 3"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([3, 3, 2], vec![0, 1, 1, 0]));
+    drive.write(&[7, 0]);
+    // Page 8 opens block 2 for moved pages; block 3 is the host's.
+    drive.write(&[1]);
+    assert_eq!(drive.layout(), ["2 4 5", "6 7 0", "8 - -", "1 - -", "(0) (1) 3"]);
+    drive.write(&[4, 5]);
+    // Page 3 joins it.
+    drive.write(&[2]);
+    assert_eq!(drive.layout(), ["(2) (4) (5)", "6 7 0", "8 3 -", "1 4 5", "2 - -"]);
+    // Of block 1, with 6, 7 and 0 in it, one page fills it; the others go back, and block 0, which is empty, is the host's.
+    drive.write(&[2, 2]);
+    drive.write(&[2]);
+    assert_eq!(drive.cleaned()[0], 5, "block 0 was the next, and held nothing");
+    assert_eq!(drive.layout(), ["2 - -", "6 7 0", "8 3 -", "1 4 5", "(2) (2) (2)"]);
+    drive.write(&[2, 2]);
+    drive.write(&[2]);
+    // So it is with block 3, of whose pages 1 goes to block 1, and the others back; block 4 held nothing.
+    assert_eq!(drive.layout(), ["(2) (2) (2)", "7 0 1", "8 3 6", "4 5 -", "2 - -"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([11, 11, 9], vec![3, 3, 1, 2]));
+    drive.check();
+}
+
+/// Which pages fill up the open block is drawn; how many, and that none is lost, is not.
+#[test]
+fn pages_that_fill_up_may_be_drawn() {
+    let random = StoreConfig { copy_order: CopyOrder::Random, ..config(9, Reclaim::InPlace) };
+    let mut drive = Drive::new(5, random, DOUBLE());
+    let mut oldest = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
+    let mut differs = false;
+    for round in 0..60u32 {
+        for page in [round % 9, (4 * round) % 9, (round * round) % 9] {
+            drive.write(&[page]);
+            oldest.write(&[page]);
+            differs |= drive.layout() != oldest.layout();
+        }
+        drive.check();
+        let (own, nand) = drive.reports();
+        let moved = own.counters.outgoing(Cause::Cleaning, Operation::Write);
+        let valid: u64 = (0..).zip(&own.victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
+        assert_eq!(valid, moved, "all that was taken out is back");
+        assert_eq!(nand.programs, own.counters.incoming(Operation::Write) + moved);
+    }
+    assert!(differs && drive.cleaned()[0] > 20);
+}

@@ -1,0 +1,177 @@
+//! Flash that wears out, fails to program, or suffers from being read; blocks of 3 pages.
+
+use super::drive::{Drive, SINGLE, build, config, flash};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Content, Layer, LayerError, MediumError};
+use crate::log::Reclaim;
+use crate::nand::{Faults, Wear};
+use crate::placement::Frontiers;
+use crate::seed::{Seed, below};
+use crate::units::Lpn;
+
+const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
+
+#[test]
+fn a_drive_ends_when_too_few_blocks_are_left() {
+    // Each block is erased once. Three pages need one full block and the open one.
+    let once = Wear { endurance_cycles: Some(1), ..Wear::default() };
+    let mut drive = Drive::of(build(config(3, Reclaim::InPlace), flash(3, once), SINGLE()).unwrap());
+    let round = [0, 1, 2];
+    (0..6).for_each(|_| drive.write(&round));
+    assert_eq!(drive.layout(), ["(0) (1) (2)", "(0) (1) (2)", "0 1 2"]);
+    assert_eq!(drive.cleaned(), [0, 0, 3]);
+    // The first victim wears out, which two blocks can bear, then the second.
+    let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
+    assert_eq!(drive.store.write(&[Lpn(0)], &[Content(99)], 0), Err(end));
+    assert_eq!(drive.layout(), ["bad", "bad", "0 1 2"]);
+    let (own, nand) = drive.reports();
+    assert_eq!(own.counters.incoming(Operation::Write), 18, "what a dying drive did not take is not counted");
+    assert_eq!((nand.bad_blocks, nand.worn_out_blocks, nand.erases), (2, 2, 3));
+    drive.check();
+}
+
+#[test]
+fn pages_of_a_block_that_wears_out_are_moved_first() {
+    // Four pages: two full blocks, the open one, and the one that the pool keeps.
+    let twice = Wear { endurance_cycles: Some(2), ..Wear::default() };
+    let mut drive = Drive::of(build(config(4, POOL), flash(6, twice), SINGLE()).unwrap());
+    let mut random = Seed(2).random();
+    let mut written = 0;
+    let error = loop {
+        let page = below(&mut random, 4) as u32;
+        match drive.store.write(&[Lpn(page)], &[Content(written + 1)], 0) {
+            Ok(()) => drive.shadow[page as usize] = written + 1,
+            Err(error) => break error,
+        }
+        written += 1;
+        drive.check();
+    };
+    assert!(error.is_end_of_life(), "{error}");
+    drive.check();
+    let (own, nand) = drive.reports();
+    assert_eq!(own.counters.incoming(Operation::Write), written);
+    assert!(nand.erases >= 8 && nand.worn_out_blocks == nand.bad_blocks, "{nand:?}");
+    assert!(nand.erase_counts.iter().all(|erases| *erases <= 2));
+}
+
+#[test]
+fn bad_blocks_are_never_used() {
+    let bad = Wear { factory_bad_blocks: 2, ..Wear::default() };
+    let mut drive = Drive::of(build(config(4, Reclaim::InPlace), flash(6, bad), SINGLE()).unwrap());
+    (0..40).for_each(|step| drive.write(&[step % 4, 3 * step % 4]));
+    assert_eq!(drive.layout().iter().filter(|row| *row == "bad").count(), 2);
+    drive.check();
+    assert_eq!(drive.reports().1.worn_out_blocks, 0);
+}
+
+/// A drive whose flash fails with that probability.
+fn failing(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
+    let faults = Faults { program_failure_rate: rate, read_disturb_limit: None };
+    let nand = flash(40, Wear::default()).with_faults(faults, Seed(seed));
+    Drive::of(build(config(30, reclaim), nand, SINGLE()).unwrap())
+}
+
+#[test]
+fn what_fails_to_be_programmed_is_written_elsewhere() {
+    for (seed, reclaim) in (1..7).zip([POOL, Reclaim::FreePool { low: 2, high: 4 }].into_iter().cycle()) {
+        let mut drive = failing(0.02, reclaim, seed);
+        let mut random = Seed(seed).random();
+        let mut last_bad = 0;
+        let error = loop {
+            // Runs, so that a run fails in its middle.
+            let first = below(&mut random, 26) as u32;
+            let pages: Vec<Lpn> = (first..first + 1 + below(&mut random, 4) as u32).map(Lpn).collect();
+            let versions: Vec<u64> = (drive.version + 1..).take(pages.len()).collect();
+            drive.version += pages.len() as u64;
+            let data: Vec<Content> = versions.iter().map(|&version| Content(version)).collect();
+            if let Err(error) = drive.store.write(&pages, &data, 0) {
+                break error;
+            }
+            pages.iter().zip(versions).for_each(|(page, version)| drive.shadow[page.index()] = version);
+            drive.check();
+            let (own, nand) = drive.reports();
+            assert_eq!(own.counters.incoming(Operation::Write), drive.version);
+            assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), drive.version);
+            assert_eq!(
+                own.counters.outgoing_total(Operation::Write),
+                nand.programs,
+                "failures are no writes"
+            );
+            assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
+            assert!(nand.bad_blocks >= last_bad);
+            last_bad = nand.bad_blocks;
+        };
+        assert!(error.is_end_of_life(), "{error}");
+        // Ten blocks are full, and what is open and erased comes besides.
+        assert!((4..=31 - reclaim.reserved_blocks(1)).contains(&last_bad), "{last_bad} blocks failed");
+        assert_eq!(drive.reports().1.erases, drive.cleaned()[2]);
+    }
+}
+
+#[test]
+fn without_a_pool_a_failure_ends_the_run() {
+    let mut drive = failing(0.2, Reclaim::InPlace, 1);
+    let mut page = 0;
+    let error = loop {
+        match drive.store.write(&[Lpn(page % 30)], &[Content(1)], 0) {
+            Ok(()) => page += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, LayerError::Medium(MediumError::ProgramFailed { .. })), "{error}");
+}
+
+/// Blocks bear four reads.
+fn disturbed(blocks: u32) -> Drive<Frontiers> {
+    let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
+    let nand = flash(blocks, Wear::default()).with_faults(faults, Seed(1));
+    Drive::of(build(config(6, POOL), nand, SINGLE()).unwrap())
+}
+
+#[test]
+fn a_block_read_too_often_is_written_anew() {
+    let mut drive = disturbed(6);
+    drive.write(&[0, 1, 2, 3, 4, 5, 1]);
+    let read = |drive: &mut Drive, page: u32, times: u32| {
+        for _ in 0..times {
+            drive.store.read(&[Lpn(page)], &mut Vec::new()).unwrap();
+        }
+    };
+    read(&mut drive, 0, 3);
+    assert_eq!(drive.layout()[..3], ["0 (1) 2", "3 4 5", "1 - -"]);
+    read(&mut drive, 2, 1);
+    // Its live pages go behind page 1, at wear levelling's account; the block itself is cleaned in its turn.
+    assert_eq!(drive.layout(), ["(0) (1) (2)", "3 4 5", "1 0 2", "- - -", "- - -", "- - -"]);
+    let counters = drive.counters();
+    assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Write), 2);
+    assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Read), 2);
+    assert_eq!(drive.cleaned(), [0; 3]);
+    // Each block is named once, and an erase makes it new; reads of another do not count.
+    read(&mut drive, 3, 3);
+    assert_eq!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write), 2);
+    // An open block is left as it is.
+    drive.write(&[0]);
+    read(&mut drive, 0, 9);
+    assert_eq!(drive.layout()[3], "0 - -");
+    drive.store.check().unwrap();
+}
+
+#[test]
+fn refreshing_goes_on_as_long_as_the_drive_is_read() {
+    let mut drive = disturbed(7);
+    drive.write(&[0, 1, 2, 3, 4, 5]);
+    let mut random = Seed(3).random();
+    for step in 0..400 {
+        let page = below(&mut random, 6) as u32;
+        match step % 9 {
+            0 => drive.write(&[page]),
+            _ => drive.store.read(&[Lpn(page)], &mut Vec::new()).unwrap(),
+        }
+        drive.store.check().unwrap();
+    }
+    drive.check();
+    let (own, nand) = drive.reports();
+    assert!(own.counters.outgoing(Cause::WearLevelling, Operation::Write) > 100);
+    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+    assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
+}

@@ -1,0 +1,225 @@
+//! Layers without a log of their own, on a small store; and a drive of zones.
+
+use super::drive::{Drive, SINGLE, config, flash, reports};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Arrivals, Content, Layer, LayerError, LayerExt, Reports};
+use crate::log::{
+    BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Reclaim, Sparse, TrimLog, Zones, ZonesConfig,
+};
+use crate::nand::Wear;
+use crate::units::Lpn;
+
+const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
+
+fn store() -> BoxedLayer<Content> {
+    Box::new(Drive::new(20, config(24, POOL), SINGLE()).store)
+}
+
+fn lpns(pages: impl IntoIterator<Item = u32>) -> Vec<Lpn> {
+    pages.into_iter().map(Lpn).collect()
+}
+
+fn write(layer: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) -> Result<(), LayerError> {
+    let pages = lpns(pages);
+    let data: Vec<Content> = pages.iter().map(|page| Content(u64::from(page.0) + 100)).collect();
+    layer.write(&pages, &data, 0)
+}
+
+fn read(layer: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) -> Vec<u64> {
+    let mut read = Vec::new();
+    layer.read(&lpns(pages), &mut read).unwrap();
+    read.iter().map(|content| content.0).collect()
+}
+
+fn described(layer: &impl Layer<Content>) -> Reports {
+    let mut reports = Reports::default();
+    layer.describe(&mut reports);
+    reports
+}
+
+#[test]
+fn what_is_passed_through_is_counted() {
+    let mut layer = PassThrough::new(store(), 20);
+    write(&mut layer, [0, 3, 19, 3]).unwrap();
+    assert_eq!(read(&mut layer, [3, 4, 19]), [103, 0, 119]);
+    layer.trim(&lpns([3, 4])).unwrap();
+    layer.flush().unwrap();
+    layer.check().unwrap();
+    let all = described(&layer);
+    let (own, below) = (&all.layers[0], &all.layers[1]);
+    assert_eq!((own.directory, own.logical_pages, own.physical_pages), ("none", 20, 24));
+    assert_eq!((own.mapped_pages, below.mapped_pages, own.map_bytes), (2, 2, Some(0)));
+    assert_eq!((own.trims.sent_pages, own.memory_bytes), (2, 8));
+    for (operation, count) in
+        [(Operation::Write, 4), (Operation::Read, 3), (Operation::Trim, 2), (Operation::Flush, 1)]
+    {
+        assert_eq!(own.counters.incoming(operation), count);
+        assert_eq!(below.counters.incoming(operation), count);
+    }
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), 4);
+    assert_eq!(own.counters.outgoing(Cause::Host, Operation::Read), 3);
+    let outside = LayerError::OutOfRange { page: 20, pages: 20 };
+    assert_eq!(write(&mut layer, [20]), Err(outside.clone()));
+    assert_eq!(layer.trim(&lpns([20])), Err(outside.clone()));
+    assert_eq!(layer.read(&lpns([20]), &mut Vec::new()), Err(outside));
+    assert_eq!(layer.logical_pages(), 20);
+}
+
+#[test]
+fn runs_are_told_from_single_pages() {
+    let mut layer = Observed::new(store());
+    // Pages that follow the one before: 1, 2; then 11 of its own run, 3 of the first; 12 follows 11; 0 follows nothing.
+    write(&mut layer, [0, 1, 2]).unwrap();
+    write(&mut layer, [10]).unwrap();
+    write(&mut layer, [11]).unwrap();
+    write(&mut layer, [3]).unwrap();
+    write(&mut layer, [12, 0]).unwrap();
+    layer.trim(&lpns([5, 6, 8, 9, 10])).unwrap();
+    let arrivals = described(&layer).layers[0].arrivals.unwrap();
+    let expected = Arrivals {
+        written_pages: 8,
+        sequential_pages: 3,
+        stream_sequential_pages: 5,
+        trimmed_ranges: 2,
+        trimmed_pages: 5,
+    };
+    assert_eq!(arrivals, expected);
+    assert_eq!(expected.since(&expected), Arrivals::default());
+    layer.check().unwrap();
+    assert_eq!(layer.logical_pages(), 24);
+}
+
+#[test]
+fn eight_runs_are_remembered() {
+    for (others, found) in [(7, 1), (8, 0)] {
+        let mut layer = Observed::new(store());
+        write(&mut layer, [0]).unwrap();
+        for other in 0..others {
+            write(&mut layer, [2 * other + 5]).unwrap();
+        }
+        write(&mut layer, [1]).unwrap();
+        let arrivals = described(&layer).layers[0].arrivals.unwrap();
+        assert_eq!((arrivals.sequential_pages, arrivals.stream_sequential_pages), (0, found));
+    }
+}
+
+#[test]
+fn objects_keep_the_pages_of_their_user() {
+    let layout = ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
+    let mut layer = Objects::new(store(), layout).unwrap();
+    write(&mut layer, [0, 7, 0, 23]).unwrap();
+    layer.trim(&lpns([7])).unwrap();
+    (0..40).for_each(|step| write(&mut layer, [step * 5 % 24]).unwrap());
+    assert_eq!(read(&mut layer, [0, 23, 7]), [100, 123, 107]);
+    layer.check().unwrap();
+    let all = described(&layer);
+    // 24 pages are five objects of 5, of 32 bytes each.
+    assert_eq!((all.layers[0].directory, all.layers[0].map_bytes), ("objects", Some(5 * 32)));
+    assert_eq!(all.layers[0].counters.incoming(Operation::Write), 44);
+    let key = |layout: ObjectLayout| Objects::new(store(), layout).err().map(|error| error.key);
+    assert_eq!(key(ObjectLayout { object_pages: 24, ..layout }), None);
+    assert_eq!(key(ObjectLayout { object_pages: 25, ..layout }).as_deref(), Some("structure.object_size"));
+    assert_eq!(key(ObjectLayout { object_pages: 0, ..layout }).as_deref(), Some("structure.object_size"));
+    assert_eq!(key(ObjectLayout { classes: 0, ..layout }).as_deref(), Some("structure.classes"));
+    let never = ObjectLayout { decay_drive_writes: 0.0, ..layout };
+    assert_eq!(key(never).as_deref(), Some("structure.decay_drive_writes"));
+}
+
+#[test]
+fn a_sparse_space_writes_what_it_trims() {
+    // Two records a page, the log of four pages; records of one trim are written at once, of others with the third.
+    let log = TrimLog { records_per_page: 2, trims_per_write: 3, pages: 4 };
+    let mut layer = Sparse::new(store(), log).unwrap();
+    assert_eq!((layer.logical_pages(), layer.wants_requests()), (20, true));
+    write(&mut layer, 0..10).unwrap();
+    let records = |layer: &Sparse<Content>| described(layer).layers[0].metadata.unwrap().trim_record_pages;
+    layer.trim(&lpns([0])).unwrap();
+    assert_eq!(records(&layer), 0);
+    // Two ranges more: the page is full after the first of them, and the other waits.
+    layer.trim(&lpns([2, 3, 5])).unwrap();
+    assert_eq!(records(&layer), 1);
+    layer.flush().unwrap();
+    assert_eq!(records(&layer), 2);
+    layer.flush().unwrap();
+    assert_eq!(records(&layer), 2, "nothing waits");
+    assert_eq!(read(&mut layer, [0, 1, 2, 4, 5]), [0, 101, 0, 104, 0]);
+    let all = described(&layer);
+    assert_eq!((all.layers[0].mapped_pages, all.layers[0].map_bytes), (6, Some(8 * 6)));
+    assert_eq!(all.layers[0].counters.outgoing(Cause::LogMetadata, Operation::Write), 2);
+    assert_eq!(all.layers[1].counters.incoming(Operation::Write), 10 + 2);
+    layer.check().unwrap();
+    let key = |log: TrimLog| Sparse::new(store(), log).err().map(|error| error.key);
+    assert_eq!(key(TrimLog { pages: 23, ..log }), None);
+    assert_eq!(key(TrimLog { pages: 24, ..log }).as_deref(), Some("structure.trim_log_pages"));
+    assert_eq!(key(TrimLog { pages: 0, ..log }).as_deref(), Some("structure.trim_log_pages"));
+    assert_eq!(key(TrimLog { trims_per_write: 0, ..log }).as_deref(), Some("structure.trims_per_write"));
+    let in_place = Box::new(Drive::new(20, config(24, Reclaim::InPlace), SINGLE()).store);
+    assert_eq!(Sparse::new(in_place as BoxedLayer<Content>, log).err().unwrap().key, "structure");
+}
+
+/// Zones of two blocks of 3 pages, of which two may be open.
+fn zones(blocks: u32, wear: Wear) -> Zones<crate::nand::Nand<Content>> {
+    Zones::new(flash(blocks, wear), ZonesConfig { zone_blocks: 2, max_open_zones: 2 }).unwrap()
+}
+
+#[test]
+fn zones_are_written_in_order_and_reset_whole() {
+    let mut drive = zones(7, Wear::default());
+    assert_eq!((drive.logical_pages(), drive.zone_pages()), (18, 6), "the last block is no zone");
+    write(&mut drive, 0..4).unwrap();
+    write(&mut drive, [6]).unwrap();
+    let order = LayerError::NotSequential { zone: 0, page: 3, expected: 4 };
+    assert_eq!(write(&mut drive, [3]), Err(order));
+    assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
+    assert_eq!((0..3).map(|zone| drive.write_pointer(zone)).collect::<Vec<_>>(), [4, 1, 0]);
+    // Full, it is open no more; what comes after it in the same call opens the next.
+    write(&mut drive, [4, 5, 12]).unwrap();
+    assert_eq!(write(&mut drive, [0]), Err(LayerError::NotSequential { zone: 0, page: 0, expected: 6 }));
+    assert_eq!(read(&mut drive, [0, 5, 6, 7, 12, 17]), [100, 105, 106, 0, 112, 0]);
+    for (pages, zone) in [(0..5, 0), (1..6, 0), (0..8, 1), (6..11, 1)] {
+        assert_eq!(drive.trim(&lpns(pages)), Err(LayerError::PartialReset { zone }));
+    }
+    drive.trim(&lpns(0..12)).unwrap();
+    drive.check().unwrap();
+    assert_eq!((0..3).map(|zone| drive.write_pointer(zone)).collect::<Vec<_>>(), [0, 0, 1]);
+    drive.flush().unwrap();
+    let (own, nand) = reports(&drive);
+    // Zone 0 had two blocks to erase, zone 1 one.
+    assert_eq!((own.counters.outgoing(Cause::Host, Operation::Erase), nand.erases), (3, 3));
+    assert_eq!((own.mapped_pages, own.physical_pages, own.map_bytes), (1, 21, Some(3 * 16)));
+    assert_eq!(
+        [Operation::Write, Operation::Trim, Operation::Flush].map(|kind| own.counters.incoming(kind)),
+        [8, 12, 1]
+    );
+    assert_eq!((own.counters.incoming(Operation::Read), nand.reads, nand.programs), (6, 4, 8));
+    // Both are to be had again.
+    write(&mut drive, [0, 13]).unwrap();
+    assert_eq!(write(&mut drive, [6]), Err(LayerError::TooManyOpenZones { zone: 1, limit: 2 }));
+    assert_eq!((drive.final_draw(), drive.offline_zones()), (0, 0));
+}
+
+#[test]
+fn a_zone_with_a_bad_block_is_offline() {
+    let mut drive = zones(6, Wear { endurance_cycles: Some(1), ..Wear::default() });
+    write(&mut drive, 0..6).unwrap();
+    drive.trim(&lpns(0..6)).unwrap();
+    write(&mut drive, 0..2).unwrap();
+    drive.trim(&lpns(0..6)).unwrap();
+    assert_eq!((drive.offline_zones(), drive.write_pointer(0)), (1, 0));
+    let offline = LayerError::ZoneOffline { zone: 0 };
+    assert!(offline.is_end_of_life());
+    assert_eq!(write(&mut drive, [0]), Err(offline));
+    assert_eq!(read(&mut drive, [0]), [0]);
+    drive.trim(&lpns(0..6)).unwrap();
+    drive.check().unwrap();
+    write(&mut drive, [6, 12]).unwrap();
+    let bad = zones(6, Wear { factory_bad_blocks: 1, ..Wear::default() });
+    assert_eq!(bad.offline_zones(), 1);
+    let key = |zone_blocks: u32, max_open_zones: u32| {
+        let config = ZonesConfig { zone_blocks, max_open_zones };
+        Zones::new(flash(6, Wear::default()), config).err().map(|error| error.key)
+    };
+    assert_eq!((key(6, 1), key(7, 1).as_deref()), (None, Some("zone_blocks")));
+    assert_eq!(key(0, 1).as_deref(), Some("zone_blocks"));
+    assert_eq!(key(2, 0).as_deref(), Some("max_open_zones"));
+}

@@ -1,0 +1,20 @@
+//! The store on small drives, every count worked out by hand, and beside the naive model.
+
+mod cleaning;
+mod coordination;
+mod drive;
+mod faults;
+mod groups;
+mod layers;
+mod model;
+#[path = "../../../tests/naive/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the whole of it is used by the tests of the engine in all its forms"
+)]
+mod naive;
+mod pool;
+mod recovery;
+mod refusals;
+mod stacked;

@@ -1,0 +1,203 @@
+//! A pool of erased blocks: when cleaning starts and stops, and where moved pages go; blocks of 3 pages.
+
+use super::drive::{ByNumber, DOUBLE, Drive, SINGLE, config};
+use crate::counters::Operation;
+use crate::layer::{Layer, LayerExt};
+use crate::log::{Reclaim, StoreConfig};
+use crate::units::Lpn;
+
+fn pool(low: u32, high: u32) -> Reclaim {
+    Reclaim::FreePool { low, high }
+}
+
+/// Six pages on five blocks, the last of which waits erased; the next write cleans.
+const FILLED: [u32; 12] = [0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1];
+const ROWS: [&str; 4] = ["(0) (1) 2", "(3) (4) 5", "(0) (1) 3", "4 0 1"];
+
+fn filled(config: StoreConfig) -> Drive {
+    let mut drive = Drive::new(5, config, SINGLE());
+    drive.write(&FILLED);
+    assert_eq!(drive.layout(), [ROWS[0], ROWS[1], ROWS[2], ROWS[3], "- - -"]);
+    assert_eq!(drive.cleaned(), [0; 3]);
+    drive
+}
+
+#[test]
+fn one_after_the_other_mixes_moved_and_new_pages() {
+    let mut drive = filled(config(6, pool(1, 1)));
+    // Page 2 opens the last block, and the host has room behind it.
+    drive.write(&[2]);
+    assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 1], vec![0, 1, 0, 0]));
+    drive.check();
+    // No need to clean while there is room in it.
+    drive.write(&[5]);
+    assert_eq!(drive.cleaned(), [1, 1, 1]);
+    assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", ROWS[2], ROWS[3], "(2) 2 5"]);
+    // Then the next: block 1 is empty, so the pool has two and the host takes the first.
+    drive.write(&[0]);
+    assert_eq!(drive.layout(), ["0 - -", "- - -", ROWS[2], "4 (0) 1", "(2) 2 5"]);
+    assert_eq!(drive.cleaned(), [1, 1, 2]);
+    drive.check();
+}
+
+#[test]
+fn cleaning_goes_on_to_the_high_mark() {
+    let mut drive = filled(config(6, pool(1, 2)));
+    // Pages 2 and 5 fill the open block together, until two blocks wait.
+    drive.write(&[2]);
+    assert_eq!(drive.layout(), ["- - -", "- - -", ROWS[2], ROWS[3], "(2) 5 2"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([2, 2, 2], vec![0, 2, 0, 0]));
+    drive.check();
+}
+
+#[test]
+fn the_low_mark_says_when() {
+    // With two blocks kept erased, the seventh page needs one of three.
+    let mut drive = Drive::new(6, config(6, pool(2, 2)), SINGLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3]);
+    assert_eq!(drive.cleaned(), [0; 3]);
+    drive.write(&[4, 0, 1]);
+    assert_eq!(drive.layout(), [ROWS[0], ROWS[1], ROWS[2], ROWS[3], "- - -", "- - -"]);
+    assert_eq!(drive.cleaned(), [0; 3]);
+    // Two are left: cleaning must win back the one that page 2 opens.
+    drive.write(&[2]);
+    assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -", "- - -"]);
+    assert_eq!(drive.cleaned(), [1, 1, 1]);
+    drive.check();
+}
+
+#[test]
+fn moved_pages_have_a_stream_of_their_own() {
+    let mut drive = Drive::new(6, config(6, pool(1, 1)), DOUBLE());
+    drive.write(&FILLED);
+    drive.write(&[2, 5, 3]);
+    assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) (5)", "(0) (1) (3)", "4 0 1", "2 5 3", "- - -"]);
+    // The victim is empty: nothing is moved, and two blocks wait.
+    drive.write(&[4]);
+    assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (1) (3)", "(4) 0 1", "2 5 3", "4 - -"]);
+    assert_eq!(drive.cleaned(), [0, 0, 1]);
+    drive.write(&[5, 0]);
+    // Blocks 1 and 2 are empty.
+    drive.write(&[2, 4, 0, 3]);
+    assert_eq!(drive.layout(), ["2 4 0", "3 - -", "- - -", "(4) (0) 1", "(2) (5) (3)", "(4) 5 (0)"]);
+    assert_eq!(drive.cleaned(), [0, 0, 3]);
+    // Page 1 goes to the stream of moved pages: it opens block 2; block 3 is erased, and block 4 is taken besides.
+    drive.write(&[3, 3, 3]);
+    assert_eq!(drive.layout(), ["2 4 0", "(3) (3) (3)", "1 - -", "3 - -", "- - -", "(4) 5 (0)"]);
+    assert_eq!((drive.cleaned(), drive.reports().0.spilled_pages), ([1, 1, 5], 0));
+    drive.check();
+}
+
+#[test]
+fn pages_spill_to_an_open_block_when_the_pool_is_empty() {
+    let mut drive = Drive::new(7, config(6, pool(1, 1)), ByNumber(3));
+    drive.write(&[0, 1, 2, 3, 4, 5]);
+    drive.write(&[3; 12]);
+    let dead = "(3) (3) (3)";
+    assert_eq!(drive.layout(), ["0 1 2", "(3) 4 5", dead, dead, dead, "(3) (3) 3", "- - -"]);
+    // Page 0 opens the last erased block; 1 and 2 have streams of their own, but no block is left. Then page 4 opens the
+    // block just erased, and page 5 spills. The third victim is empty.
+    drive.write(&[3]);
+    assert_eq!(drive.layout(), ["4 5 -", "3 - -", "- - -", dead, dead, dead, "0 1 2"]);
+    assert_eq!((drive.cleaned(), drive.victims()), ([5, 5, 3], vec![1, 0, 1, 1]));
+    assert_eq!(drive.reports().0.spilled_pages, 3);
+    drive.check();
+}
+
+#[test]
+fn dropped_pages_are_forgotten() {
+    let evict = StoreConfig { evict: true, ..config(6, pool(1, 1)) };
+    let mut drive = filled(evict);
+    drive.write(&[4]);
+    drive.shadow[2] = 0;
+    assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], "(4) 0 1", "4 - -"]);
+    let (own, nand) = drive.reports();
+    assert_eq!((own.evicted_pages, own.mapped_pages), (Some(1), 5));
+    assert_eq!((drive.cleaned(), nand.reads), ([0, 0, 1], 0));
+    drive.check();
+}
+
+#[test]
+fn trimmed_pages_are_dead_and_ranges_scattered() {
+    let mut drive = filled(config(6, pool(1, 1)));
+    // Pages 0 and 1 lie in block 3, 2 in block 0, 3 in block 2: one range over three blocks.
+    drive.trim(&[0, 1, 2, 3]);
+    assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) 5", "(0) (1) (3)", "4 (0) (1)", "- - -"]);
+    let (own, _) = drive.reports();
+    assert_eq!((own.scatter.ranges, own.scatter.blocks, own.mapped_pages), (1, 3, 2));
+    // Two ranges, of which one holds nothing.
+    drive.trim(&[5, 0, 1]);
+    drive.check();
+    let (own, _) = drive.reports();
+    assert_eq!((own.scatter.ranges, own.scatter.blocks, own.mapped_pages), (2, 4, 1));
+    assert_eq!(own.counters.incoming(Operation::Trim), 7);
+    // Each range counts its own blocks.
+    drive.trim(&[4]);
+    drive.trim(&[]);
+    let (own, _) = drive.reports();
+    assert_eq!((own.scatter.ranges, own.scatter.blocks, own.mapped_pages), (3, 5, 0));
+    assert_eq!(
+        drive.store.final_draw(),
+        filled(config(6, pool(1, 1))).store.final_draw(),
+        "nothing is drawn"
+    );
+}
+
+#[test]
+fn moves_are_counted_since_the_page_was_written() {
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.count_moves();
+    let moved = |drive: &Drive, page: u32| drive.store.moved_pages(&[Lpn(page)]);
+    drive.write(&[4]);
+    assert_eq!(drive.layout(), ["- - -", "- - -", ROWS[2], "(4) 0 1", "2 5 4"]);
+    assert_eq!([0, 2, 4, 5].map(|page| moved(&drive, page)), [0, 1, 0, 1]);
+    assert_eq!(drive.store.moved_pages(&[Lpn(2), Lpn(0), Lpn(5)]), 2);
+    drive.write(&[0, 1, 3]);
+    assert_eq!(drive.layout(), ["0 1 3", "- - -", "(0) (1) (3)", "(4) (0) (1)", "2 5 4"]);
+    assert_eq!(drive.reports().0.moved_again_pages, 0);
+    // Both are empty: nothing is moved.
+    drive.write(&[0, 1, 3]);
+    drive.write(&[0, 1, 3]);
+    // The next victim holds 2, 5 and 4: two of them are moved for the second time.
+    drive.write(&[0, 1, 3, 0, 1, 3]);
+    let before = drive.cleaned()[0];
+    assert!(before >= 5, "{before}");
+    assert_eq!(drive.reports().0.moved_again_pages, 2);
+    assert_eq!([2, 4, 5].map(|page| moved(&drive, page)), [1, 1, 1]);
+    drive.write(&[2]);
+    assert_eq!(moved(&drive, 2), 0, "it is new");
+    drive.check();
+}
+
+#[test]
+fn flushes_are_counted() {
+    let mut drive = filled(config(6, pool(1, 1)));
+    drive.store.flush().unwrap();
+    drive.store.flush().unwrap();
+    assert_eq!(drive.counters().incoming(Operation::Flush), 2);
+}
+
+/// Two users: pages 0 to 2, and 3 to 5.
+#[test]
+fn moved_pages_are_charged_to_whose_write_moved_them() {
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.divide(&[3, 6]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [0, 0]]);
+    // The second user's write moves page 2 of the first and page 5 of its own.
+    drive.write(&[4]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [1, 1]]);
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.divide(&[3, 6]);
+    drive.write(&[0]);
+    assert_eq!(drive.reports().0.moved_pages, [[1, 1], [0, 0]]);
+    // Pages beyond the last user are one more.
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.divide(&[3]);
+    drive.write(&[4]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [1, 1]]);
+    let mut drive = filled(config(6, pool(1, 2)));
+    drive.store.divide(&[2, 5]);
+    drive.write(&[1]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 1, 1], [0, 0, 0], [0, 0, 0]]);
+}

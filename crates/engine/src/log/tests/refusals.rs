@@ -1,0 +1,115 @@
+//! Stores that cannot work are refused by the setting that is wrong, and the smallest that can are not.
+
+use super::drive::{ByNumber, DOUBLE, SINGLE, build, config, flash};
+use crate::layer::{Content, Layer, LayerError};
+use crate::log::{BlockTable, LogStore, Reclaim, StoreConfig};
+use crate::nand::{Geometry, Nand, Wear};
+use crate::placement::Placement;
+use crate::seed::Seed;
+use crate::units::Lpn;
+
+const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
+
+fn refusal(blocks: u32, config: StoreConfig, placement: impl Placement) -> Option<String> {
+    build(config, flash(blocks, Wear::default()), placement).err().map(|error| error.key)
+}
+
+#[test]
+fn blocks_must_suffice() {
+    // Seven pages fill three blocks of 3; with them one for each stream, and those of the pool, at least two.
+    for (reclaim, single, double) in [
+        (Reclaim::InPlace, 4, 5),
+        (POOL, 6, 7),
+        (Reclaim::FreePool { low: 1, high: 2 }, 6, 7),
+        (Reclaim::FreePool { low: 2, high: 2 }, 7, 8),
+        (Reclaim::FreePool { low: 1, high: 5 }, 9, 10),
+    ] {
+        let short = Some("logical_pages".to_owned());
+        assert_eq!(refusal(single, config(7, reclaim), SINGLE()), None, "{reclaim:?}");
+        assert_eq!(refusal(single - 1, config(7, reclaim), SINGLE()), short, "{reclaim:?}");
+        assert_eq!(refusal(double, config(7, reclaim), DOUBLE()), None, "{reclaim:?}");
+        assert_eq!(refusal(double - 1, config(7, reclaim), DOUBLE()), short, "{reclaim:?}");
+        assert_eq!(refusal(100, config(0, reclaim), SINGLE()), short);
+    }
+    let bad = Wear { factory_bad_blocks: 1, ..Wear::default() };
+    assert!(build(config(7, POOL), flash(6, bad), SINGLE()).is_err());
+    assert!(build(config(7, POOL), flash(7, bad), SINGLE()).is_ok());
+}
+
+#[test]
+fn marks_must_mean_something() {
+    let reclaim = |low: u32, high: u32| refusal(30, config(7, Reclaim::FreePool { low, high }), SINGLE());
+    assert_eq!((reclaim(1, 1), reclaim(2, 3)), (None, None));
+    assert_eq!(reclaim(0, 3).as_deref(), Some("reclaim"));
+    assert_eq!(reclaim(3, 2).as_deref(), Some("reclaim"));
+    assert_eq!(refusal(30, config(7, Reclaim::InPlace), ByNumber(2)).as_deref(), Some("reclaim"));
+    assert_eq!(refusal(30, config(7, POOL), ByNumber(2)), None);
+}
+
+#[test]
+fn waiting_needs_a_mark_below_the_low_one() {
+    let deferred = |low: u32, deferred: u32| {
+        let config = StoreConfig {
+            deferred_low: Some(deferred),
+            ..config(7, Reclaim::FreePool { low, high: low + 1 })
+        };
+        refusal(30, config, SINGLE())
+    };
+    assert_eq!((deferred(3, 1), deferred(3, 2)), (None, None));
+    assert_eq!(deferred(3, 0).as_deref(), Some("free_blocks_deferred"));
+    assert_eq!(deferred(3, 3).as_deref(), Some("free_blocks_deferred"));
+    let in_place = StoreConfig { deferred_low: Some(1), ..config(7, Reclaim::InPlace) };
+    assert_eq!(refusal(30, in_place, SINGLE()).as_deref(), Some("free_blocks_deferred"));
+}
+
+#[test]
+fn the_mark_for_idle_time_can_be_reached() {
+    // Of 10 blocks 6 are needed, two of them for the pool: it can have 6 at most.
+    let idle = |reclaim: Reclaim, idle: u32| {
+        refusal(10, StoreConfig { idle_high: Some(idle), ..config(7, reclaim) }, SINGLE())
+    };
+    assert_eq!((idle(POOL, 2), idle(POOL, 6)), (None, None));
+    assert_eq!(idle(POOL, 1).as_deref(), Some("free_blocks_idle"));
+    assert_eq!(idle(POOL, 7).as_deref(), Some("free_blocks_idle"));
+    let high = Reclaim::FreePool { low: 1, high: 3 };
+    assert_eq!((idle(high, 3), idle(high, 2).as_deref()), (None, Some("free_blocks_idle")));
+    assert_eq!(idle(Reclaim::InPlace, 3).as_deref(), Some("free_blocks_idle"));
+}
+
+#[test]
+fn dropping_needs_pages_with_names_and_a_pool() {
+    let evict = |reclaim: Reclaim| refusal(30, StoreConfig { evict: true, ..config(7, reclaim) }, SINGLE());
+    assert_eq!((evict(POOL), evict(Reclaim::InPlace).as_deref()), (None, Some("evict")));
+}
+
+/// A store that only knows the blocks of its pages.
+fn counting(
+    reclaim: Reclaim,
+    placement: impl Placement,
+    evict: bool,
+) -> Result<impl Layer<()>, crate::config::ConfigError> {
+    let nand = Nand::<()>::new(Geometry::flat(30, 3, 4096), Wear::default(), Seed(1));
+    let config = StoreConfig { evict, ..config(7, reclaim) };
+    LogStore::new(config, nand, BlockTable::new(7), super::drive::Fifo::default(), placement)
+}
+
+#[test]
+fn block_counts_are_for_a_single_frontier_reclaimed_in_place() {
+    let key = |store: Result<_, crate::config::ConfigError>| store.map(drop).map_err(|error| error.key);
+    assert_eq!(key(counting(Reclaim::InPlace, SINGLE(), false).map(|_| ())), Ok(()));
+    assert_eq!(key(counting(Reclaim::InPlace, DOUBLE(), false).map(|_| ())), Err("directory".to_owned()));
+    assert_eq!(key(counting(POOL, SINGLE(), false).map(|_| ())), Err("directory".to_owned()));
+    assert_eq!(key(counting(POOL, SINGLE(), true).map(|_| ())), Err("evict".to_owned()));
+}
+
+#[test]
+fn pages_that_are_not_there_are_refused_whole() {
+    let mut store = build(config(7, POOL), flash(6, Wear::default()), SINGLE()).unwrap();
+    let refused = LayerError::OutOfRange { page: 7, pages: 7 };
+    let (pages, data) = ([Lpn(1), Lpn(7)], [Content(1), Content(2)]);
+    assert_eq!(store.write(&pages, &data, 0), Err(refused.clone()));
+    assert_eq!(store.trim(&pages), Err(refused.clone()));
+    assert_eq!(store.read(&pages, &mut Vec::new()), Err(refused));
+    assert_eq!(super::drive::reports(&store).0.counters, crate::counters::Counters::default());
+    assert_eq!(store.logical_pages(), 7);
+}

@@ -1,0 +1,196 @@
+//! A log on a log: segments of 4 pages on blocks of 3, and what a TRIM is worth.
+
+use super::drive::{Drive, Fifo, SINGLE, config};
+use crate::counters::{Cause, Counters, Operation};
+use crate::layer::{Content, Layer, Medium, MediumError, PartitionReport, Reports, Run};
+use crate::log::{
+    BoxedLayer, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig, TrimRule, TrimUnit,
+};
+use crate::placement::Frontiers;
+use crate::seed::{Seed, below};
+use crate::units::{BlockId, Lpn, StreamId};
+
+const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
+
+/// A store of 24 pages.
+fn lower() -> BoxedLayer<Content> {
+    Box::new(Observed::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
+}
+
+fn program(
+    segments: &mut Segments<Content>,
+    block: u32,
+    page: u32,
+    names: &[u64],
+) -> Result<(), MediumError> {
+    let data: Vec<Content> = names.iter().map(|&name| Content(name)).collect();
+    let owners = vec![Lpn(0); data.len()];
+    let (cause, stream, group) = (Cause::Host, StreamId(0), crate::layer::Group::None);
+    let run = Run { owners: Some(&owners), data: &data, sequence: 0, cause, stream, group, note: 0 };
+    segments.program(BlockId(block), page, run)
+}
+
+fn described(medium: &impl Medium) -> Reports {
+    let mut reports = Reports::default();
+    medium.describe(&mut reports);
+    reports
+}
+
+#[test]
+fn a_layer_is_shown_as_erase_blocks() {
+    // Of 24 pages 20 are 4 segments of 5.
+    let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
+    assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
+    program(&mut segments, 2, 0, &[7, 8]).unwrap();
+    program(&mut segments, 2, 2, &[9]).unwrap();
+    let mut read = Vec::new();
+    segments.read(BlockId(2), crate::layer::Pages::Listed(&[2, 0]), Cause::Host, &mut read).unwrap();
+    assert_eq!(read, [9, 7].map(Content));
+    let order = MediumError::OutOfOrder { block: 2, page: 0, expected: 3 };
+    assert_eq!(program(&mut segments, 2, 0, &[1]), Err(order));
+    let outside = MediumError::OutsideGeometry { block: 2, page: 3, end: 6 };
+    assert_eq!(program(&mut segments, 2, 3, &[1, 2, 3]), Err(outside));
+    let nowhere = MediumError::OutsideGeometry { block: 4, page: 0, end: 1 };
+    assert_eq!(program(&mut segments, 4, 0, &[1]), Err(nowhere));
+    let unwritten = MediumError::NotProgrammed { block: 2, page: 3 };
+    let listed = crate::layer::Pages::Listed(&[1, 3]);
+    assert_eq!(segments.read(BlockId(2), listed, Cause::Host, &mut read), Err(unwritten));
+    assert_eq!(described(&segments).layers[0].mapped_pages, 3);
+    segments.erase(BlockId(2), Cause::Cleaning).unwrap();
+    assert_eq!(described(&segments).layers[0].mapped_pages, 0, "its pages are trimmed");
+    assert_eq!((segments.erases(BlockId(2)), segments.erases(BlockId(1))), (1, 0));
+    program(&mut segments, 2, 0, &[5]).unwrap();
+    let nowhere = MediumError::OutsideGeometry { block: 4, page: 0, end: 0 };
+    assert_eq!(segments.erase(BlockId(4), Cause::Cleaning), Err(nowhere));
+    assert!(!segments.is_bad(BlockId(0)));
+    segments.flush().unwrap();
+    segments.check().unwrap();
+    assert_eq!(described(&segments).layers[0].counters.incoming(Operation::Flush), 1);
+    let mut silent = Segments::new(lower(), 5, None);
+    program(&mut silent, 0, 0, &[7]).unwrap();
+    silent.erase(BlockId(0), Cause::Cleaning).unwrap();
+    assert_eq!(described(&silent).layers[0].mapped_pages, 1, "nobody told the layer below");
+}
+
+type Upper = LogStore<Segments<Content>, PageTable, Fifo, Frontiers>;
+
+/// An upper store of 12 pages on 6 segments of 4.
+fn stack(trim: Option<TrimRule>) -> Upper {
+    let segments = Segments::new(lower(), 4, trim);
+    let config: StoreConfig = config(12, POOL);
+    LogStore::new(config, segments, PageTable::new(12, 6, 4), Fifo::default(), SINGLE()).unwrap()
+}
+
+fn write(store: &mut impl Layer<Content>, pages: &[u32]) {
+    for &page in pages {
+        store.write(&[Lpn(page)], &[Content(u64::from(page) + 100)], 0).unwrap();
+    }
+}
+
+fn counters(store: &impl Layer<Content>) -> Vec<Counters> {
+    let mut reports = Reports::default();
+    store.describe(&mut reports);
+    reports.layers.iter().map(|layer| layer.counters).collect()
+}
+
+#[test]
+fn what_leaves_a_log_enters_the_one_below() {
+    for (trim, trimmed) in [(None, 0), (Some(TrimRule::default()), 4)] {
+        let mut store = stack(trim);
+        write(&mut store, &(0..12).collect::<Vec<_>>());
+        write(&mut store, &[0, 1, 2, 3]);
+        // Five segments are open or full; with the next page one is freed, which holds nothing.
+        write(&mut store, &[4]);
+        let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
+        assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 0);
+        assert_eq!((upper.outgoing_total(Operation::Write), lower.incoming(Operation::Write)), (17, 17));
+        write(&mut store, &[5, 6, 7]);
+        write(&mut store, &[8]);
+        let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
+        assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 1);
+        assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Write), 0);
+        assert_eq!((lower.incoming(Operation::Write), lower.incoming(Operation::Trim)), (21, trimmed));
+        store.check().unwrap();
+    }
+}
+
+#[test]
+fn dead_pages_may_be_trimmed_one_by_one() {
+    let rule = TrimRule { unit: TrimUnit::Page, ..TrimRule::default() };
+    let mut store = stack(Some(rule));
+    write(&mut store, &[0, 1, 2, 3, 1, 2]);
+    let [_, lower] = counters(&store)[..] else { panic!("two layers") };
+    assert_eq!(lower.incoming(Operation::Trim), 2);
+    store.trim(&[Lpn(0), Lpn(5)]).unwrap();
+    store.flush().unwrap();
+    let mut reports = Reports::default();
+    store.describe(&mut reports);
+    assert_eq!(
+        (reports.layers[1].counters.incoming(Operation::Trim), reports.layers[1].mapped_pages),
+        (3, 3)
+    );
+    assert_eq!((reports.layers[0].trims.sent_pages, reports.layers[0].mapped_pages), (3, 3));
+    store.check().unwrap();
+}
+
+#[test]
+fn content_survives_both_cleanings() {
+    for trim in
+        [None, Some(TrimRule::default()), Some(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() })]
+    {
+        let mut store = stack(trim);
+        let mut shadow = vec![0; 12];
+        let mut random = Seed(6).random();
+        for version in 1..800 {
+            let page = below(&mut random, 12) as u32;
+            if version % 9 == 0 {
+                store.trim(&[Lpn(page)]).unwrap();
+                shadow[page as usize] = 0;
+            } else {
+                store.write(&[Lpn(page)], &[Content(version)], 0).unwrap();
+                shadow[page as usize] = version;
+            }
+            store.check().unwrap();
+        }
+        let mut read = Vec::new();
+        store.read(&(0..12).map(Lpn).collect::<Vec<_>>(), &mut read).unwrap();
+        assert_eq!(read, shadow.iter().map(|&version| Content(version)).collect::<Vec<_>>());
+        let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
+        assert!(lower.outgoing(Cause::Cleaning, Operation::Erase) > 50);
+        for operation in [Operation::Write, Operation::Read] {
+            assert_eq!(upper.outgoing_total(operation), lower.incoming(operation));
+        }
+    }
+}
+
+#[test]
+fn partitions_are_layers_of_their_own() {
+    let (mut shared, mut parts) = Shared::new(lower(), &[10, 6]);
+    assert_eq!(parts.iter().map(Layer::logical_pages).collect::<Vec<_>>(), [10, 6]);
+    write(&mut parts[0], &[0, 9]);
+    write(&mut parts[1], &[0, 5, 5]);
+    parts[1].trim(&[Lpn(0)]).unwrap();
+    parts[0].flush().unwrap();
+    let mut read = Vec::new();
+    parts[1].read(&[0, 5].map(Lpn), &mut read).unwrap();
+    parts[0].read(&[0, 5].map(Lpn), &mut read).unwrap();
+    assert_eq!(read, [0, 105, 100, 0].map(Content));
+    let outside = crate::layer::LayerError::OutOfRange { page: 6, pages: 6 };
+    assert_eq!(parts[1].write(&[Lpn(6)], &[Content(1)], 0), Err(outside.clone()));
+    assert_eq!(parts[1].read(&[Lpn(6)], &mut read), Err(outside.clone()));
+    assert_eq!(parts[1].trim(&[Lpn(6)]), Err(outside));
+    shared.check().unwrap();
+    let mut reports = Reports::default();
+    shared.describe(&mut reports);
+    let all = &reports.layers[0].partitions;
+    let shape: Vec<(u32, u32)> = all.iter().map(|part: &PartitionReport| (part.first, part.pages)).collect();
+    assert_eq!(shape, [(0, 10), (10, 6)]);
+    let came = |part: usize| {
+        [Operation::Write, Operation::Read, Operation::Trim, Operation::Flush]
+            .map(|operation| all[part].incoming.incoming(operation))
+    };
+    assert_eq!((came(0), came(1)), ([2, 2, 0, 1], [3, 2, 1, 0]));
+    assert_eq!(reports.layers[0].mapped_pages, 3);
+    assert_eq!(reports.layers[0].moved_pages, [[0; 3]; 3], "two users, and the pages of nobody");
+    shared.final_draw();
+}

@@ -1,0 +1,178 @@
+//! Which pages cleaning moves: whose they are, on whose account, and how often.
+
+use crate::counters::Cause;
+use crate::units::Lpn;
+
+/// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
+#[derive(Debug, Default)]
+pub struct Moves {
+    attribution: Option<Box<Attribution>>,
+    /// How often each logical page was moved since it was written, where that is counted.
+    counts: Vec<u8>,
+    /// Pages moved that had been moved before.
+    again_pages: u64,
+}
+
+impl Moves {
+    /// From now on tells partitions apart, of which number `k` ends before page `ends[k]`. What lies beyond the last of them, a store's
+    /// own pages among it, is nobody's, but has a place in the table.
+    pub fn divide(&mut self, ends: &[u32]) {
+        self.attribution = Some(Box::new(Attribution::new(ends)));
+    }
+
+    /// From now on counts the moves of each of `pages` pages.
+    pub fn count(&mut self, pages: u32) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; pages as usize];
+        }
+    }
+
+    /// A write begins, all of whose pages are of one partition: what it brings about is charged to that.
+    #[inline]
+    pub fn begin(&mut self, pages: &[Lpn]) {
+        if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
+            attribution.begin(first);
+        }
+    }
+
+    /// Whether anything is to be noted at all.
+    #[inline(always)]
+    pub fn notes(&self) -> bool {
+        self.attribution.is_some() || !self.counts.is_empty()
+    }
+
+    /// `owners` were programmed because of `cause`. Translation and validity pages have numbers of their own kind.
+    pub fn programmed(&mut self, owners: &[Lpn], cause: Cause) {
+        match cause {
+            Cause::Translation | Cause::Validity => {}
+            Cause::Cleaning => self.cleaned(owners),
+            Cause::WearLevelling => self.moved(owners),
+            _ => self.written(owners),
+        }
+    }
+
+    /// The pages were written.
+    #[inline(always)]
+    pub fn written(&mut self, pages: &[Lpn]) {
+        if self.counts.is_empty() {
+            return;
+        }
+        for page in pages {
+            if let Some(count) = self.counts.get_mut(page.index()) {
+                *count = 0;
+            }
+        }
+    }
+
+    /// Cleaning wrote the pages to their new place.
+    pub fn cleaned(&mut self, pages: &[Lpn]) {
+        self.charge(pages);
+        self.moved(pages);
+    }
+
+    /// Cleaning wrote these, some of which may be no longer what their pages hold.
+    pub fn charge(&mut self, pages: &[Lpn]) {
+        if let Some(attribution) = &mut self.attribution {
+            attribution.moved(pages);
+        }
+    }
+
+    /// The pages were moved, by cleaning or for the sake of wear.
+    pub fn moved(&mut self, pages: &[Lpn]) {
+        if self.counts.is_empty() {
+            return;
+        }
+        for page in pages {
+            if let Some(count) = self.counts.get_mut(page.index()) {
+                self.again_pages += u64::from(*count > 0);
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// How many of `pages` were moved since they were written; `None` where that is not counted.
+    pub fn among(&self, pages: &[Lpn]) -> Option<u64> {
+        let moved = |page: &&Lpn| self.counts.get(page.index()).is_some_and(|count| *count > 0);
+        (!self.counts.is_empty()).then(|| pages.iter().filter(moved).count() as u64)
+    }
+
+    /// Pages moved that had been moved before.
+    pub fn again_pages(&self) -> u64 {
+        self.again_pages
+    }
+
+    /// `[cause][owner]`, pages moved by cleaning; empty where users are not told apart.
+    pub fn matrix(&self) -> Vec<Vec<u64>> {
+        self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix())
+    }
+}
+
+/// Counts moved pages by the partition whose write ran the cleaning and the partition that owns them.
+#[derive(Debug)]
+struct Attribution {
+    /// One past the last page of each partition, rising from the first one; the last is the rest's.
+    ends: Vec<u32>,
+    /// The partition whose write is in hand.
+    writer: usize,
+    /// `moved[cause * ends.len() + owner]`, pages.
+    moved: Vec<u64>,
+}
+
+impl Attribution {
+    fn new(ends: &[u32]) -> Self {
+        let ends = [ends, &[u32::MAX]].concat();
+        Attribution { writer: 0, moved: vec![0; ends.len() * ends.len()], ends }
+    }
+
+    /// A name beyond all pages, such as that of padding, is of the rest.
+    fn partition_of(&self, page: Lpn) -> usize {
+        self.ends.partition_point(|&end| end <= page.0).min(self.ends.len() - 1)
+    }
+
+    fn begin(&mut self, page: Lpn) {
+        self.writer = self.partition_of(page);
+    }
+
+    fn moved(&mut self, pages: &[Lpn]) {
+        let row = self.writer * self.ends.len();
+        for &page in pages {
+            let owner = self.partition_of(page);
+            self.moved[row + owner] += 1;
+        }
+    }
+
+    fn matrix(&self) -> Vec<Vec<u64>> {
+        self.moved.chunks(self.ends.len()).map(<[u64]>::to_vec).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_are_charged_to_cause_and_owner() {
+        let mut moves = Moves::default();
+        moves.cleaned(&[Lpn(1)]);
+        assert!(moves.matrix().is_empty());
+        moves.divide(&[10, 30]);
+        moves.begin(&[Lpn(12), Lpn(13)]);
+        moves.cleaned(&[Lpn(1), Lpn(29), Lpn(30), Lpn(u32::MAX)]);
+        moves.begin(&[]);
+        moves.moved(&[Lpn(1)]);
+        assert_eq!(moves.matrix(), [[0, 0, 0], [1, 1, 2], [0, 0, 0]]);
+    }
+
+    #[test]
+    fn a_page_counts_as_moved_until_it_is_written() {
+        let mut moves = Moves::default();
+        moves.moved(&[Lpn(1)]);
+        assert_eq!(moves.among(&[Lpn(1)]), None);
+        moves.count(4);
+        moves.cleaned(&[Lpn(1), Lpn(2), Lpn(9)]);
+        moves.moved(&[Lpn(2)]);
+        assert_eq!((moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), moves.again_pages()), (Some(2), 1));
+        moves.written(&[Lpn(2)]);
+        assert_eq!(moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), Some(1));
+    }
+}

@@ -1,0 +1,134 @@
+//! What is sent to the medium: programs, counted by cause, and erases.
+
+use super::{Frontier, Pool};
+use crate::counters::{Cause, Operation};
+use crate::layer::{Group, LayerError, Medium, MediumError, Run};
+use crate::units::{BlockId, Lpn, StreamId};
+use crate::victim::VictimPolicy;
+
+/// Why pages are appended, and what their spare areas say besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose {
+    /// Why.
+    pub cause: Cause,
+    /// The number that the store keeps with the block; 0 where it needs none.
+    pub note: u64,
+}
+
+impl From<Cause> for Purpose {
+    fn from(cause: Cause) -> Self {
+        Purpose { cause, note: 0 }
+    }
+}
+
+impl<M: Medium, V: VictimPolicy> Pool<M, V> {
+    /// Programs a run at `frontier` and counts it. Of one that fails, [`Pool::taken_before`] says what became.
+    #[inline(always)]
+    pub(crate) fn program(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        data: &[M::Payload],
+        purpose: impl Into<Purpose>,
+    ) -> Result<(), LayerError> {
+        let Purpose { cause, note } = purpose.into();
+        let group = if self.in_group { self.part_of_group(data.len()) } else { Group::None };
+        let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
+        self.medium.program(frontier.block, frontier.page, run)?;
+        self.sequence += data.len() as u64;
+        self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        if self.moves.notes() {
+            self.note_moves(owners, cause);
+        }
+        Ok(())
+    }
+
+    /// What a run of so many pages is to the atomic group in hand.
+    #[inline(never)]
+    fn part_of_group(&mut self, pages: usize) -> Group {
+        let group = match self.group_left {
+            0 => Group::None,
+            left if left == pages => Group::Ends,
+            _ => Group::GoesOn,
+        };
+        self.group_left = self.group_left.saturating_sub(pages);
+        group
+    }
+
+    #[inline(never)]
+    fn note_moves(&mut self, owners: Option<&[Lpn]>, cause: Cause) {
+        if let Some(owners) = owners {
+            self.moves.programmed(owners, cause);
+        }
+    }
+
+    /// Of a run of `pages` pages that the medium did not take with this error, counts those at its beginning that it did take;
+    /// how many they are. Their block is to be set aside. An error where that is not possible.
+    #[cold]
+    pub(crate) fn taken_before(
+        &mut self,
+        frontier: Frontier,
+        (owners, pages): (Option<&[Lpn]>, usize),
+        cause: Cause,
+        error: LayerError,
+    ) -> Result<usize, LayerError> {
+        let LayerError::Medium(MediumError::ProgramFailed { page: failed, .. }) = error else {
+            return Err(error);
+        };
+        if !self.survives_failed_programs {
+            return Err(error);
+        }
+        let taken = (failed - frontier.page) as usize;
+        if self.in_group {
+            self.group_left += pages - taken;
+        }
+        self.sequence += pages as u64;
+        self.counters.add_outgoing(cause, Operation::Write, taken as u64);
+        self.note_moves(owners.map(|owners| &owners[..taken]), cause);
+        Ok(taken)
+    }
+
+    /// The next `pages` pages programmed are a group that a power cut leaves whole or not at all.
+    pub(crate) fn begin_group(&mut self, pages: usize) {
+        (self.group_left, self.in_group) = (pages, true);
+    }
+
+    /// The group is written, or given up.
+    pub(crate) fn end_group(&mut self) {
+        (self.group_left, self.in_group) = (0, false);
+    }
+
+    /// Erases `block`, which is then neither erased in the pool nor anything else; false if that wore it out.
+    pub(crate) fn erase(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        self.read_wear_before_erase(block);
+        match self.medium.erase(block, cause) {
+            Ok(()) => {
+                self.counters.add_outgoing(cause, Operation::Erase, 1);
+                self.blocks.erased(block);
+                self.note_erase(block);
+                Ok(true)
+            }
+            Err(MediumError::WornOut { .. }) => {
+                self.blocks.erased(block);
+                self.usable_blocks -= 1;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The block holds nothing that is needed: it is erased into the pool or, if a program failed in it, retired. Whether it is
+    /// erased.
+    pub(crate) fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
+        if self.take_failed(block) {
+            self.retire(block);
+            return Ok(false);
+        }
+        let erased = self.erase(block, cause)?;
+        if erased {
+            self.erased.push_back(block);
+        }
+        Ok(erased)
+    }
+}

@@ -1,0 +1,242 @@
+//! What cleaning moves and erases, and who waits for it.
+
+use super::*;
+
+#[test]
+fn a_moved_page_waits_for_its_own_read() {
+    // Units 0 and 1 are one read, 2 another. The first program takes three units of two flash pages.
+    let mut steps = reads(0, 0..3, CLEANING);
+    steps.extend([read(0, 6, CLEANING), program(1, 0, 3, CLEANING), program(1, 3, 2, CLEANING)]);
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "read cleaning die 0 21+100 u2",
+            "read cleaning die 0 11+100 u1",
+            "read cleaning die 0 11+100 u1",
+            "program cleaning die 1 21+1000 u2 after 0",
+            "program cleaning die 1 11+0 u1 after 1",
+            // The page read fourth; what comes after it was not read.
+            "program cleaning die 1 11+1000 u1 after 2",
+            "program cleaning die 1 11+0 u1",
+        ],
+    );
+    // The first page of two from one read, and each waits for it.
+    let mut steps = reads(0, 0..2, CLEANING);
+    steps.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "read cleaning die 0 21+100 u2",
+            "program cleaning die 1 11+0 u1 after 0",
+            "program cleaning die 1 11+1000 u1 after 0",
+        ],
+    );
+}
+
+#[test]
+fn cleaning_erases_after_everything_it_did() {
+    let mut steps =
+        vec![read(0, 0, HOST), read(0, 4, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
+    // Nothing since: the next one waits for nobody, and one after a read for that alone.
+    steps.extend([erase(4, CLEANING), read(8, 0, CLEANING), erase(8, CLEANING)]);
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "read host die 0 11+100 u1",
+            "read cleaning die 0 11+100 u1",
+            "program cleaning die 1 11+0 u1 after 1",
+            "gate cleaning after 1,2",
+            "erase cleaning die 0 1+10000 u1 erases 0 after 3",
+            "erase cleaning die 0 1+10000 u1 erases 4",
+            "read cleaning die 0 11+100 u1",
+            "erase cleaning die 0 1+10000 u1 erases 8 after 6",
+        ],
+    );
+}
+
+#[test]
+fn erases_of_other_causes() {
+    // The host's wait for nothing; those of the map for what all such causes did.
+    let steps = [
+        read(0, 0, HOST),
+        read(1, 0, TRANSLATION),
+        program(1, 2, 1, Cause::Validity),
+        erase(4, HOST),
+        erase(5, TRANSLATION),
+        erase(9, Cause::WearLevelling),
+    ];
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "read host die 0 11+100 u1",
+            "read other die 1 11+100 u1",
+            "gate host after 0,1",
+            "program other die 1 11+0 u1 after 2",
+            "erase host die 0 1+10000 u1 erases 4",
+            "gate other after 1,3",
+            "erase other die 1 1+10000 u1 erases 5 after 5",
+            // The erase itself is such a thing by now.
+            "erase other die 1 1+10000 u1 erases 9",
+        ],
+    );
+}
+
+#[test]
+fn all_planes_of_a_superblock_are_erased() {
+    let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
+    let one = "erase host die 0 1+10000 u1";
+    planned(single, &[erase(2, HOST)], &[one, one, "gate host erases 2 after 0,1"]);
+    planned(SUPERBLOCKS, &[erase(2, HOST)], &["erase host die 0 1+10000 u1 erases 2"]);
+    let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
+    let other = "erase host die 1 1+10000 u1";
+    planned(wide, &[erase(0, HOST)], &[one, other, "gate host erases 0 after 0,1"]);
+    let wide = FlashTiming { multi_plane: false, ..wide };
+    planned(wide, &[erase(0, HOST)], &[one, one, other, other, "gate host erases 0 after 0,1,2,3"]);
+    // Each plane waits for what was done before.
+    planned(
+        single,
+        &[read(0, 0, CLEANING), erase(0, CLEANING)],
+        &[
+            "read cleaning die 0 11+100 u1",
+            "erase cleaning die 0 1+10000 u1 after 0",
+            "erase cleaning die 0 1+10000 u1 after 0",
+            "gate cleaning erases 0 after 1,2",
+        ],
+    );
+}
+
+#[test]
+fn a_program_waits_for_the_erase_of_its_block() {
+    planned(
+        TIMING,
+        &[erase(4, HOST), program(4, 0, 2, HOST), program(0, 0, 2, HOST), program(4, 2, 2, CLEANING)],
+        &[
+            "erase host die 0 1+10000 u1 erases 4",
+            "program host die 0 21+1000 u2 after 0",
+            "program host die 0 21+1000 u2",
+            "program cleaning die 0 21+1000 u2 after 0",
+        ],
+    );
+    // One of an earlier request, that ends at 50: the wait is cleaning's doing.
+    for (end_ns, waits_ns) in [(50, 43), (8, 1), (7, 0), (2, 0)] {
+        let mut bench = Bench::new(TIMING);
+        bench.erased.begin(BlockId(4), 99);
+        bench.erased.end(BlockId(4), 99, end_ns);
+        bench.plan(&[program(4, 0, 2, HOST), program(0, 0, 2, HOST)]);
+        let [late, free] = [0, 1].map(|at| bench.planner.created[at]);
+        assert_eq!((bench.nodes[late].release_ns, bench.nodes[free].release_ns), (7 + waits_ns, 7));
+        assert_eq!(bench.nodes.before(late), Parts { cleaning_ns: waits_ns, ..Parts::default() });
+    }
+}
+
+#[test]
+fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
+    let steps = [
+        read(0, 0, CLEANING),
+        program(1, 0, 1, CLEANING),
+        erase(0, CLEANING),
+        program(5, 0, 2, HOST),
+        program(5, 2, 2, HOST),
+        read(4, 0, CLEANING),
+        program(5, 4, 2, HOST),
+    ];
+    let cleaning = [
+        "read cleaning die 0 11+100 u1",
+        "program cleaning die 1 11+0 u1 after 0",
+        "gate cleaning after 0,1",
+        "erase cleaning die 0 1+10000 u1 erases 0 after 2",
+    ];
+    let mut expected = cleaning.to_vec();
+    expected.extend([
+        "gate cleaning after 0,1,3",
+        "program host die 1 21+1000 u2 after 4",
+        "program host die 1 21+1000 u2 after 4",
+        "read cleaning die 0 11+100 u1",
+        // All before it, the gate included.
+        "gate cleaning after 4,7",
+        "program host die 1 21+1000 u2 after 8",
+    ]);
+    in_foreground(&steps, &expected);
+    let mut expected = cleaning.to_vec();
+    let free = "program host die 1 21+1000 u2";
+    expected.extend([free, free, "read cleaning die 0 11+100 u1", free]);
+    planned(TIMING, &steps, &expected);
+    // Reads and cleaning's own programs do not wait.
+    let steps = [read(0, 0, CLEANING), read(1, 0, HOST), program(5, 0, 1, HOST)];
+    in_foreground(
+        &steps,
+        &[
+            "read cleaning die 0 11+100 u1",
+            "read host die 1 11+100 u1",
+            "program host die 1 11+0 u1 after 0,1",
+        ],
+    );
+}
+
+#[test]
+fn hashed_pages_go_before_those_only_read() {
+    // Of three pages read two are hashed, each after its read; the program takes them, and then the third.
+    let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING), read(8, 0, CLEANING)];
+    steps.extend([hash(2, CLEANING), program(1, 0, 1, CLEANING), program(1, 1, 2, CLEANING)]);
+    let one = "read cleaning die 0 11+100 u1";
+    planned(
+        TIMING,
+        &steps,
+        &[
+            one,
+            one,
+            one,
+            "hash cleaning 1 a 200 after 0",
+            "hash cleaning 1 a 200 after 1",
+            "gate cleaning after 3,4",
+            "program cleaning die 1 11+0 u1 after 5",
+            "program cleaning die 1 11+1000 u1 after 5",
+            "program cleaning die 1 11+0 u1 after 2",
+        ],
+    );
+    // A program that takes both kinds waits for both.
+    let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING)];
+    steps.extend([hash(1, CLEANING), program(1, 0, 2, CLEANING)]);
+    let expected = [one, one, "hash cleaning 1 a 200 after 0", "program cleaning die 1 21+1000 u2 after 1,2"];
+    planned(TIMING, &steps, &expected);
+    // No pages are no hash.
+    planned(TIMING, &[hash(0, CLEANING), program(1, 0, 1, CLEANING)], &["program cleaning die 1 11+0 u1"]);
+}
+
+#[test]
+fn what_was_hashed_and_not_written_is_forgotten() {
+    let one = "read cleaning die 0 11+100 u1";
+    // The second hash is another page's: the first page is stored elsewhere.
+    let steps = [read(0, 0, CLEANING), hash(1, CLEANING), read(4, 0, CLEANING), hash(1, CLEANING)];
+    let mut all = steps.to_vec();
+    all.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
+    let hash_after = |line: usize| format!("hash cleaning 1 a 200 after {line}");
+    let (first, second) = (hash_after(0), hash_after(2));
+    let mut expected = vec![one, &first, one, &second, "program cleaning die 1 11+0 u1 after 3"];
+    expected.push("program cleaning die 1 11+1000 u1");
+    planned(TIMING, &all, &expected);
+    // With the erase the next victim begins.
+    let all = [
+        read(0, 0, CLEANING),
+        hash(1, CLEANING),
+        erase(0, CLEANING),
+        read(4, 0, CLEANING),
+        program(1, 0, 1, CLEANING),
+    ];
+    planned(
+        TIMING,
+        &all,
+        &[
+            one,
+            &first,
+            "gate cleaning after 0,1",
+            "erase cleaning die 0 1+10000 u1 erases 0 after 2",
+            one,
+            "program cleaning die 1 11+0 u1 after 4",
+        ],
+    );
+}

@@ -1,0 +1,167 @@
+//! What the host reads, programs and hashes.
+
+use super::*;
+
+#[test]
+fn no_steps_are_no_operations() {
+    planned(TIMING, &[], &[]);
+}
+
+#[test]
+fn units_of_a_flash_page_are_read_together() {
+    let steps = reads(4, 0..3, HOST);
+    planned(TIMING, &steps, &["read host die 0 21+100 u2", "read host die 0 11+100 u1"]);
+    // In any order; the same unit twice is transferred twice.
+    let steps = [read(1, 3, HOST), read(1, 2, HOST), read(1, 2, HOST)];
+    planned(TIMING, &steps, &["read host die 1 31+100 u3"]);
+}
+
+#[test]
+fn reads_apart_are_operations_of_their_own() {
+    let one = "read host die 0 11+100 u1";
+    // Of another block on the same die, of another page, and after something else.
+    planned(TIMING, &[read(0, 0, HOST), read(4, 1, HOST)], &[one, one]);
+    planned(TIMING, &[read(0, 1, HOST), read(0, 2, HOST)], &[one, one]);
+    planned(TIMING, &[read(0, 0, HOST), read(0, 2, HOST), read(0, 1, HOST)], &[one, one, one]);
+    let steps = [read(0, 0, HOST), hash(1, HOST), read(0, 1, HOST)];
+    planned(TIMING, &steps, &[one, "hash host 1 a 200", one]);
+    // For another cause.
+    let steps = [read(0, 0, HOST), read(0, 1, Cause::Dedup)];
+    planned(TIMING, &steps, &[one, "read other die 0 11+100 u1"]);
+}
+
+#[test]
+fn planes_read_a_row_together() {
+    // Flash pages 0 and 1 are row 0 of both planes, 2 and 3 row 1.
+    let rows = ["read host die 0 41+100 u4", "read host die 0 21+100 u2"];
+    planned(SUPERBLOCKS, &reads(0, 0..6, HOST), &rows);
+    planned(SUPERBLOCKS, &reads(0, 2..4, HOST), &rows[1..]);
+    let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
+    planned(single, &reads(0, 0..6, HOST), &[rows[1]; 3]);
+    // Other dies work by themselves, though the row is the same.
+    let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
+    planned(wide, &reads(0, 0..8, HOST), &[rows[0], "read host die 1 41+100 u4"]);
+}
+
+#[test]
+fn a_flash_page_is_programmed_with_its_last_unit() {
+    // Unit 1 is the last of flash page 0, 2 and 3 are page 1, and of page 2 only the first is there.
+    planned(
+        TIMING,
+        &[program(1, 1, 4, HOST)],
+        &["program host die 1 11+1000 u1", "program host die 1 21+1000 u2", "program host die 1 11+0 u1"],
+    );
+    planned(TIMING, &[program(1, 0, 1, HOST)], &["program host die 1 11+0 u1"]);
+    planned(TIMING, &[program(1, 0, 2, HOST)], &["program host die 1 21+1000 u2"]);
+    let other = "program other die 0 21+1000 u2";
+    planned(TIMING, &[program(0, 0, 2, Cause::LogMetadata)], &[other]);
+}
+
+#[test]
+fn planes_program_a_row_together() {
+    let two_planes = "program host die 0 41+1000 u4";
+    planned(SUPERBLOCKS, &[program(0, 0, 4, HOST)], &[two_planes]);
+    planned(SUPERBLOCKS, &[program(0, 0, 8, HOST)], &[two_planes, two_planes]);
+    // From the second page of a row on, pages 2 and 3 are the next row.
+    planned(SUPERBLOCKS, &[program(0, 2, 6, HOST)], &["program host die 0 21+1000 u2", two_planes]);
+    // The page begun before is full with this unit; a page that is not full stays in the buffer.
+    planned(SUPERBLOCKS, &[program(0, 1, 3, HOST)], &["program host die 0 31+1000 u3"]);
+    let buffered = "program host die 0 11+0 u1";
+    planned(SUPERBLOCKS, &[program(0, 0, 3, HOST)], &["program host die 0 21+1000 u2", buffered]);
+    // Two steps are two operations, and so is what one plane does after the other.
+    let one = "program host die 0 21+1000 u2";
+    planned(SUPERBLOCKS, &[program(0, 0, 2, HOST), program(0, 2, 2, HOST)], &[one, one]);
+    let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
+    planned(single, &[program(0, 0, 4, HOST)], &[one, one]);
+    let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
+    planned(wide, &[program(0, 0, 8, HOST)], &[two_planes, "program host die 1 41+1000 u4"]);
+}
+
+#[test]
+fn programs_wait_for_the_reads_before_them() {
+    let one = "read host die 0 11+100 u1";
+    let steps = [read(0, 0, HOST), program(1, 0, 2, HOST)];
+    planned(TIMING, &steps, &[one, "program host die 1 21+1000 u2 after 0"]);
+    let steps = [
+        read(0, 0, HOST),
+        read(4, 0, HOST),
+        program(1, 0, 2, HOST),
+        program(1, 2, 2, HOST),
+        read(0, 8, HOST),
+        program(1, 4, 2, TRANSLATION),
+    ];
+    planned(
+        TIMING,
+        &steps,
+        &[
+            one,
+            one,
+            "gate host after 0,1",
+            "program host die 1 21+1000 u2 after 2",
+            "program host die 1 21+1000 u2 after 2",
+            one,
+            // For those before, too.
+            "gate host after 2,5",
+            "program other die 1 21+1000 u2 after 6",
+        ],
+    );
+    // What cleaning reads is none of theirs.
+    let steps = [read(0, 0, CLEANING), program(1, 0, 2, HOST)];
+    planned(TIMING, &steps, &["read cleaning die 0 11+100 u1", "program host die 1 21+1000 u2"]);
+}
+
+#[test]
+fn host_reads_wait_for_the_map() {
+    let map = "read other die 0 11+100 u1";
+    let steps = [
+        read(8, 0, HOST),
+        read(0, 0, TRANSLATION),
+        read(1, 0, HOST),
+        read(0, 4, TRANSLATION),
+        read(1, 4, HOST),
+        read(1, 5, HOST),
+        program(1, 8, 2, HOST),
+    ];
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "read host die 0 11+100 u1",
+            map,
+            "read host die 1 11+100 u1 after 1",
+            map,
+            // The last one of the map, and once for both units.
+            "read host die 1 21+100 u2 after 3",
+            "gate host after 0,1,2,3,4",
+            "program host die 1 21+1000 u2 after 5",
+        ],
+    );
+    // Other causes do not ask the map, and host reads do not wait for them.
+    let steps =
+        [read(0, 0, Cause::Validity), read(1, 0, HOST), read(0, 2, TRANSLATION), read(1, 2, Cause::Dedup)];
+    planned(TIMING, &steps, &[map, "read host die 1 11+100 u1", map, "read other die 1 11+100 u1"]);
+}
+
+#[test]
+fn programs_wait_for_the_last_hash() {
+    let steps = [
+        hash(3, HOST),
+        program(0, 0, 2, HOST),
+        Step::Hash { pages: 1, cause: HOST, percent: 25 },
+        hash(2, Cause::Dedup),
+        read(1, 0, HOST),
+        program(0, 2, 2, HOST),
+    ];
+    planned(
+        TIMING,
+        &steps,
+        &[
+            "hash host 3 a 200",
+            "program host die 0 21+1000 u2 after 0",
+            "hash host 1 a 50",
+            "hash other 2 a 200",
+            "read host die 1 11+100 u1",
+            "program host die 0 21+1000 u2 after 3,4",
+        ],
+    );
+}

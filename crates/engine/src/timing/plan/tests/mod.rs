@@ -1,0 +1,174 @@
+//! From steps to operations, by hand: each operation with what it takes and whom it waits for.
+
+mod cleaning;
+mod copyback;
+mod host;
+
+use super::*;
+use crate::timing::layout::Layout;
+use crate::timing::parameters::{Contention, HashEngine, Priority, Suspend};
+
+/// Two dies on channels of their own, each of two planes; flash pages of two units. Consecutive blocks go to die 0, die 1,
+/// and then to their second planes: blocks 0, 4, 8, … lie on plane 0 of die 0, blocks 2, 6, … on its plane 1.
+const LAYOUT: Layout = Layout {
+    channels: 2,
+    ways: 1,
+    dies: 1,
+    planes: 2,
+    superblock_blocks: 1,
+    units_per_page: 2,
+    pages_per_block: 16,
+};
+
+const TIMING: FlashTiming = FlashTiming {
+    layout: LAYOUT,
+    read_ns: 100,
+    program_ns: 1000,
+    erase_ns: 10_000,
+    command_ns: 1,
+    unit_transfer_ns: 10,
+    contention: Contention::Channel,
+    priority: Priority::Fcfs,
+    suspend: Suspend { erase: false, program: false, suspend_ns: 0, resume_ns: 0 },
+    multi_plane: false,
+    copyback: false,
+    hash: HashEngine { engines: 1, hash_ns: 200 },
+};
+
+/// A block is all planes of a die: even flash pages on plane 0, odd ones on plane 1.
+const SUPERBLOCKS: FlashTiming =
+    FlashTiming { layout: Layout { superblock_blocks: 2, ..LAYOUT }, multi_plane: true, ..TIMING };
+
+const CLEANING: Cause = Cause::Cleaning;
+const HOST: Cause = Cause::Host;
+const TRANSLATION: Cause = Cause::Translation;
+
+fn read(block: u32, page: u32, cause: Cause) -> Step {
+    Step::Read { block: BlockId(block), page, cause }
+}
+
+fn reads(block: u32, pages: std::ops::Range<u32>, cause: Cause) -> Vec<Step> {
+    pages.map(|page| read(block, page, cause)).collect()
+}
+
+fn program(block: u32, page: u32, pages: u32, cause: Cause) -> Step {
+    Step::Program { block: BlockId(block), page, pages, cause }
+}
+
+fn erase(block: u32, cause: Cause) -> Step {
+    Step::Erase { block: BlockId(block), cause }
+}
+
+fn hash(pages: u32, cause: Cause) -> Step {
+    Step::Hash { pages, cause, percent: 100 }
+}
+
+/// The steps of a request that is submitted at 5 and may start at 7, planned on an idle device.
+struct Bench {
+    planner: Planner,
+    nodes: Nodes,
+    erased: Erased,
+    timing: FlashTiming,
+    foreground: bool,
+}
+
+impl Bench {
+    fn new(timing: FlashTiming) -> Self {
+        timing.check().unwrap();
+        let (planner, nodes, erased) = (Planner::default(), Nodes::new(), Erased::default());
+        Bench { planner, nodes, erased, timing, foreground: false }
+    }
+
+    /// Each node as a line: what it does, its die, the time on the channel and in the array, its units, and the lines, from 0
+    /// on, of those that it waits for.
+    fn plan(&mut self, steps: &[Step]) -> Vec<String> {
+        let order = Order { request: 3, now_ns: 5, start_ns: 7, foreground: self.foreground };
+        let Bench { planner, nodes, erased, timing, .. } = self;
+        planner.plan(&mut Desk { nodes, erased, timing, order }, steps);
+        let created = planner.created.clone();
+        let line_of = |id: u32| created.iter().position(|other| *other == id).expect("of this request");
+        let mut waits = vec![Vec::new(); created.len()];
+        let counted: Vec<u32> = created.iter().map(|&id| nodes[id].waits).collect();
+        for (line, &id) in created.iter().enumerate() {
+            while let Some(to) = nodes.take_waiting(id) {
+                waits[line_of(to)].push(line);
+            }
+        }
+        let mut lines = Vec::new();
+        for ((&id, mut waits), counted) in created.iter().zip(waits).zip(counted) {
+            assert_eq!(waits.len() as u32, counted, "whom it waits for, and how many");
+            waits.sort_unstable();
+            lines.push(line(&nodes[id], &waits));
+        }
+        let visible = created.iter().filter(|id| nodes[**id].request == 3).count();
+        assert_eq!(planner.visible as usize, visible, "the request waits for its own");
+        lines
+    }
+}
+
+fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
+    let class = match node.class {
+        Class::Host => "host",
+        Class::Cleaning => "cleaning",
+        _ => "other",
+    };
+    let begin_ns = if node.class == Class::Cleaning { 5 } else { 7 };
+    assert!(node.release_ns >= begin_ns && (node.has_before || node.release_ns == begin_ns));
+    let is_own = node.kind != Kind::Gate && node.class != Class::Cleaning;
+    // A read that became part of another operation is a gate by now, and belongs to nobody all the same.
+    assert_eq!(node.request == 3, is_own);
+    let mut line = match node.kind {
+        Kind::Gate => format!("gate {class}"),
+        Kind::Hash => format!("hash {class} {} a {}", node.units, node.array_ns),
+        kind => {
+            let name = format!("{kind:?}").to_lowercase();
+            format!("{name} {class} die {} {}+{} u{}", node.die, node.channel_ns, node.array_ns, node.units)
+        }
+    };
+    if node.erases != NONE {
+        line += &format!(" erases {}", node.erases);
+    }
+    if !waits.is_empty() {
+        let waits: Vec<String> = waits.iter().map(usize::to_string).collect();
+        line += &format!(" after {}", waits.join(","));
+    }
+    line
+}
+
+#[track_caller]
+fn planned(timing: FlashTiming, steps: &[Step], expected: &[&str]) {
+    assert_eq!(Bench::new(timing).plan(steps), expected);
+}
+
+#[track_caller]
+fn in_foreground(steps: &[Step], expected: &[&str]) {
+    assert_eq!(Bench { foreground: true, ..Bench::new(TIMING) }.plan(steps), expected);
+}
+
+#[test]
+fn a_plan_knows_nothing_of_the_one_before() {
+    let mut bench = Bench { foreground: true, ..Bench::new(TIMING) };
+    let mut all = reads(0, 0..3, CLEANING);
+    all.extend([
+        read(1, 0, TRANSLATION),
+        read(1, 1, HOST),
+        hash(2, HOST),
+        hash(2, CLEANING),
+        program(5, 0, 1, HOST),
+    ]);
+    let lines = bench.plan(&all).len();
+    assert!(lines > 8 && bench.planner.visible == 4);
+    let steps = [read(0, 3, CLEANING), read(1, 0, HOST), program(9, 0, 1, CLEANING), erase(0, CLEANING)];
+    assert_eq!(
+        bench.plan(&steps),
+        [
+            "read cleaning die 0 11+100 u1",
+            "read host die 1 11+100 u1",
+            "program cleaning die 1 11+0 u1 after 0",
+            "gate cleaning after 0,2",
+            "erase cleaning die 0 1+10000 u1 erases 0 after 3",
+        ]
+    );
+    assert_eq!(bench.plan(&[program(5, 0, 1, HOST)]), ["program host die 1 11+0 u1"]);
+    assert_eq!(bench.plan(&[erase(8, TRANSLATION)]), ["erase other die 0 1+10000 u1 erases 8"]);
+}

@@ -1,0 +1,241 @@
+//! All layers, each driven at random.
+
+use super::{Drive, Stamp};
+use serde_json::json;
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+use wearwell_engine::checked::CheckedMedium;
+use wearwell_engine::dedup::{Dedup, Sharing};
+use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind};
+use wearwell_engine::ftl::page::{PageConfig, PageFtl};
+use wearwell_engine::ftl::paged::{
+    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings,
+};
+use wearwell_engine::ftl::{CutSettings, Cuts, Cycled, Interrupted, Switched, parse_cuts};
+use wearwell_engine::layer::{Content, Payload};
+use wearwell_engine::log::{
+    BlockTable, BoxedLayer, LevelSizes, LogStore, LsmConfig, LsmTree, ObjectLayout, Objects, Observed,
+    PageTable, Partition, PassThrough, Reclaim, Segments, Shape, Shared, Sparse, StoreConfig, TrimLog,
+    TrimRule, Zones, ZonesConfig,
+};
+use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
+use wearwell_engine::placement::Frontiers;
+use wearwell_engine::victim::{VictimConfig, VictimPolicy};
+
+const BLOCKS: u32 = 64;
+const PAGES_PER_BLOCK: u32 = 8;
+/// Logical pages of the FTLs.
+pub(super) const PAGES: u32 = 320;
+
+pub(super) fn bare_nand<P: Payload>(seed: u64) -> Nand<P> {
+    Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(seed)).with_spare_area()
+}
+
+/// Flash that holds what writes on it to the contract, too.
+pub(super) type Chips<P> = CheckedMedium<Nand<P>>;
+
+fn nand<P: Payload>(seed: u64) -> Chips<P> {
+    CheckedMedium::new(bare_nand(seed))
+}
+
+/// A store with every ability that a store may have.
+fn store_config(seed: u64) -> StoreConfig {
+    StoreConfig {
+        prefetch: Some(true),
+        deferred_low: Some(2),
+        idle_high: Some(9),
+        ..StoreConfig::new(PAGES, Reclaim::FreePool { low: 4, high: 5 }, Seed(seed))
+    }
+}
+
+pub(super) fn page_config(seed: u64) -> PageConfig {
+    PageConfig {
+        store: store_config(seed),
+        victim: VictimConfig::default(),
+        placement: serde_json::from_value(json!("double")).unwrap(),
+        wear: wearwell_engine::wear::WearConfig::default(),
+    }
+}
+
+pub(super) fn ftl(seed: u64) -> PageFtl<Chips<Content>> {
+    page_config(seed).build(nand(seed)).unwrap()
+}
+
+pub(super) fn boxed_ftl(seed: u64) -> BoxedLayer<Content> {
+    Box::new(ftl(seed))
+}
+
+fn victim(name: &str, size: &StoreSize) -> Box<dyn VictimPolicy> {
+    let config: VictimConfig = serde_json::from_value(json!(name)).unwrap();
+    config.build_boxed(size).unwrap()
+}
+
+/// A log on segments of the FTL, which looks at what its victims leave there.
+fn stacked_log(seed: u64) -> BoxedLayer<Content> {
+    let segments = Segments::new(boxed_ftl(seed), 16, Some(TrimRule::default()));
+    let size = StoreSize { blocks: 20, pages_per_block: 16, logical_pages: 200, seed: Seed(seed) };
+    let config = StoreConfig::new(200, Reclaim::FreePool { low: 2, high: 3 }, Seed(seed));
+    let table = PageTable::new(200, 20, 16);
+    let store = LogStore::new(config, segments, table, victim("completing", &size), Frontiers::single());
+    Box::new(store.unwrap())
+}
+
+/// A store that keeps no page identities.
+fn block_log(seed: u64) -> BoxedLayer<()> {
+    let nand = Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(seed));
+    let size = StoreSize {
+        blocks: BLOCKS,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: PAGES,
+        seed: Seed(seed),
+    };
+    let config = StoreConfig::new(PAGES, Reclaim::InPlace, Seed(seed));
+    let store =
+        LogStore::new(config, nand, BlockTable::new(PAGES), victim("greedy", &size), Frontiers::single());
+    Box::new(store.unwrap())
+}
+
+pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
+    let is_gecko = kind == "gecko";
+    let config = PagedConfig {
+        kind,
+        logical_pages: 240,
+        page_bytes: 128,
+        cache_entries: 16,
+        dirty_entries: None,
+        eager: !is_gecko,
+        directory: DirectoryConfig::Global,
+        validity: serde_json::from_value(json!(if is_gecko { "gecko" } else { "ram_bitmap" })).unwrap(),
+        cleans_metadata: !is_gecko,
+        checkpoints: is_gecko,
+        durability: if is_gecko { Durability::Deferred { dated: true } } else { Durability::Battery },
+        free_blocks: FreeBlocks::default(),
+        wear: serde_json::from_value(json!({"kind": "scan", "scans_per_write": 3, "threshold": 0})).unwrap(),
+        seed: Seed(seed),
+    };
+    let settings = PagedSettings {
+        config,
+        victim: VictimConfig::default(),
+        placement: serde_json::from_value(json!("double")).unwrap(),
+    };
+    settings.build(nand(seed)).unwrap()
+}
+
+fn hybrid(seed: u64, kind: HybridKind) -> BoxedLayer<Content> {
+    let config = HybridConfig { kind, log_blocks: 6, logical_pages: PAGES };
+    Box::new(Hybrid::new(config, nand(seed)).unwrap())
+}
+
+fn zones(seed: u64) -> BoxedLayer<Content> {
+    Box::new(Zones::new(nand(seed), ZonesConfig { zone_blocks: 2, max_open_zones: 3 }).unwrap())
+}
+
+fn tree(seed: u64) -> BoxedLayer<Content> {
+    let config = LsmConfig {
+        logical_pages: 100,
+        page_bytes: 64,
+        memtable_pages: 10,
+        table_pages: 8,
+        index_bytes_per_page: 4,
+        wal_pages: Some(12),
+        trim: true,
+        shape: Shape::Leveled { level0_runs: 2, ratio: 3, sizes: LevelSizes::FromBottom },
+    };
+    Box::new(LsmTree::new(config, boxed_ftl(seed)).unwrap())
+}
+
+/// Deduplication over a store of as many pages as it needs; groups of up to `atomic` pages.
+pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<Content> {
+    let config = serde_json::from_value(json!("inline")).unwrap();
+    let sharing = Sharing::new(&config, PAGES - atomic, atomic).unwrap();
+    Box::new(Dedup::new(sharing, boxed_ftl(seed), None).unwrap())
+}
+
+pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Chips<Content>>>> {
+    Switched::new(Cycled::new(ftl(seed), page_config(seed)))
+}
+
+/// The FTL on a supply that is cut at these operations.
+pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
+    let supply = Supply::new(false);
+    let config = page_config(seed);
+    let ftl = config.build(Fragile::new(nand::<Content>(seed), supply.clone())).unwrap();
+    let cuts = Cuts::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
+    let cut = CutSettings { cuts, recovery_cut_probability: 0.0, seed: Seed(seed) };
+    let mut interrupted = Interrupted::new(ftl, config, supply, cut);
+    wearwell_engine::ftl::PowerCycle::begin(&mut interrupted, 2000);
+    Box::new(interrupted)
+}
+
+/// Two halves of the FTL; the first stays empty.
+pub(super) fn second_half(seed: u64) -> (Shared<Content>, Partition<Content>) {
+    let (shared, mut partitions) = Shared::new(boxed_ftl(seed), &[PAGES / 2, PAGES / 2]);
+    (shared, partitions.pop().expect("the second half"))
+}
+
+pub(super) const TRIM_LOG: TrimLog = TrimLog { records_per_page: 4, trims_per_write: 1, pages: 3 };
+
+pub(super) const OBJECTS: ObjectLayout =
+    ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
+
+/// Drives a layer with so many different contents; whether each of its pages stands for one valid page of a block.
+fn drive<P: Stamp>(name: &'static str, build: impl Fn(u64) -> BoxedLayer<P>, contents: u64, is_exact: bool) {
+    for seed in 0..4 {
+        Drive::new(name, build(seed), contents, seed).run(1500, is_exact);
+    }
+}
+
+/// The types that the tests below build.
+pub(super) const DRIVEN: &[&str] = &[
+    "Checked",
+    "Cycled",
+    "Dedup",
+    "Hybrid",
+    "Interrupted",
+    "LogStore",
+    "LsmTree",
+    "Objects",
+    "Observed",
+    "PagedFtl",
+    "Partition",
+    "PassThrough",
+    "Sparse",
+    "Switched",
+    "Zones",
+];
+
+#[test]
+fn stores_keep_the_contract() {
+    drive("log", boxed_ftl, u64::MAX, true);
+    drive("stacked log", stacked_log, u64::MAX, true);
+    drive("log of blocks", block_log, u64::MAX, true);
+    drive("tree", tree, u64::MAX, true);
+    // A page that shares its slot does not stand for a page of a block.
+    drive("deduplication", |seed| dedup(seed, 0), 40, false);
+    drive("deduplication in groups", |seed| dedup(seed, 8), 40, false);
+}
+
+#[test]
+fn ftls_keep_the_contract() {
+    // What died and was not reported yet counts as valid.
+    drive("gecko", |seed| Box::new(paged(seed, "gecko")) as _, u64::MAX, false);
+    drive("dftl", |seed| Box::new(paged(seed, "dftl")) as _, u64::MAX, false);
+    drive("fast", |seed| hybrid(seed, HybridKind::Fast), u64::MAX, true);
+    drive("bast", |seed| hybrid(seed, HybridKind::Bast), u64::MAX, true);
+    drive("interrupted", |seed| interrupted(seed, "500,800t,1500"), u64::MAX, true);
+    for seed in 0..4 {
+        let mut zoned = Drive::new("zones", zones(seed), u64::MAX, seed);
+        zoned.zone_pages = Some(2 * PAGES_PER_BLOCK);
+        zoned.run(1500, true);
+    }
+}
+
+#[test]
+fn wrappers_keep_the_contract() {
+    drive("pass-through", |seed| Box::new(PassThrough::new(boxed_ftl(seed), PAGES)) as _, u64::MAX, true);
+    drive("objects", |seed| Box::new(Objects::new(boxed_ftl(seed), OBJECTS).unwrap()) as _, u64::MAX, true);
+    drive("sparse", |seed| Box::new(Sparse::new(boxed_ftl(seed), TRIM_LOG).unwrap()) as _, u64::MAX, false);
+    drive("observed", |seed| Box::new(Observed::new(boxed_ftl(seed))) as _, u64::MAX, true);
+    drive("partition", |seed| Box::new(second_half(seed).1) as _, u64::MAX, true);
+    drive("switched", |seed| Box::new(cycled(seed)) as _, u64::MAX, true);
+}

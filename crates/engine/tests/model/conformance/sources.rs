@@ -1,0 +1,89 @@
+//! Nothing that implements the seams is left out of the tests here.
+
+use super::{layers, media};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What implements a seam and is driven elsewhere, with the reason.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("Probe", "an experiment's flash, which compares validity stores with each other")];
+
+fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate lies in a folder");
+    crates.parent().expect("which lies in the repository").to_owned()
+}
+
+/// All sources of libraries and programs, tests beside the code left out.
+fn sources() -> Vec<String> {
+    fn walk(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            if path.is_dir() {
+                if name != "tests" {
+                    walk(&path, found);
+                }
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                found.push(fs::read_to_string(&path).expect("text"));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
+        walk(&entry.expect("a crate").path().join("src"), &mut found);
+    }
+    walk(&root().join("experiments/src"), &mut found);
+    found
+}
+
+/// The end of the angle brackets that `text` begins with, or its beginning if it begins with none.
+fn after_brackets(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if at == 0 { text } else { &text[at + 1..] };
+        }
+    }
+    text
+}
+
+/// The names of the types for which `text` implements the trait `wanted`.
+fn implementers(text: &str, wanted: &str) -> Vec<String> {
+    let heads = text.split("\nimpl").skip(1).filter_map(|rest| rest.split_once('{'));
+    let named = heads.filter_map(|(head, _)| {
+        let head = after_brackets(head.trim_start()).trim_start();
+        let rest = head.strip_prefix(wanted)?;
+        let rest = after_brackets(rest).trim_start().strip_prefix("for ")?;
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        Some(rest[..end.unwrap_or(rest.len())].to_owned())
+    });
+    named.collect()
+}
+
+#[test]
+fn implementers_are_found() {
+    let text = "\nimpl<M: Medium, F: Fn(u8) -> u8> Layer<M::Payload>\n    for Store<M>\nwhere\n{\n}\nimpl Layer<()> for Sink {}\n\
+                impl Store {\nimpl<P> LayerExt<P> for P {\nimpl<P: Payload> Medium for Nand<P> {";
+    assert_eq!(implementers(&text.replace("-> u8", ""), "Layer"), ["Store", "Sink"]);
+    assert_eq!(implementers(text, "Medium"), ["Nand"]);
+}
+
+#[test]
+fn every_layer_and_every_medium_is_driven() {
+    let sources = sources();
+    for (wanted, driven) in [("Layer", layers::DRIVEN), ("Medium", media::DRIVEN)] {
+        let found: BTreeSet<String> = sources.iter().flat_map(|text| implementers(text, wanted)).collect();
+        let elsewhere = ELSEWHERE.iter().map(|(name, _)| *name);
+        let known: BTreeSet<String> = driven.iter().copied().chain(elsewhere).map(str::to_owned).collect();
+        let missing: Vec<_> = found.difference(&known).collect();
+        assert!(missing.is_empty(), "{wanted}: {missing:?} are implemented, and no test here drives them");
+        let gone: Vec<_> = driven.iter().filter(|name| !found.contains(**name)).collect();
+        assert!(gone.is_empty(), "{wanted}: {gone:?} are not implemented anywhere");
+    }
+}

@@ -1,0 +1,252 @@
+//! A wrapper and what it wraps do the same, and answer alike.
+
+use super::layers::{
+    OBJECTS, PAGES, TRIM_LOG, boxed_ftl, cycled, dedup, interrupted, page_config, second_half,
+};
+use super::{Stamp, a_run, question, some_pages, told};
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::checked::Checked;
+use wearwell_engine::ftl::PowerCycle;
+use wearwell_engine::layer::{Abilities, Ability, Answer, Command, Content, Layer, LayerExt, Query, Reports};
+use wearwell_engine::log::{BoxedLayer, Objects, Observed, PassThrough, Sparse};
+
+/// A layer, and the same in a wrapper.
+struct Twins<W> {
+    name: &'static str,
+    bare: BoxedLayer<Content>,
+    wrapped: Box<dyn Layer<W>>,
+    /// Where the wrapper's first page is.
+    first: u32,
+    /// Abilities that the wrapper says it has not.
+    lacks: &'static [Ability],
+    /// Each write of the wrapper is a group of the bare layer.
+    writes_groups: bool,
+    random: Random,
+    writes: u64,
+}
+
+impl<W: Stamp> Twins<W> {
+    fn new(name: &'static str, seed: u64, wrapped: Box<dyn Layer<W>>) -> Self {
+        let bare = boxed_ftl(seed);
+        let random = Seed(seed).of(name).random();
+        Twins { name, bare, wrapped, first: 0, lacks: &[], writes_groups: false, random, writes: 0 }
+    }
+
+    fn lacking(mut self, lacks: &'static [Ability]) -> Self {
+        self.lacks = lacks;
+        self
+    }
+
+    fn has(&self, ability: Ability) -> bool {
+        !self.lacks.contains(&ability)
+    }
+
+    fn below(&self, pages: &[Lpn]) -> Vec<Lpn> {
+        pages.iter().map(|page| Lpn(self.first + page.0)).collect()
+    }
+
+    fn write(&mut self, is_group: bool) {
+        let most = if is_group { 8 } else { 5 };
+        let pages = a_run(&mut self.random, self.wrapped.logical_pages(), most);
+        let numbers = || (self.writes + 1..).take(pages.len());
+        let bare: Vec<Content> = numbers().map(Content::stamp).collect();
+        let wrapped: Vec<W> = numbers().map(W::stamp).collect();
+        self.writes += pages.len() as u64;
+        let below = self.below(&pages);
+        if is_group {
+            self.bare.write_atomic(&below, &bare, 0).unwrap();
+            self.wrapped.write_atomic(&pages, &wrapped, 0).unwrap();
+        } else if self.writes_groups {
+            self.bare.write_atomic(&below, &bare, 0).unwrap();
+            self.wrapped.write(&pages, &wrapped, 0).unwrap();
+        } else {
+            self.bare.write(&below, &bare, 0).unwrap();
+            self.wrapped.write(&pages, &wrapped, 0).unwrap();
+        }
+    }
+
+    fn trim(&mut self) {
+        let pages = a_run(&mut self.random, self.wrapped.logical_pages(), 10);
+        let below = self.below(&pages);
+        self.bare.trim(&below).unwrap();
+        self.wrapped.trim(&pages).unwrap();
+    }
+
+    /// Both are told the same, which each must answer alike; what the wrapper has not it refuses, and the bare layer is spared.
+    fn tell(&mut self, command: Command<'_, Content>) {
+        let content_free = command.without_content().expect("only commands without content");
+        let wrapped = told(&mut *self.wrapped, content_free);
+        let bare = if self.has(command.ability()) {
+            told(&mut *self.bare, command)
+        } else {
+            format!("{:?}", command.unable())
+        };
+        assert_eq!(bare, wrapped, "{}: {command:?}", self.name);
+    }
+
+    fn compare(&mut self) {
+        let pages = some_pages(&mut self.random, self.wrapped.logical_pages(), 25);
+        let below = self.below(&pages);
+        for ability in Ability::ALL {
+            let Some(query) = question(ability, &below) else { continue };
+            let bare = if self.has(ability) { self.bare.query(query) } else { Answer::Nothing };
+            assert_eq!(self.wrapped.query(query.about(&pages)), bare, "{}: {query:?}", self.name);
+        }
+    }
+
+    fn compare_reads(&mut self) {
+        let pages = some_pages(&mut self.random, self.wrapped.logical_pages(), 25);
+        let (mut bare, mut wrapped) = (Vec::new(), Vec::new());
+        self.bare.read(&self.below(&pages), &mut bare).unwrap();
+        self.wrapped.read(&pages, &mut wrapped).unwrap();
+        let expected: Vec<W> = bare
+            .iter()
+            .map(|&Content(number)| if number == 0 { W::default() } else { W::stamp(number) })
+            .collect();
+        assert_eq!(expected, wrapped, "{}: {pages:?}", self.name);
+    }
+
+    fn check_abilities(&self) {
+        let mut left = self.bare.abilities();
+        self.lacks.iter().for_each(|&lacking| left = left.without(lacking));
+        // What writes groups does its user's requests one by one.
+        assert_eq!(
+            self.wrapped.abilities(),
+            left.with(Ability::Requests, self.writes_groups),
+            "{}",
+            self.name
+        );
+    }
+
+    fn run(mut self) {
+        self.check_abilities();
+        self.tell(Command::CountMoves);
+        if self.first == 0 {
+            self.tell(Command::Divide { ends: &[100, self.wrapped.logical_pages()] });
+        }
+        for _ in 0..1200 {
+            match below(&mut self.random, 10) {
+                0..5 => self.write(false),
+                5 if self.has(Ability::AtomicGroups) => self.write(true),
+                6 => self.trim(),
+                7 => {
+                    self.tell(Command::CleaningAbove { begins: true });
+                    self.write(false);
+                    self.compare();
+                    self.tell(Command::CleaningAbove { begins: false });
+                }
+                8 => self.tell(Command::CleanAhead),
+                _ => self.compare_reads(),
+            }
+            self.compare();
+        }
+        self.check_abilities();
+        self.wrapped.check().unwrap_or_else(|problem| panic!("{}: {problem}", self.name));
+    }
+}
+
+/// So that nothing is handed on only because nobody has it.
+#[test]
+fn the_bare_layer_has_all_but_what_only_wrappers_have() {
+    let all = Abilities::of(&Ability::ALL.map(|ability| (ability, ability != Ability::Requests)));
+    assert_eq!(boxed_ftl(1).abilities(), all);
+}
+
+#[test]
+fn wrappers_hand_on_what_they_do_not_say_they_lack() {
+    for seed in 0..3 {
+        Twins::new("pass-through", seed, Box::new(PassThrough::new(boxed_ftl(seed), PAGES))).run();
+        Twins::new("observed", seed, Box::new(Observed::new(boxed_ftl(seed)))).run();
+        Twins::new("checked", seed, Box::new(Checked::new(boxed_ftl(seed)))).run();
+        Twins::new("switched", seed, Box::new(cycled(seed))).run();
+        Twins::new("objects", seed, Box::new(Objects::new(boxed_ftl(seed), OBJECTS).unwrap())).run();
+        let lacks = &[Ability::AtomicGroups, Ability::Attribution, Ability::LookAhead];
+        Twins::new("deduplication", seed, dedup(seed, 0)).lacking(lacks).run();
+        Twins::new("interrupted", seed, interrupted(seed, "")).lacking(&[Ability::AtomicGroups]).run();
+    }
+}
+
+/// Trim records, which a sparse address space writes for itself, are left out: they would lie between the pages compared.
+#[test]
+fn a_sparse_address_space_writes_groups() {
+    for seed in 0..3 {
+        let sparse = Sparse::new(boxed_ftl(seed), TRIM_LOG).unwrap();
+        let mut twins = Twins::new("sparse", seed, Box::new(sparse));
+        twins.writes_groups = true;
+        twins.check_abilities();
+        for _ in 0..600 {
+            twins.write(false);
+            twins.compare();
+        }
+        twins.compare_reads();
+    }
+}
+
+#[test]
+fn a_partition_hands_on_with_its_own_numbers() {
+    for seed in 0..3 {
+        let (shared, half) = second_half(seed);
+        let mut twins = Twins::new("partition", seed, Box::new(half)).lacking(&[Ability::Attribution]);
+        twins.first = PAGES / 2;
+        twins.bare.divide(&[PAGES / 2, PAGES]);
+        twins.run();
+        shared.check().unwrap();
+    }
+}
+
+#[test]
+fn a_stored_page_dies_with_the_last_that_shares_it() {
+    let mut layer = dedup(1, 0);
+    let all: Vec<Lpn> = (0..PAGES).map(Lpn).collect();
+    let contents: Vec<Content> = (0..u64::from(PAGES)).map(|number| Content(1 + number / 2)).collect();
+    layer.write(&all, &contents, 0).unwrap();
+    let left = |pages: &[Lpn]| match layer.query(Query::LeftValid(pages)) {
+        Answer::Left { valid_pages, held_pages } => (valid_pages, held_pages),
+        other => panic!("{other:?}"),
+    };
+    let (one, held) = left(&[Lpn(6)]);
+    assert_eq!(left(&[Lpn(6), Lpn(7)]), (one - 1, held));
+    // Half of the pages leave all slots in use, the others none.
+    let even: Vec<Lpn> = all.iter().copied().filter(|page| page.0 % 2 == 0).collect();
+    assert_eq!(left(&even).0, u64::from(PAGES) / 2);
+    assert_eq!(left(&all).0, 0);
+}
+
+/// What an FTL was told holds in its next life, and what it counted is not lost.
+#[test]
+fn a_power_cut_forgets_nothing_that_was_said_or_counted() {
+    let mut drive = cycled(5);
+    let config = page_config(5);
+    drive.count_moves();
+    drive.divide(&[PAGES / 2, PAGES]);
+    drive.cleaning_above(true);
+    let mut random = Seed(9).random();
+    let mut write = |drive: &mut dyn Layer<Content>, count: u32| {
+        for number in 0..count {
+            let page = Lpn(below(&mut random, u64::from(PAGES)) as u32);
+            drive.write(&[page], &[Content(1 + u64::from(number))], 0).unwrap();
+        }
+    };
+    let report = |drive: &dyn Layer<Content>| {
+        let mut reports = Reports::default();
+        drive.describe(&mut reports);
+        reports.layers.swap_remove(0)
+    };
+    write(&mut drive, 3000);
+    let before = report(&drive);
+    assert!(before.deferrals > Some(0) && before.moved_again_pages > 0, "{config:?}");
+    drive.cycle().unwrap();
+    let after = report(&drive);
+    assert_eq!((before.deferrals, before.moved_pages), (after.deferrals, after.moved_pages.clone()));
+    assert_eq!(before.victim_valid_pages, after.victim_valid_pages);
+    assert_eq!(before.counters.since(&after.counters), Default::default());
+    write(&mut drive, 2000);
+    let later = report(&drive);
+    let moved =
+        |report: &wearwell_engine::layer::LayerReport| -> u64 { report.moved_pages.iter().flatten().sum() };
+    assert!(later.deferrals > after.deferrals && moved(&later) > moved(&after));
+    assert!(!matches!(drive.query(Query::MovedPages(&[Lpn(0)])), Answer::Nothing));
+    drive.check().unwrap();
+    drive.cleaning_above(false);
+}

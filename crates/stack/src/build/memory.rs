@@ -1,0 +1,57 @@
+//! Whether the machine has the memory that a stack takes.
+
+use crate::scenario::resolve::ResolvedScenario;
+use crate::size::ByteSize;
+use wearwell_base::config::ConfigError;
+
+/// Refuses a stack whose tables could not be held, before the attempt ends the program.
+pub(super) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+    let needed = needed(resolved);
+    match physical_memory() {
+        Some(there) if needed > there => Err(ConfigError::new(
+            "device",
+            format!(
+                "simulating {} logical pages takes {} of memory, the machine has {}; use a smaller drive or a \
+                 larger `mapping_unit`",
+                resolved.device.logical_pages,
+                ByteSize(needed),
+                ByteSize(there)
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that the tables of all layers take.
+fn needed(resolved: &ResolvedScenario) -> u64 {
+    let ResolvedScenario { device, ftl, layers, power, .. } = resolved;
+    let features = layers.iter().map(|plan| &plan.features).chain([&ftl.features]);
+    // Places of logical pages, then owners and validity bits of physical ones where the directory keeps them.
+    let tables: u64 = resolved
+        .tree
+        .layers
+        .iter()
+        .zip(features)
+        .map(|(layer, features)| {
+            let owners = if features.has("block_directory") { 0 } else { layer.physical_pages };
+            4 * u64::from(layer.logical_pages) + 4 * owners + owners / 8
+        })
+        .sum();
+    let own: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
+    let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
+    // Notes in spare areas, and, where power is cut in the middle of the work, stamps and what is known of each page.
+    let cut = if power.cuts() { 17 * pages + 48 * logical } else { 0 };
+    tables + 12 * u64::from(device.geometry.blocks()) + own + cut
+}
+
+/// Bytes of memory in the machine, where that can be found out.
+#[cfg(target_os = "linux")]
+fn physical_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    Some(info.totalram as u64 * u64::from(info.mem_unit))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn physical_memory() -> Option<u64> {
+    None
+}

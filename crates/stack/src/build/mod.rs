@@ -1,0 +1,143 @@
+//! From a resolved scenario to a stack of layers.
+
+mod memory;
+mod stack;
+
+pub use stack::{Stack, Target};
+
+use crate::layers::{BuiltLayer, FlashParts, LayerSpec, StackPayload};
+use crate::scenario::Scenario;
+use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
+use crate::scenario::tree::{TreeLayer, User};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_engine::checked::Checked;
+use wearwell_engine::dedup::DedupConfig;
+use wearwell_engine::ftl::PowerCycle;
+use wearwell_engine::log::{BoxedLayer, Observed, Shared};
+use wearwell_engine::timing::Journal;
+use wearwell_engine::victim::VictimPolicy;
+
+/// Resolves `scenario` and builds its stack; its every default is filled in.
+///
+/// # Errors
+/// A setting that cannot be, or that does not go with another.
+pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
+    let caller = Caller { holds_data: size_of::<P>() > 0, own_victim: false };
+    let resolved = resolve(scenario.clone(), caller)?;
+    let stack = build_resolved(&resolved, None, None)?;
+    *scenario = resolved.scenario;
+    Ok(stack)
+}
+
+/// Builds the stack, with a victim policy of the caller's for the FTL, instead of the one that the scenario names, and a journal
+/// into which the flash writes what it does.
+pub(crate) fn build_resolved<P: StackPayload>(
+    resolved: &ResolvedScenario,
+    victim: Option<Box<dyn VictimPolicy>>,
+    journal: Option<Journal>,
+) -> Result<Stack<P>, ConfigError> {
+    memory::check(resolved)?;
+    let tree = &resolved.tree;
+    let flash = FlashParts {
+        device: resolved.device.clone(),
+        seed: Seed(resolved.scenario.seed),
+        journal,
+        power: resolved.power.clone(),
+    };
+    let mut builder = StackBuilder {
+        logs: resolved.layers.iter().map(|_| None).collect(),
+        targets: tree.tenants.iter().map(|_| None).collect(),
+        shared: Vec::new(),
+        power: None,
+    };
+    let mut base = Some((flash, victim));
+    for at in tree.upwards() {
+        let layer = &tree.layers[at];
+        let built = match base.take() {
+            Some((flash, victim)) => {
+                let spec = LayerSpec { victim, ..spec(resolved, at)? };
+                resolved.ftl.settings.clone().build(spec, flash)
+            }
+            None => {
+                let below = builder.logs[at].take().expect("layers are built upwards");
+                let plan = &resolved.layers[at];
+                let named = format!("`{}`", tree.layers[tree.attachment(User::Log(at)).on].name);
+                let can = below.abilities();
+                let lacks =
+                    plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
+                lacks.map_err(|error| error.within(&layer.key))?;
+                plan.settings.clone().build(spec(resolved, at)?, below)
+            }
+        };
+        builder.take(built.map_err(|error| error.within(&layer.key))?, layer);
+    }
+    Ok(builder.finish(resolved))
+}
+
+/// What layer `at` is built from besides its settings and what it stands on.
+fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError> {
+    let layer = &resolved.tree.layers[at];
+    let is_ftl = at == resolved.tree.ftl();
+    let features = if is_ftl { &resolved.ftl.features } else { &resolved.layers[at].features };
+    let temperature = if features.has("oracle") { resolved.temperature_of(at)? } else { None };
+    Ok(LayerSpec {
+        seed: resolved.seed_of(at),
+        logical_pages: layer.logical_pages,
+        page_bytes: resolved.device.geometry.page_bytes,
+        victim: None,
+        temperature,
+        wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
+        dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
+        features: features.clone(),
+    })
+}
+
+/// A stack on its way up.
+struct StackBuilder<P> {
+    /// What each layer will stand on.
+    logs: Vec<Option<BoxedLayer<P>>>,
+    targets: Vec<Option<BoxedLayer<P>>>,
+    shared: Vec<Shared<P>>,
+    power: Option<Box<dyn PowerCycle>>,
+}
+
+impl<P: StackPayload> StackBuilder<P> {
+    /// Hands the layer to its user, or cuts it up for its users.
+    fn take(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
+        let BuiltLayer { layer, power } = built;
+        self.power = self.power.take().or(power);
+        let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
+        let layer: BoxedLayer<P> = if cfg!(debug_assertions) { Box::new(Checked::new(layer)) } else { layer };
+        let Some(partitions) = &node.partitions else { return self.give(node.users[0], layer) };
+        let (shared, partitions) = Shared::new(layer, partitions);
+        self.shared.push(shared);
+        for (&user, partition) in node.users.iter().zip(partitions) {
+            self.give(user, Box::new(partition));
+        }
+    }
+
+    fn give(&mut self, user: User, layer: BoxedLayer<P>) {
+        match user {
+            User::Log(at) => self.logs[at] = Some(layer),
+            User::Tenant(at) => self.targets[at] = Some(layer),
+        }
+    }
+
+    fn finish(self, resolved: &ResolvedScenario) -> Stack<P> {
+        let tree = resolved.tree.clone();
+        let targets = self.targets.into_iter().zip(&tree.tenants).map(|(layer, attachment)| Target {
+            layer: layer.expect("every tenant stands on a layer"),
+            on: attachment.on,
+            partition: attachment.partition,
+        });
+        Stack {
+            targets: targets.collect(),
+            page_bytes: resolved.device.geometry.page_bytes,
+            device: resolved.device.clone(),
+            shared: self.shared,
+            power: self.power,
+            tree,
+        }
+    }
+}

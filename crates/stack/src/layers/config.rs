@@ -1,0 +1,307 @@
+//! Layers as a person writes them: a name, what their base is told, and the keys of their kind.
+
+use super::keys::{Keys, PLAIN, keys_of};
+use super::kinds::Kinds;
+use super::store_keys::StoreKeys;
+use super::tables::{FtlKind, LayerKind};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::dedup::DedupConfig;
+use wearwell_engine::wear::WearConfig;
+
+/// Keys that every FTL has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FtlKeys {
+    /// The layer's name in results; `ftl` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How pages that hold the same are stored once: a name (see `wearwell list dedups`), or a table with `kind` and its
+    /// settings. Needs `content`, or a trace with digests.
+    #[serde(skip_serializing_if = "DedupConfig::is_none")]
+    pub dedup: DedupConfig,
+    /// How wear is levelled: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; not at all
+    /// unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearConfig>,
+}
+
+impl FtlKeys {
+    /// Whether wear is to be levelled.
+    pub fn levels_wear(&self) -> bool {
+        self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
+    }
+}
+
+/// Keys that every layer on another has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LayerKeys {
+    /// The layer's name in results; `log0`, `log1`, … from the top unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Name of the layer it stands on; the next one in the list unless given, for the last one the FTL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Share of that layer's logical pages that it gets, as a partition; all of them if nothing else stands there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Whether the partition ends on a whole block (segment) of the layer below, if it is as large as one; true unless
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align: Option<bool>,
+}
+
+/// Keys that layers on one base have, whatever their kind.
+pub trait Common: Keys {
+    /// Their kinds.
+    type Kinds: Kinds;
+    /// Their name in the schema, and what they are.
+    const ABOUT: (&'static str, &'static str);
+    /// Whether they may be given by the name of their structure alone.
+    const SHORT: bool;
+
+    /// Why `name`, a kind of another base, cannot stand here.
+    fn elsewhere(name: &str) -> String;
+    /// Why `key`, which only layers on another base have, is refused.
+    const FOREIGN: &'static str;
+    /// Names of the kinds on the other base, and all keys that these have.
+    fn others() -> (Vec<&'static str>, Vec<String>);
+}
+
+impl Common for FtlKeys {
+    type Kinds = FtlKind;
+    const ABOUT: (&'static str, &'static str) =
+        ("FtlConfig", "The flash translation layer: one of several kinds, each with its keys.");
+    const SHORT: bool = true;
+
+    fn elsewhere(name: &str) -> String {
+        let can_be: Vec<_> = FtlKind::entries().iter().map(|entry| entry.name).collect();
+        format!("is \"{name}\"; an FTL can be {}", can_be.join(", "))
+    }
+
+    const FOREIGN: &'static str =
+        "belongs to stacked logs; the FTL's blocks and spare space are those of `device`";
+
+    fn others() -> (Vec<&'static str>, Vec<String>) {
+        (names::<LayerKind>(), all_keys::<LayerKeys>())
+    }
+}
+
+impl Common for LayerKeys {
+    type Kinds = LayerKind;
+    const ABOUT: (&'static str, &'static str) =
+        ("LayerConfig", "A layer on another: one of several kinds, each with its keys.");
+    const SHORT: bool = false;
+
+    fn elsewhere(name: &str) -> String {
+        format!("is \"{name}\", which only the FTL can be; see docs/scenario.md")
+    }
+
+    const FOREIGN: &'static str = "belongs to the FTL, where pages are stored at all; leave it out";
+
+    fn others() -> (Vec<&'static str>, Vec<String>) {
+        (names::<FtlKind>(), all_keys::<FtlKeys>())
+    }
+}
+
+/// A layer as a person writes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Described<C: Common> {
+    /// Keys that it has whatever its kind.
+    pub common: C,
+    /// What it is.
+    pub kind: C::Kinds,
+}
+
+/// The FTL as a person writes it.
+pub type FtlConfig = Described<FtlKeys>;
+
+/// A layer on another as a person writes it.
+pub type LayerConfig = Described<LayerKeys>;
+
+/// Names of all kinds, second ones included.
+fn names<K: Kinds>() -> Vec<&'static str> {
+    let own = K::entries().iter().map(|entry| entry.name);
+    own.chain(K::aliases().iter().map(|(alias, _)| *alias)).collect()
+}
+
+/// Every key that some kind on this base has.
+fn all_keys<C: Common>() -> Vec<String> {
+    let own = C::Kinds::keys().into_iter().flat_map(|(_, keys)| keys);
+    keys_of::<C>().into_iter().chain(own).collect()
+}
+
+/// The keys of a table with that structure, in order.
+fn keys_with<C: Common>(structure: &str) -> Vec<String> {
+    let own = C::Kinds::keys().into_iter().filter(|(name, _)| *name == structure).flat_map(|(_, keys)| keys);
+    let mut keys: Vec<String> = keys_of::<C>().into_iter().chain(own).chain(["structure".into()]).collect();
+    keys.sort();
+    keys
+}
+
+impl<C: Common> Described<C> {
+    /// Reads the layer; the error names the key within.
+    pub(crate) fn read(value: Value) -> Result<Self, ConfigError> {
+        let mut table = match value {
+            Value::Object(table) => table,
+            Value::String(name) if C::SHORT => Map::from_iter([("structure".to_owned(), name.into())]),
+            other => {
+                let short = if C::SHORT { "the name of a structure, or " } else { "" };
+                let problem =
+                    format!("invalid type: {other}, expected {short}a table with `structure` and other keys");
+                return Err(ConfigError::new("", problem));
+            }
+        };
+        let common = C::take(&mut table)?;
+        let (name, structure) = structure(table.remove("structure"))?;
+        let Some(kind) = C::Kinds::read(&name, structure, &mut table) else {
+            return Err(unknown_structure::<C>(&name));
+        };
+        let kind = kind?;
+        let foreign = table.into_iter().find(|(key, value)| !goes_without_saying(key, value));
+        match foreign {
+            Some((key, _)) => Err(foreign_key::<C>(&key, kind.entry().name)),
+            None => Ok(Described { common, kind }),
+        }
+    }
+}
+
+/// The name of a structure, and the settings in its table.
+fn structure(value: Option<Value>) -> Result<(String, Map<String, Value>), ConfigError> {
+    let wrong = |problem: String| Err(ConfigError::new("structure", problem));
+    match value {
+        None | Some(Value::Null) => Ok((PLAIN.into(), Map::new())),
+        Some(Value::String(name)) => Ok((name, Map::new())),
+        Some(Value::Object(mut table)) => match table.remove("kind") {
+            Some(Value::String(name)) => Ok((name, table)),
+            Some(other) => {
+                wrong(format!("invalid type: {other}, expected the name of a structure as `kind`"))
+            }
+            None => wrong("missing field `kind`, the name of a structure".into()),
+        },
+        Some(other) => wrong(format!(
+            "invalid type: {other}, expected the name of a structure, or a table with the name as `kind` and its settings"
+        )),
+    }
+}
+
+fn unknown_structure<C: Common>(name: &str) -> ConfigError {
+    if C::others().0.contains(&name) {
+        return ConfigError::new("structure", C::elsewhere(name));
+    }
+    let known: Vec<_> = names::<C::Kinds>().into_iter().map(|name| format!("`{name}`")).collect();
+    ConfigError::new("structure", format!("unknown variant `{name}`, expected one of {}", known.join(", ")))
+}
+
+/// Whether a key says no more than what holds anyway. Results of other versions, and programs that write out every setting, have
+/// the store's keys in all layers.
+fn goes_without_saying(key: &str, value: &Value) -> bool {
+    fn is_default<T: Keys>(key: &str, value: &Value) -> bool {
+        let mut table = Map::from_iter([(key.to_owned(), value.clone())]);
+        T::take(&mut table).is_ok_and(|keys| keys == T::default()) && table.is_empty()
+    }
+    value.is_null() || is_default::<StoreKeys>(key, value) || is_default::<FtlKeys>(key, value)
+}
+
+/// Why `key` does not stand in a table of this structure, and which do.
+fn foreign_key<C: Common>(key: &str, structure: &str) -> ConfigError {
+    let own = keys_with::<C>(structure).join(", ");
+    let has = |keys: Vec<String>| keys.iter().any(|other| other == key);
+    let problem = if has(all_keys::<C>()) {
+        format!("means nothing with structure = \"{structure}\"; leave it out (its keys are {own})")
+    } else if has(C::others().1) {
+        C::FOREIGN.into()
+    } else {
+        format!("unknown field `{key}`; with structure = \"{structure}\" there are {own}")
+    };
+    ConfigError::new(key, problem)
+}
+
+impl<'de, C: Common> Deserialize<'de> for Described<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Value::deserialize(deserializer)?).map_err(|error| match error.key.as_str() {
+            "" => de::Error::custom(error.problem),
+            _ => de::Error::custom(error),
+        })
+    }
+}
+
+impl<C: Common> Serialize for Described<C> {
+    /// The name first, then the structure with its keys, then the other common ones.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(mut common) =
+            serde_json::to_value(&self.common).map_err(serde::ser::Error::custom)?
+        else {
+            unreachable!("keys are a table");
+        };
+        let name: Map<String, Value> = common.remove_entry("name").into_iter().collect();
+        self.kind.write(name, common, serializer)
+    }
+}
+
+impl<C: Common> JsonSchema for Described<C> {
+    fn schema_name() -> Cow<'static, str> {
+        C::ABOUT.0.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let common = C::json_schema(generator);
+        let kinds = C::Kinds::schemas(generator).into_iter().zip(C::Kinds::entries());
+        let mut forms: Vec<Value> = kinds
+            .map(|((keys, settings), entry)| {
+                let names = names::<C::Kinds>();
+                let meant = |name: &&&str| {
+                    let aliases = C::Kinds::aliases().iter();
+                    **name == entry.name
+                        || aliases.clone().any(|(alias, of)| alias == *name && *of == entry.name)
+                };
+                let names: Vec<_> = names.iter().filter(meant).collect();
+                let mut properties = properties_of(&common);
+                properties.extend(properties_of(&keys));
+                properties.insert("structure".into(), structure_schema(&names, &settings, entry.help));
+                json!({
+                    "type": "object",
+                    "description": entry.help,
+                    "properties": properties,
+                    "required": if entry.name == PLAIN { &[][..] } else { &["structure"][..] },
+                    "additionalProperties": false,
+                })
+            })
+            .collect();
+        if C::SHORT {
+            forms.push(json!({
+                "description": "the name of a structure alone: every setting at its default",
+                "type": "string",
+                "enum": names::<C::Kinds>(),
+                "x-short-for": "structure",
+            }));
+        }
+        json_schema!({ "description": C::ABOUT.1, "anyOf": forms })
+    }
+}
+
+fn properties_of(schema: &Schema) -> Map<String, Value> {
+    schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// The schema of the key `structure` of a kind: one of its names, or a table.
+fn structure_schema(names: &[&&'static str], settings: &Schema, help: &str) -> Value {
+    let mut properties = properties_of(settings);
+    properties.insert("kind".into(), json!({ "type": "string", "enum": names }));
+    json!({
+        "description": help,
+        "anyOf": [
+            { "type": "string", "enum": names },
+            {
+                "type": "object",
+                "properties": properties,
+                "required": ["kind"],
+                "additionalProperties": false,
+            },
+        ],
+    })
+}

@@ -1,0 +1,25 @@
+//! DFTL.
+
+use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
+use wearwell_base::config::Entry;
+
+/// Page map in flash behind a cache, validity in RAM.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dftl;
+
+impl PagedDesign for Dftl {
+    const ENTRY: Entry = Entry {
+        name: "dftl",
+        help: "the FTL only: page map in flash behind a cache, validity in RAM, battery",
+        source: "Gupta, Kim and Urgaonkar, ASPLOS 2009; as in Dayan et al., SIGMOD 2016, sec. 5.3",
+    };
+    const PUBLISHED: Published = Published {
+        eager: true,
+        directory: TranslationDirectory::Global,
+        validity: "ram_bitmap",
+        dirty_share: 1.0,
+        durability: DirtyEntries::Battery,
+        cleans_metadata: true,
+        checkpoints: false,
+    };
+}

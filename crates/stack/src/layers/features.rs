@@ -1,0 +1,140 @@
+//! What a scenario asks of a layer, by names that documentation, errors and tests share.
+
+use super::refusals::{self, Refusal};
+use wearwell_base::config::ConfigError;
+
+/// Something that a layer does, or that is done to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Feature {
+    /// Its name.
+    pub name: &'static str,
+    /// How a scenario asks for it.
+    pub help: &'static str,
+}
+
+/// Every feature, besides the kinds of layers, whose names are features as well.
+pub static FEATURES: &[Feature] = &[
+    Feature { name: "in_place", help: "`reclaim = \"in_place\"`" },
+    Feature { name: "free_pool", help: "`reclaim = \"free_pool\"`" },
+    Feature { name: "watermarks", help: "`free_blocks_low`, `free_blocks_high`" },
+    Feature { name: "deferral", help: "`free_blocks_deferred`" },
+    Feature { name: "idle_cleaning", help: "`free_blocks_idle`" },
+    Feature { name: "evict", help: "`evict = true`" },
+    Feature { name: "completing", help: "`victim = \"completing\"`" },
+    Feature { name: "weighing_below", help: "`victim = \"completing\"` with a weight above 0" },
+    Feature { name: "separate_streams", help: "a placement other than `single`" },
+    Feature {
+        name: "more_streams",
+        help: "a placement other than `single` and `double`, or `own_streams` beside `double`",
+    },
+    Feature { name: "oracle", help: "`placement = \"oracle\"`" },
+    Feature { name: "references", help: "`placement = \"references\"`" },
+    Feature { name: "block_directory", help: "`directory = \"block\"`" },
+    Feature { name: "metadata", help: "`metadata`" },
+    Feature { name: "metadata_in_log", help: "`metadata` of which a part is appended to the log" },
+    Feature { name: "no_trim", help: "`trim = false`, or a table" },
+    Feature { name: "unaligned", help: "`align = false`" },
+    Feature { name: "sharing", help: "several logs and tenants on one layer, each with a `share`" },
+    Feature { name: "on_zones", help: "a layer that stands on `zones`" },
+    Feature { name: "unheard", help: "a layer above which nothing cleans" },
+    Feature { name: "tenant", help: "a workload that writes to the layer itself" },
+    Feature { name: "wear_levelling", help: "`wear` of the FTL" },
+    Feature { name: "dedup", help: "`ftl.dedup`" },
+    Feature {
+        name: "dedup_cleaning",
+        help: "`ftl.dedup` that looks at pages while they are moved, or `references` with it",
+    },
+    Feature {
+        name: "content",
+        help: "pages that hold something: runs that deduplicate, and devices with data",
+    },
+    Feature { name: "timing", help: "`[timing]`" },
+    Feature { name: "power", help: "`[power]`" },
+    Feature { name: "power_at_end", help: "`power.at_end`" },
+    Feature { name: "power_cuts", help: "`power.every`, `power.random`, `power.at_operation`" },
+    Feature { name: "wears_out", help: "`device.wears_out`" },
+    Feature { name: "program_failures", help: "`device.program_failure_rate`" },
+    Feature { name: "read_disturb", help: "`device.read_disturb_limit`" },
+    Feature { name: "superblocks", help: "`device.superblock_blocks`" },
+    Feature { name: "own_victim", help: "a victim policy of the calling program's" },
+];
+
+/// A feature that a layer is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Its name.
+    pub feature: &'static str,
+    /// The key that asks for it: within the layer's table, or from the scenario's root with a `/` in front.
+    key: String,
+    /// Whether it is given up where something speaks against it, and not refused.
+    optional: bool,
+}
+
+impl Used {
+    /// Asked for by `key` of the layer's table.
+    pub fn new(feature: &'static str, key: impl Into<String>) -> Self {
+        Used { feature, key: key.into(), optional: false }
+    }
+
+    /// Asked for by `key` from the root of the scenario.
+    pub fn at_root(feature: &'static str, key: &str) -> Self {
+        Used::new(feature, format!("/{key}"))
+    }
+
+    /// Not asked for, but welcome.
+    pub fn if_possible(feature: &'static str) -> Self {
+        Used { feature, key: String::new(), optional: true }
+    }
+
+    /// The key from the root, for the layer at `layer_key`.
+    fn key(&self, layer_key: &str) -> String {
+        match self.key.strip_prefix('/') {
+            Some(key) => key.to_owned(),
+            None => format!("{layer_key}.{}", self.key),
+        }
+    }
+}
+
+/// What a layer is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Features(Vec<Used>);
+
+impl Features {
+    /// One more.
+    pub fn add(&mut self, used: Used) {
+        self.0.push(used);
+    }
+
+    /// Those that are asked for of all that may be, in order.
+    pub fn extend<const N: usize>(&mut self, given: [(bool, &'static str, &str); N]) {
+        let given = given.into_iter().filter(|(given, ..)| *given);
+        self.0.extend(given.map(|(_, feature, key)| Used::new(feature, key)));
+    }
+
+    /// Whether it is asked for.
+    pub fn has(&self, feature: &str) -> bool {
+        self.0.iter().any(|used| used.feature == feature)
+    }
+
+    /// Gives up what is optional and speaks against something else, and refuses what is not; errors name the key of the layer
+    /// at `layer_key`.
+    pub fn check(&mut self, layer_key: &str) -> Result<(), ConfigError> {
+        let refused = |feature: &str| refusals::between(feature, |other| self.has(other));
+        let impossible: Vec<&str> = self
+            .0
+            .iter()
+            .filter(|used| used.optional && refused(used.feature).is_some())
+            .map(|used| used.feature)
+            .collect();
+        self.0.retain(|used| !impossible.contains(&used.feature));
+        match refusals::first(|feature| self.has(feature)) {
+            Some(refusal) => Err(self.error(refusal, layer_key)),
+            None => Ok(()),
+        }
+    }
+
+    fn error(&self, refusal: &Refusal, layer_key: &str) -> ConfigError {
+        let used = self.0.iter().find(|used| used.feature == refusal.feature);
+        ConfigError::new(used.expect("what is refused is asked for").key(layer_key), refusal.reason)
+    }
+}

@@ -1,0 +1,103 @@
+//! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
+
+use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
+use super::keys::NoKeys;
+use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::payload::StackPayload;
+use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
+use wearwell_engine::nand::Flash;
+
+/// Which hybrid FTL.
+pub trait HybridDesign: Clone + Debug + Default + PartialEq {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// How it uses its log blocks.
+    const KIND: HybridKind;
+}
+
+/// The settings of a hybrid FTL.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, bound = "D: Default")]
+#[schemars(bound = "D: Default", rename = "HybridKeys")]
+pub struct Hybrid<D> {
+    /// Log blocks, at least 2; 3 percent of all blocks unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub log_blocks: Option<u32>,
+    /// The same as a share of all blocks, in place of `log_blocks`; above 0 and below 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_share: Option<f64>,
+    #[serde(skip)]
+    design: PhantomData<D>,
+}
+
+impl<D: HybridDesign> Hybrid<D> {
+    /// Log blocks of a drive with so many blocks.
+    fn resolve_log_blocks(&mut self, blocks: u32) -> Result<u32, ConfigError> {
+        if let Some(share) = self.log_share.take() {
+            if self.log_blocks.is_some() {
+                return Err(ConfigError::new("log_share", "stands beside `log_blocks`; give one of them"));
+            }
+            if !(share > 0.0 && share < 1.0) {
+                let problem = format!("is {share}; it must be above 0 and below 1");
+                return Err(ConfigError::new("log_share", problem));
+            }
+            self.log_blocks = Some(((f64::from(blocks) * share) as u32).max(2));
+        }
+        Ok(*self.log_blocks.get_or_insert_with(|| HybridConfig::default_log_blocks(blocks)))
+    }
+}
+
+impl<D: HybridDesign> Kind for Hybrid<D> {
+    const ENTRY: Entry = D::ENTRY;
+    type On = OnFlash;
+    type Keys = NoKeys;
+    type Resolved = HybridConfig;
+
+    fn resolve(
+        &mut self,
+        _keys: &mut NoKeys,
+        drive: &Drive<'_>,
+        _site: &Site<'_>,
+    ) -> Result<LayerPlan<HybridConfig>, ConfigError> {
+        let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
+        let log_blocks =
+            self.resolve_log_blocks(geometry.blocks()).map_err(|error| error.within("structure"))?;
+        let config = HybridConfig { kind: D::KIND, log_blocks, logical_pages };
+        let memory_bytes = super::paged::memory_bytes(drive.device, 0);
+        let (pages, block_pages) = (geometry.pages(), geometry.pages_per_block);
+        Ok(LayerPlan { memory_bytes, ..LayerPlan::new(logical_pages, pages, block_pages, config) })
+    }
+
+    fn build<P: StackPayload>(
+        config: HybridConfig,
+        spec: LayerSpec,
+        flash: FlashParts,
+    ) -> Result<BuiltLayer<P>, ConfigError> {
+        P::on_spare_areas(Builder(HybridSettings { config, wear: spec.wear, seed: spec.seed }), &flash)
+    }
+}
+
+/// Builds the FTL on flash of whatever type.
+struct Builder(HybridSettings);
+
+impl BuildOnSpareAreas for Builder {
+    fn build<F: Flash + 'static, X: Finish<F>>(
+        self,
+        flash: F,
+        finish: X,
+    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
+        let ftl = self.0.build(flash).map_err(|error| match error.key.as_str() {
+            "log_blocks" => error.within("structure"),
+            key if key.starts_with("wear") => error,
+            _ => ConfigError { key: "structure".into(), ..error },
+        })?;
+        Ok(finish.finish(ftl, self.0))
+    }
+}

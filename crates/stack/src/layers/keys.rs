@@ -1,0 +1,47 @@
+//! The keys of a layer's table: which there are, and how they are read.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt::Debug;
+use wearwell_base::config::ConfigError;
+
+/// Keys that stand in the table of a layer.
+pub trait Keys: Clone + Debug + Default + PartialEq + Serialize + JsonSchema {
+    /// Takes them out of `table`, which may have others.
+    fn take(table: &mut Map<String, Value>) -> Result<Self, ConfigError>;
+}
+
+impl<T> Keys for T
+where
+    T: Clone + Debug + Default + PartialEq + Serialize + JsonSchema + DeserializeOwned,
+{
+    fn take(table: &mut Map<String, Value>) -> Result<Self, ConfigError> {
+        let own = keys_of::<T>().into_iter().filter_map(|key| table.remove_entry(&key));
+        from_value(Value::Object(own.collect()))
+    }
+}
+
+/// No keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoKeys {}
+
+/// The names of the keys, as the schema has them.
+pub(super) fn keys_of<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+}
+
+/// Reads a value; the error names the key within.
+pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let key = path.trim_end_matches(".?").trim_matches('.').to_owned();
+        ConfigError::new(key, error.inner().to_string())
+    })
+}
+
+/// The kind of a layer that does not name one.
+pub(super) const PLAIN: &str = "log";

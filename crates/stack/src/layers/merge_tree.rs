@@ -1,0 +1,67 @@
+//! What layers that are merge trees have in common.
+
+use super::kinds::LayerPlan;
+use super::spec::{BuiltLayer, LayerSpec, LowerLayer};
+use super::trim::TrimConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::Payload;
+use wearwell_engine::log::{BoxedLayer, LsmConfig, LsmTree};
+
+/// Keys of a merge tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TreeKeys {
+    /// Share of the layer below that is kept for runs that overlap and for merging; the least that the tree can never run out
+    /// with unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_factor: Option<f64>,
+    /// Whether tables that were merged are trimmed on the layer below; true unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimConfig>,
+}
+
+impl TreeKeys {
+    /// Fills in every default of a tree with this layout. Without a reserve of its own, it shows as many pages as fit at worst.
+    pub(super) fn resolve(
+        &mut self,
+        layout: LsmConfig,
+        below: &LowerLayer,
+    ) -> Result<LayerPlan<LsmConfig>, ConfigError> {
+        let trim = match self.trim.get_or_insert(TrimConfig::Plain(true)) {
+            TrimConfig::Plain(trim) => *trim,
+            TrimConfig::Table(_) => {
+                let problem = "is a table; a merge tree trims whole tables: true or false";
+                return Err(ConfigError::new("trim", problem));
+            }
+        };
+        let most = layout.most_logical_pages(below.pages).map_err(|error| error.within("structure"))?;
+        let most_share = 1.0 - f64::from(most) / f64::from(below.pages);
+        // Rounded up, so that the share that is printed fits when it is read again.
+        let least_spare = (most_share * 1e6).ceil() / 1e6;
+        let spare = *self.spare_factor.get_or_insert(least_spare);
+        if !(spare > 0.0 && spare < 1.0) || spare < least_spare {
+            let problem = format!(
+                "is {spare}; the tree needs at least {least_spare} for runs that overlap and for merging, below 1"
+            );
+            return Err(ConfigError::new("spare_factor", problem));
+        }
+        let logical_pages = (f64::from(below.pages) * (1.0 - spare)).floor() as u32;
+        let table_pages = layout.table_pages;
+        let layout = LsmConfig { logical_pages, trim, ..layout };
+        let plan = LayerPlan::new(logical_pages, u64::from(below.pages), table_pages, layout);
+        Ok(LayerPlan { cleans: true, ..plan })
+    }
+}
+
+/// Builds the tree.
+pub(super) fn build<P: Payload>(
+    layout: LsmConfig,
+    _spec: LayerSpec,
+    lower: BoxedLayer<P>,
+) -> Result<BuiltLayer<P>, ConfigError> {
+    let tree = LsmTree::new(layout, lower).map_err(|error| error.within("structure"))?;
+    let layer: BoxedLayer<P> = Box::new(tree);
+    Ok(layer.into())
+}

@@ -1,0 +1,74 @@
+//! The keys of a log's metadata.
+
+use crate::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_engine::log::{SummaryPlace, TablePlace};
+
+macro_rules! metadata_keys {
+    ($($(#[doc = $doc:literal])* $key:ident: $Value:ty;)*) => {
+        /// The metadata that a log writes: a preset, and whatever differs from it. What neither gives is not written.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub struct MetadataConfig {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $key: Option<$Value>,)*
+        }
+
+        /// The same as a table alone.
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = "LogMetadata")]
+        pub(crate) struct Table {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            $key: Option<$Value>,)*
+        }
+
+        impl From<Table> for MetadataConfig {
+            fn from(table: Table) -> Self {
+                MetadataConfig { $($key: table.$key,)* }
+            }
+        }
+
+        impl MetadataConfig {
+            /// What is given here, else what `preset` gives.
+            pub(crate) fn or(&self, preset: &MetadataConfig) -> Self {
+                MetadataConfig { $($key: self.$key.clone().or_else(|| preset.$key.clone()),)* }
+            }
+        }
+    };
+}
+
+metadata_keys! {
+    /// A named layout, see `wearwell list log-layouts`.
+    preset: String;
+    /// Bytes of the segment summary for each page of the segment.
+    summary_bytes_per_page: u32;
+    /// Where the summary is.
+    summary: SummaryPlace;
+    /// Summaries in the segment: size of a part that has its own, summary included; the segment unless given.
+    partial_segment: ByteSize;
+    /// Bytes of the map for each logical page; pages of it that changed are written at a checkpoint.
+    map_entry_bytes: u32;
+    /// Where the map is.
+    map: TablePlace;
+    /// Map in the log: bytes for the place of each page of the map.
+    map_index_bytes: u32;
+    /// Bytes of information on each segment; they change with its number of valid pages.
+    segment_info_bytes: u32;
+    /// Where the segment information, the map's index and the checkpoints are.
+    tables: TablePlace;
+    /// In the area: copies of each page of a table, written in turn; 1 unless given.
+    table_copies: u32;
+    /// Written by the log, the host's and moved pages, from one checkpoint to the next.
+    checkpoint_every: ByteSize;
+    /// Pages of a checkpoint.
+    checkpoint_pages: u32;
+    /// Pages of a checkpoint for each stream of the placement.
+    checkpoint_pages_per_stream: u32;
+    /// Streams for the log's own pages alone, beside those of the placement.
+    own_streams: u8;
+    /// The number of streams, own ones included, that there must be; any unless given.
+    streams: u8;
+}

@@ -1,0 +1,60 @@
+//! Kinds of layers, one a file: those that stand on flash, the FTLs, and those that stand on another layer.
+//!
+//! To add one: write `layers/<name>.rs` with its settings and its [`kinds::Kind`], and add its `mod` here and its line
+//! to one of the two in `tables.rs`. A kind has the keys that it names and no others; what else does not go together is in
+//! [`refusals`].
+
+mod bast;
+mod config;
+mod dftl;
+mod fast;
+mod features;
+mod flash;
+mod gecko;
+mod hybrid;
+mod ib_ftl;
+mod keys;
+mod kinds;
+mod lazyftl;
+mod log;
+mod log_layouts;
+mod lsm;
+mod merge_tree;
+mod metadata;
+mod metadata_keys;
+mod model;
+mod mu_ftl;
+mod objects;
+mod page;
+mod paged;
+mod pass_through;
+mod payload;
+mod refusals;
+mod silt;
+mod sparse;
+mod spec;
+mod store;
+mod store_keys;
+mod table;
+mod tables;
+mod trim;
+mod zones;
+
+pub use config::{Described, FtlConfig, FtlKeys, LayerConfig, LayerKeys};
+pub use features::{FEATURES, Feature, Features};
+pub(crate) use flash::{FlashParts, PowerPlan};
+pub(crate) use keys::from_value;
+pub use kinds::Kinds;
+pub(crate) use kinds::LayerPlan;
+pub use log::{LogKeys, SegmentKeys};
+pub use log_layouts::{LOG_LAYOUTS, LogLayout};
+pub use metadata::MetadataConfig;
+pub(crate) use model::FtlModel;
+pub(crate) use payload::StackPayload;
+pub use refusals::{REFUSALS, Refusal};
+pub(crate) use spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, Site, WholeLayer};
+pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
+pub use tables::{
+    FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, structures,
+};
+pub use trim::{TrimConfig, TrimTable, TrimUnitKind};

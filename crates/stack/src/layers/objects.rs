@@ -1,0 +1,64 @@
+//! Objects that the drive knows.
+
+use super::keys::NoKeys;
+use super::kinds::{Kind, LayerPlan, OnLayer};
+use super::payload::StackPayload;
+use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use crate::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::log::{self, BoxedLayer, ObjectLayout};
+
+/// Objects that the drive knows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Objects {
+    /// Size of an object; they lie one after the other.
+    pub object_size: ByteSize,
+    /// Classes of heat, each a stream hint for the layer below, from cold to hot.
+    #[schemars(range(min = 1))]
+    pub classes: u8,
+    /// Drive writes after which the counts of the objects are halved.
+    pub decay_drive_writes: f64,
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Objects { object_size: ByteSize(1 << 20), classes: 4, decay_drive_writes: 1.0 }
+    }
+}
+
+impl Kind for Objects {
+    const ENTRY: Entry = Entry {
+        name: "objects",
+        help: "objects in place of blocks: the drive knows how hot each is and hands that down as a stream hint",
+        source: "Kang, Yang and Miller, MSST 2011; Yang et al., INFLOW 2014, sec. 6",
+    };
+    type On = OnLayer;
+    type Keys = NoKeys;
+    type Resolved = ObjectLayout;
+
+    fn resolve(
+        &mut self,
+        _keys: &mut NoKeys,
+        below: &LowerLayer,
+        _site: &Site<'_>,
+    ) -> Result<LayerPlan<ObjectLayout>, ConfigError> {
+        let layout = ObjectLayout {
+            object_pages: below.pages_of("object_size", self.object_size)?,
+            classes: self.classes,
+            decay_drive_writes: self.decay_drive_writes,
+        };
+        Ok(LayerPlan::new(below.pages, u64::from(below.pages), below.block_pages, layout))
+    }
+
+    fn build<P: StackPayload>(
+        layout: ObjectLayout,
+        _spec: LayerSpec,
+        lower: BoxedLayer<P>,
+    ) -> Result<BuiltLayer<P>, ConfigError> {
+        let layer: BoxedLayer<P> = Box::new(log::Objects::new(lower, layout)?);
+        Ok(layer.into())
+    }
+}

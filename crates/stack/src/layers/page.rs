@@ -1,0 +1,85 @@
+//! The log-structured store as an FTL, with its map of pages in RAM.
+
+use super::features::Used;
+use super::flash::FlashParts;
+use super::flash::{BuildOnSpareAreas, Finish};
+use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::model::FtlModel;
+use super::payload::StackPayload;
+use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::store_keys::{StoreKeys, StoreSettings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::{ConfigError, Entry, StoreSize};
+use wearwell_engine::ftl::page::PageConfig;
+use wearwell_engine::nand::Flash;
+use wearwell_theory::ftl::Ftl;
+
+/// The log-structured store, which its keys describe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Page {}
+
+impl Kind for Page {
+    const ENTRY: Entry = super::log::ENTRY;
+    type On = OnFlash;
+    type Keys = StoreKeys;
+    type Resolved = StoreSettings;
+
+    fn resolve(
+        &mut self,
+        keys: &mut StoreKeys,
+        drive: &Drive<'_>,
+        site: &Site<'_>,
+    ) -> Result<LayerPlan<StoreSettings>, ConfigError> {
+        let (geometry, dedup) = (&drive.device.geometry, drive.dedup);
+        let logical_pages = drive.device.logical_pages;
+        let size = StoreSize {
+            blocks: geometry.blocks(),
+            pages_per_block: geometry.pages_per_block,
+            logical_pages,
+            seed: site.seed,
+        };
+        let cold_above = keys.placement.reference_threshold();
+        if let (Some(own), Some(theirs)) = (dedup.threshold(), cold_above)
+            && own != theirs
+        {
+            let problem = format!(
+                "is {own}, but the {theirs} of the placement says which pages are cold; they must be equal"
+            );
+            return Err(ConfigError::new("dedup.threshold", problem));
+        }
+        let (store, mut features) = keys.resolve(&size, 0, site)?;
+        if !dedup.is_none() && (dedup.threshold().is_some() || cold_above.is_some()) {
+            features.add(Used::new("dedup_cleaning", "dedup"));
+        }
+        let streams = store.streams;
+        let model = Some(FtlModel::of(Ftl::Page.design(None)));
+        let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
+        Ok(LayerPlan { streams, features, model, ..plan })
+    }
+
+    fn build<P: StackPayload>(
+        settings: StoreSettings,
+        spec: LayerSpec,
+        flash: FlashParts,
+    ) -> Result<BuiltLayer<P>, ConfigError> {
+        if flash.power.cuts() {
+            return P::on_spare_areas(Builder(spec.page_config(&settings)), &flash);
+        }
+        P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
+    }
+}
+
+/// Builds the FTL that comes back by reading all spare areas.
+struct Builder(PageConfig);
+
+impl BuildOnSpareAreas for Builder {
+    fn build<F: Flash + 'static, X: Finish<F>>(
+        self,
+        flash: F,
+        finish: X,
+    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
+        Ok(finish.finish(self.0.build(flash)?, self.0))
+    }
+}

@@ -1,0 +1,389 @@
+//! What FTLs have in common that map pages and keep their tables in flash. Each is a preset of the same settings, any of which
+//! may be given otherwise.
+
+use super::features::Features;
+use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
+use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::model::{CacheModel, FtlModel};
+use super::payload::StackPayload;
+use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use crate::device::ResolvedDevice;
+use crate::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use wearwell_base::config::{ConfigError, Entry, StoreSize};
+use wearwell_engine::ftl::paged::{
+    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings, Policies,
+};
+use wearwell_engine::nand::Flash;
+use wearwell_engine::placement::{PlacementConfig, PlacementContext};
+use wearwell_engine::validity::{GeckoSettings, ValidityConfig};
+use wearwell_engine::victim::VictimConfig;
+use wearwell_engine::wear::WearConfig;
+use wearwell_theory::ftl::{Design, Dirty, Table, Validity};
+
+/// Bytes of a cached mapping entry (GeckoFTL, section 5).
+const CACHE_ENTRY_BYTES: u64 = 8;
+
+/// Logical pages for each cached entry where nothing is said: the paper's drive of 2 TiB has 2^19 entries for 375.8 million.
+const PAGES_PER_CACHED_ENTRY: u32 = 717;
+
+/// Fewest cached entries where nothing is said.
+const FEWEST_CACHE_ENTRIES: u32 = 64;
+
+/// Share of the cache that LazyFTL and IB-FTL let be dirty (GeckoFTL, section 5.3).
+pub(super) const BOUNDED_DIRTY_SHARE: f64 = 0.1;
+
+/// How the addresses of translation pages are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TranslationDirectory {
+    /// All of them are in RAM.
+    Global,
+    /// A B-tree in flash.
+    Tree,
+}
+
+/// What becomes of dirty mapping entries in a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DirtyEntries {
+    /// A battery lets the drive write down what is only in RAM.
+    Battery,
+    /// Recovery finds them and writes them before anything else is done.
+    Synchronised,
+    /// Recovery finds them and leaves them dirty.
+    Deferred,
+}
+
+/// What an FTL has where nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// Whether a write to a page that is not cached first reads its translation page.
+    pub eager: bool,
+    /// How translation pages are found.
+    pub directory: TranslationDirectory,
+    /// Where it is kept which pages are valid.
+    pub validity: &'static str,
+    /// Share of the cache that may be dirty.
+    pub dirty_share: f64,
+    /// What becomes of dirty entries in a power cut.
+    pub durability: DirtyEntries,
+    /// Whether blocks of metadata are cleaned as all others.
+    pub cleans_metadata: bool,
+    /// Whether checkpoints are taken.
+    pub checkpoints: bool,
+}
+
+/// Which FTL.
+pub trait PagedDesign: Clone + Debug + Default + PartialEq {
+    /// Name, help and source.
+    const ENTRY: Entry;
+    /// As its paper has it.
+    const PUBLISHED: Published;
+}
+
+/// The settings of an FTL whose mapping table is in flash. What is left out is as the FTL's paper has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, bound = "D: Default")]
+#[schemars(bound = "D: Default", rename = "PagedKeys")]
+pub struct Paged<D> {
+    /// Mapping entries cached; one for each 717 logical pages, as in the paper of GeckoFTL, at least 64, unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub cache_entries: Option<u32>,
+    /// The same in bytes, 8 an entry, in place of `cache_entries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size: Option<ByteSize>,
+    /// Share of the cache that may be dirty, above 0 and at most 1: 0.1 for lazyftl and ib_ftl, else 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dirty_share: Option<f64>,
+    /// Whether a write to a page that is not cached first reads its translation page, so that its former place is known to be
+    /// invalid at once: true for dftl and mu_ftl.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eager: Option<bool>,
+    /// How translation pages are found: `tree` for mu_ftl and ib_ftl, else `global`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<TranslationDirectory>,
+    /// directory = "tree": nodes cached besides the root; all unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub cached_nodes: Option<u32>,
+    /// Where it is kept which pages are valid: a name (see `wearwell list validities`), or a table with `kind` and its settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validity: Option<ValidityConfig>,
+    /// Whether blocks of metadata are cleaned as all others; if not, they are erased once nothing in them is valid. False
+    /// for gecko.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleans_metadata: Option<bool>,
+    /// Whether a checkpoint is taken every so many insertions and updates of the cache as it has entries: true for gecko.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<bool>,
+    /// How wear is levelled: a name, or a table with `kind` and its settings; not at all unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearConfig>,
+    /// What becomes of dirty mapping entries in a power cut: a battery for dftl and mu_ftl, `deferred` for gecko, else
+    /// `synchronised`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<DirtyEntries>,
+    /// durability = "deferred": whether recovery leaves out pages that are older than their translation page, so that what
+    /// was trimmed does not come back; true unless given. The paper does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dated: Option<bool>,
+    #[serde(skip)]
+    design: PhantomData<D>,
+}
+
+/// Keys of an FTL that cleans by a policy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PolicyKeys {
+    /// Which block is cleaned next: a name, or a table with `policy` and its settings.
+    pub victim: VictimConfig,
+    /// Which stream a page goes to: a name, or a table with `kind` and its settings.
+    pub placement: PlacementConfig,
+    /// Cleaning starts at this many erased blocks; as many as the FTL needs to clean unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_low: Option<u32>,
+    /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. Not put off unless
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_deferred: Option<u32>,
+    /// Timed mode: in idle time blocks are cleaned until so many wait erased, above `free_blocks_low`; idle time is not used unless
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_idle: Option<u32>,
+}
+
+impl PolicyKeys {
+    fn features(&self, wear: &WearConfig) -> Features {
+        let mut features = Features::default();
+        features.extend([
+            (self.free_blocks_low.is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
+            (self.victim.entry().name == "completing", "completing", "victim"),
+            (self.victim.looks_below(), "weighing_below", "victim.weight"),
+            (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
+            (self.placement.reference_threshold().is_some(), "references", "placement"),
+            (!matches!(wear, WearConfig::None(_)), "wear_levelling", "structure.wear"),
+        ]);
+        features
+    }
+}
+
+impl<D: PagedDesign> Kind for Paged<D> {
+    const ENTRY: Entry = D::ENTRY;
+    type On = OnFlash;
+    type Keys = PolicyKeys;
+    type Resolved = PagedSettings;
+
+    fn resolve(
+        &mut self,
+        keys: &mut PolicyKeys,
+        drive: &Drive<'_>,
+        site: &Site<'_>,
+    ) -> Result<LayerPlan<PagedSettings>, ConfigError> {
+        let device = drive.device;
+        let mut config = self.config(device, site).map_err(|error| error.within("structure"))?;
+        if drive.wear.is_some() && self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
+        {
+            return Err(ConfigError::new("wear", "stands beside `structure.wear`; give one of them"));
+        }
+        if let Some(wear) = drive.wear {
+            config.wear = wear.clone();
+        }
+        config.free_blocks = FreeBlocks {
+            low: keys.free_blocks_low,
+            deferred: keys.free_blocks_deferred,
+            idle: keys.free_blocks_idle,
+        };
+        let features = keys.features(&config.wear);
+        let memory_bytes = memory_bytes(device, config.cache_entries);
+        let model = Some(model(&config));
+        let settings =
+            PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
+        let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
+        let plan = LayerPlan::new(device.logical_pages, pages, block_pages, settings);
+        Ok(LayerPlan { features, memory_bytes, model, ..plan })
+    }
+
+    fn build<P: StackPayload>(
+        settings: PagedSettings,
+        spec: LayerSpec,
+        flash: FlashParts,
+    ) -> Result<BuiltLayer<P>, ConfigError> {
+        P::on_spare_areas(Builder { settings, spec }, &flash)
+    }
+}
+
+impl<D: PagedDesign> Paged<D> {
+    /// Fills in every default; errors name the key within `structure`.
+    fn config(&mut self, device: &ResolvedDevice, site: &Site<'_>) -> Result<PagedConfig, ConfigError> {
+        let (published, logical_pages) = (D::PUBLISHED, device.logical_pages);
+        let cache_entries = self.resolve_cache(logical_pages)?;
+        let named = || serde_json::from_value(published.validity.into()).expect("a kind of the table");
+        Ok(PagedConfig {
+            kind: D::ENTRY.name,
+            logical_pages,
+            page_bytes: device.geometry.page_bytes,
+            cache_entries,
+            dirty_entries: self.resolve_dirty(published.dirty_share, cache_entries)?,
+            eager: *self.eager.get_or_insert(published.eager),
+            directory: self.resolve_directory(published.directory)?,
+            validity: self.validity.get_or_insert_with(named).clone(),
+            cleans_metadata: *self.cleans_metadata.get_or_insert(published.cleans_metadata),
+            checkpoints: *self.checkpoints.get_or_insert(published.checkpoints),
+            durability: self.resolve_durability(published.durability)?,
+            wear: self.wear.get_or_insert_default().clone(),
+            free_blocks: Default::default(),
+            seed: site.seed,
+        })
+    }
+
+    fn resolve_cache(&mut self, logical_pages: u32) -> Result<u32, ConfigError> {
+        if let Some(size) = self.cache_size.take() {
+            if self.cache_entries.is_some() {
+                let problem = "stands beside `cache_entries`; give one of them";
+                return Err(ConfigError::new("cache_size", problem));
+            }
+            let entries = u32::try_from(size.0 / CACHE_ENTRY_BYTES).ok().filter(|&entries| entries > 0);
+            self.cache_entries = Some(entries.ok_or_else(|| {
+                let problem =
+                    format!("is {size}; it must be from {CACHE_ENTRY_BYTES} bytes, an entry, to 32 GiB");
+                ConfigError::new("cache_size", problem)
+            })?);
+        }
+        let usual = (logical_pages / PAGES_PER_CACHED_ENTRY).max(FEWEST_CACHE_ENTRIES);
+        Ok(*self.cache_entries.get_or_insert(usual))
+    }
+
+    /// Most dirty entries, at least 1; `None`: as many as there are.
+    fn resolve_dirty(&mut self, usual: f64, cache_entries: u32) -> Result<Option<u32>, ConfigError> {
+        let share = *self.dirty_share.get_or_insert(usual);
+        if !(share > 0.0 && share <= 1.0) {
+            let problem = format!("is {share}; it must be above 0 and at most 1");
+            return Err(ConfigError::new("dirty_share", problem));
+        }
+        let entries = (f64::from(cache_entries) * share) as u32;
+        Ok((share < 1.0).then_some(entries.max(1)))
+    }
+
+    fn resolve_directory(&mut self, usual: TranslationDirectory) -> Result<DirectoryConfig, ConfigError> {
+        match (*self.directory.get_or_insert(usual), self.cached_nodes) {
+            (TranslationDirectory::Tree, cached_nodes) => Ok(DirectoryConfig::Tree { cached_nodes }),
+            (TranslationDirectory::Global, None) => Ok(DirectoryConfig::Global),
+            (TranslationDirectory::Global, Some(_)) => Err(ConfigError::new(
+                "cached_nodes",
+                "means nothing with directory = \"global\", which is in RAM as a whole; leave it out",
+            )),
+        }
+    }
+
+    fn resolve_durability(&mut self, usual: DirtyEntries) -> Result<Durability, ConfigError> {
+        let durability = *self.durability.get_or_insert(usual);
+        if durability == DirtyEntries::Deferred {
+            return Ok(Durability::Deferred { dated: *self.dated.get_or_insert(true) });
+        }
+        if self.dated.is_some() {
+            let problem = "means nothing but with durability = \"deferred\"; leave it out";
+            return Err(ConfigError::new("dated", problem));
+        }
+        Ok(match durability {
+            DirtyEntries::Battery => Durability::Battery,
+            _ => Durability::Synchronised,
+        })
+    }
+}
+
+/// Bytes that simulating an FTL takes besides the tables of a log, so that a drive that would not fit is refused: notes in spare
+/// areas, the table in flash, what is kept of each block, and cached entries with their lists.
+pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
+    let geometry = &device.geometry;
+    let (pages, blocks) = (geometry.pages(), u64::from(geometry.blocks()));
+    9 * pages + 4 * u64::from(device.logical_pages) + 44 * blocks + 40 * u64::from(cache_entries)
+}
+
+/// What the FTL is made of, in the words of the theory.
+fn model(config: &PagedConfig) -> FtlModel {
+    let (validity, gecko) = match &config.validity {
+        ValidityConfig::RamBitmap(_) => (Validity::RamBitmap, GeckoSettings::default()),
+        ValidityConfig::FlashBitmap(_) => (Validity::FlashBitmap, GeckoSettings::default()),
+        ValidityConfig::Log(_) => (Validity::Log, GeckoSettings::default()),
+        ValidityConfig::Gecko(gecko) => (Validity::Gecko, gecko.clone()),
+    };
+    let design = Design {
+        table: match config.directory {
+            DirectoryConfig::Global => Table::Directory,
+            DirectoryConfig::Tree { .. } => Table::BTree,
+        },
+        validity,
+        dirty: match config.durability {
+            Durability::Battery => Dirty::Battery,
+            Durability::Synchronised => Dirty::Bounded,
+            Durability::Deferred { .. } => Dirty::Deferred,
+        },
+    };
+    let entries = config.cache_entries;
+    let dirty_share = config.dirty_entries.map_or(1.0, |dirty| f64::from(dirty) / f64::from(entries));
+    let cache =
+        CacheModel { entries, dirty_share, size_ratio: gecko.size_ratio, partitions: gecko.partitions };
+    FtlModel { design, cache: Some(cache) }
+}
+
+/// Builds the FTL on flash of whatever type.
+struct Builder {
+    settings: PagedSettings,
+    spec: LayerSpec,
+}
+
+impl BuildOnSpareAreas for Builder {
+    fn has_battery(&self) -> bool {
+        self.settings.config.durability == Durability::Battery
+    }
+
+    fn build<F: Flash + 'static, X: Finish<F>>(
+        self,
+        flash: F,
+        finish: X,
+    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
+        let Builder { settings, spec } = self;
+        let policies = policies(&settings, spec, &flash)?;
+        let ftl = PagedFtl::new(settings.config.clone(), flash, policies).map_err(key_of_scenario)?;
+        Ok(finish.finish(ftl, settings))
+    }
+}
+
+/// The policies of the FTL: those of the caller, or of the scenario.
+fn policies<F: Flash>(
+    settings: &PagedSettings,
+    mut spec: LayerSpec,
+    flash: &F,
+) -> Result<Policies, ConfigError> {
+    let size = StoreSize {
+        blocks: flash.blocks(),
+        pages_per_block: flash.pages_per_block(),
+        logical_pages: settings.config.logical_pages,
+        seed: settings.config.seed,
+    };
+    let context = PlacementContext { size: &size, temperature: spec.temperature.take() };
+    let placement = settings.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
+    let victim = match spec.victim {
+        Some(given) => given,
+        None => settings.victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
+    };
+    Ok(Policies { victim, placement })
+}
+
+/// Errors of the FTL by the keys of the scenario.
+fn key_of_scenario(error: ConfigError) -> ConfigError {
+    match error.key.as_str() {
+        "entries" => ConfigError { key: "structure.cache_entries".into(), ..error },
+        "dirty_entries" => ConfigError { key: "structure.dirty_share".into(), ..error },
+        "free_blocks_low" | "free_blocks_deferred" | "free_blocks_idle" => error,
+        "device" | "page_bytes" => ConfigError { key: "structure".into(), ..error },
+        _ => error.within("structure"),
+    }
+}

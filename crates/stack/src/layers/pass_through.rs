@@ -1,0 +1,44 @@
+//! A layer that passes everything on.
+
+use super::keys::NoKeys;
+use super::kinds::{Kind, LayerPlan, OnLayer};
+use super::payload::StackPayload;
+use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::log::{self, BoxedLayer};
+
+/// A layer that passes everything on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PassThrough {}
+
+impl Kind for PassThrough {
+    const ENTRY: Entry = Entry {
+        name: "pass_through",
+        help: "passes everything on, maps and cleans nothing",
+        source: "a control: nothing may change",
+    };
+    type On = OnLayer;
+    type Keys = NoKeys;
+    type Resolved = ();
+
+    fn resolve(
+        &mut self,
+        _keys: &mut NoKeys,
+        below: &LowerLayer,
+        _site: &Site<'_>,
+    ) -> Result<LayerPlan<()>, ConfigError> {
+        Ok(LayerPlan::new(below.pages, u64::from(below.pages), below.block_pages, ()))
+    }
+
+    fn build<P: StackPayload>(
+        _settings: (),
+        spec: LayerSpec,
+        lower: BoxedLayer<P>,
+    ) -> Result<BuiltLayer<P>, ConfigError> {
+        let layer: BoxedLayer<P> = Box::new(log::PassThrough::new(lower, spec.logical_pages));
+        Ok(layer.into())
+    }
+}

@@ -1,0 +1,198 @@
+//! What does not go together, and the physical reason: the only place that says so.
+//!
+//! A row stands against one feature and some others; the error names the key of the first. Rows are looked at in order.
+
+/// Features that one layer cannot have at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    /// The feature that is refused, whose key the error names.
+    pub feature: &'static str,
+    /// The features beside which it cannot be.
+    pub with: &'static [&'static str],
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// The FTLs whose map of pages is in flash.
+const PAGED: &[&str] = &["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
+
+/// A row against a directory of blocks, which is exact only where a page's block is the one that was open when it was last
+/// written or moved, and where nobody asks which page lies where, or whose it is.
+macro_rules! only_page {
+    ($with:literal, $called:literal) => {
+        Refusal {
+            feature: "block_directory",
+            with: &[$with],
+            reason: concat!(
+                "block is exact only for placement = \"single\", reclaim = \"in_place\" on flash that does not wear out and holds \
+                 no data; the ",
+                $called,
+                " needs page"
+            ),
+        }
+    };
+}
+
+/// All rows.
+pub static REFUSALS: &[Refusal] = &[
+    Refusal {
+        feature: "dedup",
+        with: &["zones"],
+        reason: "means nothing on a zoned drive, which has no map",
+    },
+    Refusal {
+        feature: "dedup",
+        with: PAGED,
+        reason: "means nothing with a map of pages in flash, whose entries and notes in spare areas name one owner of each page; \
+                 structure = \"log\" can deduplicate",
+    },
+    Refusal {
+        feature: "dedup",
+        with: &["fast", "bast"],
+        reason: "means nothing with a map of blocks, where the place of a page in its block is its number; structure = \"log\" can \
+                 deduplicate",
+    },
+    Refusal {
+        feature: "references",
+        with: PAGED,
+        reason: "needs a drive that stores equal pages once: `dedup`, which only structure = \"log\" has",
+    },
+    Refusal {
+        feature: "power",
+        with: &["zones", "dedup"],
+        reason: "needs an FTL that comes back from its flash; a zoned drive or one that deduplicates cannot",
+    },
+    Refusal {
+        feature: "power",
+        with: &["own_victim", "oracle"],
+        reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own policy and the oracle \
+                 cannot",
+    },
+    Refusal {
+        feature: "power_cuts",
+        with: &["timing"],
+        reason: "cuts power in the middle of a run, which only counts; leave out `timing`, or cut `at_end`",
+    },
+    Refusal {
+        feature: "power_cuts",
+        with: &["content"],
+        reason: "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end",
+    },
+    Refusal {
+        feature: "own_victim",
+        with: &["fast", "bast"],
+        reason: "means nothing with a hybrid FTL, which merges log blocks in their order",
+    },
+    Refusal {
+        feature: "own_victim",
+        with: &["zones"],
+        reason: "means nothing on a zoned drive, which does not clean",
+    },
+    Refusal {
+        feature: "zones",
+        with: &["tenant"],
+        reason: "is \"zones\", which a workload cannot write to as it likes; put a log on it",
+    },
+    Refusal {
+        feature: "on_zones",
+        with: &["lsm", "silt", "pass_through", "sparse", "objects"],
+        reason: "is a zoned drive, where a log must stand, which writes segments in order and frees them as a whole",
+    },
+    Refusal {
+        feature: "unaligned",
+        with: &["on_zones"],
+        reason: "is false; a partition of a zoned drive consists of whole zones",
+    },
+    Refusal {
+        feature: "no_trim",
+        with: &["on_zones"],
+        reason: "must be true on a zoned drive: a segment is reset when it is freed",
+    },
+    Refusal {
+        feature: "wear_levelling",
+        with: &["zones"],
+        reason: "means nothing on a zoned drive, which moves nothing: which zone is written next is for its user to say",
+    },
+    Refusal {
+        feature: "wear_levelling",
+        with: &["in_place"],
+        reason: "needs erased blocks to choose from, and in_place keeps none",
+    },
+    Refusal {
+        feature: "weighing_below",
+        with: &["on_zones"],
+        reason: "weighs what a trim leaves valid below, and a zoned drive resets zones as a whole, so that nothing is left; use 0, or \
+                 d_choices",
+    },
+    Refusal {
+        feature: "watermarks",
+        with: &["in_place"],
+        reason: "means nothing with reclaim = \"in_place\", which keeps no erased blocks",
+    },
+    Refusal {
+        feature: "deferral",
+        with: &["in_place"],
+        reason: "means nothing with in_place, which keeps no erased blocks to live on meanwhile",
+    },
+    Refusal {
+        feature: "deferral",
+        with: &["unheard"],
+        reason: "waits while a log above cleans, and above this layer is none that does: it needs a log or a merge tree that stands \
+                 on it; leave it out",
+    },
+    Refusal {
+        feature: "idle_cleaning",
+        with: &["in_place"],
+        reason: "means nothing with in_place, which keeps no erased blocks",
+    },
+    Refusal {
+        feature: "in_place",
+        with: &["more_streams"],
+        reason: "in_place is defined for the single and the double frontier only; use free_pool",
+    },
+    Refusal {
+        feature: "in_place",
+        with: &["dedup_cleaning"],
+        reason: "is in_place, where live pages go back into the victim; deduplication while cleaning needs \"free_pool\"",
+    },
+    Refusal {
+        feature: "in_place",
+        with: &["power"],
+        reason: "in_place keeps pages in RAM alone while it cleans; use free_pool",
+    },
+    Refusal {
+        feature: "evict",
+        with: &["in_place"],
+        reason: "needs reclaim = \"free_pool\": in_place writes the live pages of a victim back into it",
+    },
+    Refusal {
+        feature: "evict",
+        with: &["metadata_in_log"],
+        reason: "needs a log without metadata of its own among its pages, which must not be lost",
+    },
+    Refusal {
+        feature: "evict",
+        with: &["dedup_cleaning"],
+        reason: "drops live pages, which deduplication while cleaning would have to find again",
+    },
+    only_page!("separate_streams", "placement"),
+    only_page!("free_pool", "reclaim"),
+    only_page!("wears_out", "wear"),
+    only_page!("sharing", "sharing"),
+    only_page!("content", "content"),
+    only_page!("metadata", "metadata"),
+    only_page!("timing", "timing"),
+    only_page!("read_disturb", "read disturb"),
+    only_page!("wear_levelling", "wear levelling"),
+    only_page!("power", "power"),
+];
+
+/// The first row against what is asked for.
+pub(super) fn first(has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
+    REFUSALS.iter().find(|row| has(row.feature) && row.with.iter().any(|other| has(other)))
+}
+
+/// The first row of `feature` against what else is asked for.
+pub(super) fn between(feature: &str, has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
+    REFUSALS.iter().find(|row| row.feature == feature && row.with.iter().any(|other| has(other)))
+}

@@ -1,0 +1,198 @@
+//! The keys of a log-structured store, of the FTL and on a layer alike, and the store with nothing left open.
+
+use super::features::{Features, Used};
+use super::spec::{Site, WholeLayer};
+use crate::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::{ConfigError, StoreSize};
+use wearwell_base::seed::Seed;
+use wearwell_base::units::StreamId;
+use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
+use wearwell_engine::placement::{Placement, PlacementConfig};
+use wearwell_engine::victim::VictimConfig;
+
+/// Keys of a log-structured store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StoreKeys {
+    /// Which block is cleaned next: a name, or a table with `policy` and its settings.
+    pub victim: VictimConfig,
+    /// Which stream a page goes to: a name, or a table with `kind` and its settings.
+    pub placement: PlacementConfig,
+    /// Whether erased blocks wait in a pool or victims are reused in place.
+    pub reclaim: ReclaimKind,
+    /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_low: Option<u32>,
+    /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` unless given, and then goes victim by
+    /// victim, only until the host has room again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_high: Option<u32>,
+    /// free_pool: while a log above cleans, cleaning starts only at this many erased blocks, one victim at a time; below
+    /// `free_blocks_low`. Not put off unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_deferred: Option<u32>,
+    /// free_pool, timed mode: in idle time blocks are cleaned until so many wait erased, from `free_blocks_high` on; idle time
+    /// is not used unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_idle: Option<u32>,
+    /// Which live pages fill up a block that has not room for all of a victim's.
+    pub copy_order: CopyOrder,
+    /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub evict: bool,
+    /// What the simulation keeps of each page.
+    pub directory: DirectoryKind,
+}
+
+/// How erased blocks are won.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReclaimKind {
+    /// Erased blocks wait in a pool between two watermarks.
+    #[default]
+    FreePool,
+    /// The erased victim is the new frontier (Van Houdt 2013, sec. 2.3).
+    InPlace,
+}
+
+/// What the simulation keeps of each page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectoryKind {
+    /// The block where that is exact (a single frontier reclaimed in place on flash that does not wear out), else the page.
+    #[default]
+    Auto,
+    /// The place of every page.
+    Page,
+    /// Only the block of every page: faster and smaller, with the same counts.
+    Block,
+}
+
+/// A log-structured store with nothing left open.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// Which block is cleaned next.
+    pub victim: VictimConfig,
+    /// Which stream a page goes to.
+    pub placement: PlacementConfig,
+    /// Streams, with those that only the log's own pages go to.
+    pub streams: u8,
+    reclaim: Reclaim,
+    copy_order: CopyOrder,
+    evict: bool,
+    deferred_low: Option<u32>,
+    idle_high: Option<u32>,
+}
+
+impl StoreKeys {
+    /// Fills in every default for a store of that size; `own_streams` are those of the log's own pages.
+    pub(super) fn resolve(
+        &mut self,
+        size: &StoreSize,
+        own_streams: u8,
+        site: &Site<'_>,
+    ) -> Result<(StoreSettings, Features), ConfigError> {
+        let streams = site.streams(&self.placement, size)? + own_streams;
+        // What is told apart from a default: before there are any.
+        let features = self.features(streams);
+        let reclaim = match self.reclaim {
+            ReclaimKind::InPlace => Reclaim::InPlace,
+            ReclaimKind::FreePool => {
+                let low = *self.free_blocks_low.get_or_insert(u32::from(streams) + 1);
+                let high = *self.free_blocks_high.get_or_insert(low);
+                Reclaim::FreePool { low, high }
+            }
+        };
+        let settings = StoreSettings {
+            victim: self.victim.clone(),
+            placement: self.placement.clone(),
+            streams,
+            reclaim,
+            copy_order: self.copy_order,
+            evict: self.evict,
+            deferred_low: self.free_blocks_deferred,
+            idle_high: self.free_blocks_idle,
+        };
+        Ok((settings, features))
+    }
+
+    fn features(&self, streams: u8) -> Features {
+        let in_place = self.reclaim == ReclaimKind::InPlace;
+        let frontiers = self.placement.frontiers();
+        let single = frontiers.is_some_and(|frontiers| frontiers.cleaning_stream() == Some(StreamId(0)));
+        let mut features = Features::default();
+        features.extend([
+            (self.free_blocks_low.or(self.free_blocks_high).is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
+            (in_place, "in_place", "reclaim"),
+            (!in_place, "free_pool", "reclaim"),
+            (self.evict, "evict", "evict"),
+            (self.victim.entry().name == "completing", "completing", "victim"),
+            (self.victim.looks_below(), "weighing_below", "victim.weight"),
+            (!single, "separate_streams", "placement"),
+            (frontiers.is_none() || streams > 2, "more_streams", "placement"),
+            (matches!(self.placement, PlacementConfig::Oracle(_)), "oracle", "placement"),
+            (self.placement.reference_threshold().is_some(), "references", "placement"),
+            (self.directory == DirectoryKind::Block, "block_directory", "directory"),
+        ]);
+        if self.directory == DirectoryKind::Auto {
+            features.add(Used::if_possible("block_directory"));
+        }
+        features
+    }
+}
+
+impl StoreSettings {
+    /// The settings of the engine's store.
+    pub(super) fn config(&self, logical_pages: u32, seed: Seed) -> StoreConfig {
+        StoreConfig {
+            logical_pages,
+            reclaim: self.reclaim,
+            copy_order: self.copy_order,
+            evict: self.evict,
+            prefetch: None,
+            deferred_low: self.deferred_low,
+            idle_high: self.idle_high,
+            seed,
+        }
+    }
+
+    /// Refuses a log that has not segments enough to clean, with what would be enough. `size` holds the log's own pages, too.
+    pub(super) fn check_reserve(
+        &self,
+        segment: ByteSize,
+        spare_factor: f64,
+        size: &StoreSize,
+        whole: Option<WholeLayer>,
+    ) -> Result<(), ConfigError> {
+        let reserved = self.reclaim.reserved_blocks(self.streams);
+        let full = size.logical_pages.div_ceil(size.pages_per_block);
+        if full.saturating_add(reserved) <= size.blocks {
+            return Ok(());
+        }
+        let needs = format!(
+            "{reserved} of its {} segments of {segment} must stay free to write and clean",
+            size.blocks
+        );
+        if size.blocks > reserved {
+            let spare = (f64::from(reserved) / f64::from(size.blocks) * 1e4).ceil() / 1e4;
+            let problem = format!("is {spare_factor}; {needs}, which takes at least {spare}");
+            return Err(ConfigError::new("spare_factor", problem));
+        }
+        let least = u64::from(reserved) + 1;
+        let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
+        let page_bytes = segment.0 / u64::from(size.pages_per_block);
+        let mut problem = format!(
+            "is {segment}; {needs}, and none is left for data: it must be at most {}",
+            ByteSize(pages / least * page_bytes)
+        );
+        let share = whole.map(|whole| whole.least_share(least * u64::from(size.pages_per_block)));
+        if let Some(share) = share.filter(|share| *share <= 1.0) {
+            problem += &format!(", or `share` at least {share}");
+        }
+        Err(ConfigError::new("segment_size", problem))
+    }
+}

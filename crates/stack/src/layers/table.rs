@@ -1,0 +1,54 @@
+//! One kind of layer within a layer's table: read, and written again.
+
+use super::keys::{Keys, PLAIN, from_value};
+use super::kinds::{Kind, KindConfig};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use wearwell_base::config::ConfigError;
+
+/// Reads a kind: `structure` has the settings of its own table, and its keys are taken out of `table`.
+pub(super) fn kind<K: Kind>(
+    structure: Map<String, Value>,
+    table: &mut Map<String, Value>,
+) -> Result<KindConfig<K>, ConfigError> {
+    let settings = from_value(Value::Object(structure)).map_err(|error| match error.key.as_str() {
+        "" => ConfigError { key: "structure".into(), ..error },
+        _ => error.within("structure"),
+    })?;
+    Ok(KindConfig { settings, keys: K::Keys::take(table)? })
+}
+
+/// A kind between what stands before its keys and after them.
+#[derive(Serialize)]
+struct Written<'a, B: Serialize, K: Kind, A: Serialize> {
+    #[serde(flatten)]
+    before: B,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structure: Option<Tagged<'a, K>>,
+    #[serde(flatten)]
+    keys: &'a K::Keys,
+    #[serde(flatten)]
+    after: A,
+}
+
+/// The settings of a kind with its name.
+#[derive(Serialize)]
+struct Tagged<'a, K: Serialize> {
+    kind: &'static str,
+    #[serde(flatten)]
+    settings: &'a K,
+}
+
+/// Writes a layer: what stands before the keys of its kind, these, and what stands after them. The log-structured store, which
+/// every layer is unless it says otherwise, does not say so.
+pub(super) fn write<K: Kind, S: Serializer>(
+    before: impl Serialize,
+    kind: &KindConfig<K>,
+    after: impl Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let KindConfig { settings, keys } = kind;
+    let name = K::ENTRY.name;
+    let structure = (name != PLAIN).then_some(Tagged { kind: name, settings });
+    Written::<_, K, _> { before, structure, keys, after }.serialize(serializer)
+}

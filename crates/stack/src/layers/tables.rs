@@ -1,0 +1,40 @@
+//! The two tables of kinds: what an FTL can be, and what a layer on another can be.
+
+use super::kinds::{self, Base, Kind, OnFlash, OnLayer, kinds};
+use super::{
+    bast, dftl, fast, gecko, hybrid, ib_ftl, lazyftl, log, lsm, mu_ftl, objects, page, paged, pass_through,
+    silt, sparse, zones,
+};
+use super::{keys, payload, spec, table};
+use wearwell_base::config::Entry;
+
+kinds! {
+    /// What an FTL is.
+    enum FtlKind, resolved ResolvedFtl, on OnFlash, list FTLS, aliases FTL_ALIASES;
+    #[alias("page")] Log: page::Page;
+    Zones: zones::Zones;
+    Dftl: paged::Paged<dftl::Dftl>;
+    Lazyftl: paged::Paged<lazyftl::LazyFtl>;
+    #[alias("mu-ftl")] MuFtl: paged::Paged<mu_ftl::MuFtl>;
+    #[alias("ib-ftl")] IbFtl: paged::Paged<ib_ftl::IbFtl>;
+    #[alias("geckoftl")] Gecko: paged::Paged<gecko::Gecko>;
+    Fast: hybrid::Hybrid<fast::Fast>;
+    Bast: hybrid::Hybrid<bast::Bast>;
+}
+
+kinds! {
+    /// What a layer on another is.
+    enum LayerKind, resolved ResolvedLayer, on OnLayer, list LAYERS, aliases LAYER_ALIASES;
+    #[alias("page")] Log: log::Log;
+    Lsm: lsm::Lsm;
+    Silt: silt::Silt;
+    PassThrough: pass_through::PassThrough;
+    Sparse: sparse::Sparse;
+    Objects: objects::Objects;
+}
+
+/// Every kind of layer by its name, those on another layer first.
+pub fn structures() -> impl Iterator<Item = &'static Entry> {
+    let known = |entry: &&Entry| !LAYERS.iter().any(|other| other.name == entry.name);
+    LAYERS.iter().chain(FTLS.iter().filter(known))
+}

@@ -1,0 +1,16 @@
+//! From a finished run to its result.
+
+mod ftl;
+mod power;
+mod result;
+mod run;
+mod tenants;
+
+pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
+pub use power::{PowerResult, StepSeconds};
+pub use result::{
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
+    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TrimResult, WearResult,
+    WornOut,
+};
+pub(crate) use run::result;

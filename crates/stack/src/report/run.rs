@@ -1,0 +1,392 @@
+//! From a finished run to its result.
+
+use super::ftl::{Delta, RecoveryResult, ftl_result, recovery_result};
+use super::power::PowerResult;
+use super::result::{
+    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
+    NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
+};
+use super::tenants;
+use crate::build::Stack;
+use crate::device::FlashTimes;
+use crate::layers::FtlModel;
+use crate::run::conserve;
+use crate::run::finished::Finished;
+use crate::run::snapshot::Snapshot;
+use crate::run::steady::{self, Estimate};
+use crate::run::{Phase, RunError};
+use crate::scenario::Scenario;
+use crate::scenario::resolve::ResolvedScenario;
+use crate::scenario::tree::Tree;
+use wearwell_base::units::OverProvisioning;
+use wearwell_engine::counters::Operation;
+use wearwell_engine::layer::{LayerReport, LsmLevel, NandReport, Payload};
+
+/// A confidence interval wider than this share of the mean is worth a warning.
+const WIDE_INTERVAL: f64 = 0.05;
+
+/// The result of a run of `resolved`.
+pub(crate) fn result<P: Payload>(
+    resolved: ResolvedScenario,
+    mut run: Finished<P>,
+) -> Result<RunResult, RunError> {
+    let ResolvedScenario { scenario, times, .. } = &resolved;
+    let after = Snapshot::take(&run.stack);
+    let died = run.end_of_life.is_some();
+    conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
+    let mut layers: Vec<LayerResult> = layer_results(&run, &after, Delta::of(scenario));
+    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
+    let cleaned: u64 = pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum();
+    let tenants = tenants::tenants(scenario, &run, &after, &layers);
+    let nand = nand_result(&run.before, &after);
+    let host_pages = after.host_pages() - run.before.host_pages();
+    let meaningful = cleaned > 0 && host_pages > 0;
+    let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
+    let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
+    let course = course(&run, host_pages);
+    let wear = wear_result(after.nand());
+    let page_bytes = f64::from(run.stack.page_bytes);
+    let lifetime =
+        write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
+    let worn_out = scenario.measure.until_worn_out_blocks.map(|_| WornOut {
+        blocks: after.worn_out_blocks(),
+        tbw: after.host_pages() as f64 * page_bytes / 1e12,
+        end_of_life: run.end_of_life.is_some(),
+    });
+    let outages = run.stack.power.as_ref().and_then(|power| power.outages());
+    let power = outages.zip(times.as_ref()).map(|(outages, times)| PowerResult::of(&outages, times));
+    if let Some(times) = times {
+        let ftl = layers.last_mut().and_then(|layer| layer.ftl.as_mut());
+        ftl.expect("only such FTLs are cut").recovery =
+            cut_at_end(scenario, resolved.model(), &mut run, times)?;
+    }
+    let mut warnings = warnings(scenario, &run, &course, estimate.as_ref(), cleaned, &layers);
+    if resolved.ftl.features.has("weighing_below") {
+        let note = "ftl: `completing` weighs what would be left in a layer below, and below is flash: it is `d_choices` here";
+        warnings.push(note.into());
+    }
+    Ok(RunResult {
+        version: env!("CARGO_PKG_VERSION").into(),
+        mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),
+        final_draw: format!("{:016x}", run.final_draw),
+        warnings,
+        device: device_result(&run.stack),
+        course,
+        write_amplification,
+        write_amplification_estimate: estimate,
+        layers,
+        tenants,
+        nand,
+        wear,
+        lifetime,
+        worn_out,
+        performance: performance(&after, run.seconds),
+        timing: run.timing,
+        power,
+        top: run.top,
+        windows: run.windows,
+        scenario: resolved.scenario,
+    })
+}
+
+/// Cuts the power once the run is over, if that was asked for and the drive is still alive.
+fn cut_at_end<P: Payload>(
+    scenario: &Scenario,
+    model: Option<&FtlModel>,
+    run: &mut Finished<P>,
+    times: &FlashTimes,
+) -> Result<Option<RecoveryResult>, RunError> {
+    let asked = scenario.power.as_ref().is_some_and(|power| power.at_end) && run.end_of_life.is_none();
+    let Some(power) = run.stack.power.as_mut().filter(|_| asked) else { return Ok(None) };
+    let report = power.cycle()?;
+    run.stack.check().map_err(|problem| RunError::Inconsistent(format!("after the power cut: {problem}")))?;
+    let device = &run.stack.device;
+    let model = model.and_then(|model| {
+        let drive = model.drive(device.logical_pages, &device.geometry, times)?;
+        Some((model.design, drive))
+    });
+    Ok(Some(recovery_result(&report, times, model)))
+}
+
+fn written(layer: &LayerReport) -> u64 {
+    layer.counters.outgoing_total(Operation::Write)
+}
+
+fn layer_results<P>(run: &Finished<P>, after: &Snapshot, delta: Delta) -> Vec<LayerResult> {
+    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
+    let (raw_pages, ftl) = (run.stack.device.geometry.pages(), run.stack.tree.ftl());
+    let all = (&run.before.reports.layers[..], &after.reports.layers[..]);
+    let layer = |(at, (before, after))| LayerResult {
+        ftl: ftl_result(before, after, delta, at == ftl && run.stack.power.is_some()),
+        partitions: tenants::partitions(&run.stack.tree, at, all),
+        ..layer_result(&run.stack.tree, at, before, after, raw_pages)
+    };
+    pairs.enumerate().map(layer).collect()
+}
+
+/// The four measures of a layer's spare space.
+fn over_provisioning(physical_pages: u64, logical_pages: u32) -> OverProvisioning {
+    OverProvisioning::from_pages(physical_pages, u64::from(logical_pages))
+}
+
+fn layer_result(
+    tree: &Tree,
+    at: usize,
+    before: &LayerReport,
+    after: &LayerReport,
+    raw_pages: u64,
+) -> LayerResult {
+    let node = &tree.layers[at];
+    let (stands_on_log, has_log_above) = (node.below.is_some(), node.has_log_above());
+    let counters = after.counters.since(&before.counters);
+    let victim_valid_pages: Vec<u64> = before
+        .victim_valid_pages
+        .iter()
+        .zip(&after.victim_valid_pages)
+        .map(|(before, after)| after - before)
+        .collect();
+    let victims: u64 = victim_valid_pages.iter().sum();
+    let held_pages = after.logical_pages + after.metadata.map_or(0, |metadata| metadata.log_pages);
+    let valid: u64 = (0..).zip(&victim_valid_pages).map(|(valid, victims)| valid * victims).sum();
+    LayerResult {
+        name: node.name.clone(),
+        on: node.below.as_ref().map(|below| tree.layers[below.on].name.clone()),
+        share: node.below.as_ref().map_or(1.0, |below| tree.share(below)),
+        directory: after.directory.into(),
+        write_amplification: counters.write_amplification().filter(|_| cleanings(before, after) != Some(0)),
+        map_bytes: after.map_bytes,
+        incoming: LayerResult::incoming_of(&counters),
+        outgoing: LayerResult::outgoing_of(&counters),
+        over_provisioning: over_provisioning(after.physical_pages, held_pages),
+        mapped_share: f64::from(after.mapped_pages) / f64::from(after.logical_pages),
+        victims,
+        victim_valid_pages_mean: (victims > 0).then(|| valid as f64 / victims as f64),
+        victim_valid_pages,
+        spilled_pages: after.spilled_pages - before.spilled_pages,
+        partitions: Vec::new(),
+        moved_pages: tenants::moved_pages(before, after),
+        reserve_share: (after.physical_pages - u64::from(held_pages)) as f64 / raw_pages as f64,
+        arrivals: arrivals(before, after),
+        trims: stands_on_log.then(|| trims(before, after)),
+        trim_scatter_blocks: trim_scatter(before, after),
+        moved_again_pages: has_log_above.then(|| after.moved_again_pages - before.moved_again_pages),
+        moved_below_first_pages: stands_on_log
+            .then(|| after.moved_below_first_pages - before.moved_below_first_pages),
+        evicted_pages: after.evicted_pages.map(|evicted| evicted - before.evicted_pages.unwrap_or(0)),
+        deferrals: after.deferrals.map(|deferrals| deferrals - before.deferrals.unwrap_or(0)),
+        metadata: metadata(before, after, counters.incoming(Operation::Write), raw_pages),
+        lsm: lsm(before, after),
+        dedup: after.dedup.map(|dedup| dedup.since(&before.dedup.unwrap_or_default())),
+        ftl: None,
+    }
+}
+
+fn metadata(
+    before: &LayerReport,
+    after: &LayerReport,
+    written_pages: u64,
+    raw_pages: u64,
+) -> Option<MetadataResult> {
+    let (before, after) = (before.metadata.unwrap_or_default(), after.metadata?);
+    let pages = after.written() - before.written();
+    let room = u64::from(after.area_pages) + u64::from(after.in_segment_pages) + u64::from(after.log_pages);
+    Some(MetadataResult {
+        summary_pages: after.summary_pages - before.summary_pages,
+        map_pages: after.map_pages - before.map_pages,
+        segment_info_pages: after.segment_info_pages - before.segment_info_pages,
+        checkpoint_pages: after.checkpoint_pages - before.checkpoint_pages,
+        trim_record_pages: after.trim_record_pages - before.trim_record_pages,
+        checkpoints: after.checkpoints - before.checkpoints,
+        cleaned_metadata_pages: after.moved_pages - before.moved_pages,
+        metadata_per_written_page: (written_pages > 0).then(|| pages as f64 / written_pages as f64),
+        metadata_share: room as f64 / raw_pages as f64,
+    })
+}
+
+/// How often it cleaned, without which its amplification would mean nothing; `None` for a layer that never has to.
+fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
+    after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
+}
+
+fn lsm(before: &LayerReport, after: &LayerReport) -> Option<LsmResult> {
+    let (before, after) = (before.lsm.clone().unwrap_or_default(), after.lsm.as_ref()?);
+    let level =
+        |level: &LsmLevel| LsmLevelResult { runs: level.runs, tables: level.tables, pages: level.pages };
+    Some(LsmResult {
+        levels: after.levels.iter().map(level).collect(),
+        flushes: after.flushes - before.flushes,
+        compactions: after.compactions - before.compactions,
+        trivial_moves: after.trivial_moves - before.trivial_moves,
+        squeezes: after.squeezes - before.squeezes,
+    })
+}
+
+fn arrivals(before: &LayerReport, after: &LayerReport) -> Option<ArrivalsResult> {
+    let arrivals = after.arrivals?.since(&before.arrivals.unwrap_or_default());
+    let written = arrivals.written_pages;
+    (written > 0).then(|| {
+        let share = |pages: u64| pages as f64 / written as f64;
+        ArrivalsResult {
+            sequential_share: share(arrivals.sequential_pages),
+            stream_sequential_share: share(arrivals.stream_sequential_pages),
+            run_pages_mean: written as f64 / (written - arrivals.sequential_pages).max(1) as f64,
+        }
+    })
+}
+
+fn trims(before: &LayerReport, after: &LayerReport) -> TrimResult {
+    let (before, after) = (&before.trims, &after.trims);
+    TrimResult {
+        sent_pages: after.sent_pages - before.sent_pages,
+        sent_ranges: after.sent_ranges - before.sent_ranges,
+        overtaken_pages: after.overtaken_pages - before.overtaken_pages,
+        unaligned_pages: after.unaligned_pages - before.unaligned_pages,
+    }
+}
+
+fn trim_scatter(before: &LayerReport, after: &LayerReport) -> Option<f64> {
+    let ranges = after.scatter.ranges - before.scatter.ranges;
+    (ranges > 0).then(|| (after.scatter.blocks - before.scatter.blocks) as f64 / ranges as f64)
+}
+
+fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
+    NandResult {
+        programs: after.programs() - before.programs(),
+        reads: after.nand().reads - before.nand().reads,
+        spare_reads: after.nand().spare_reads - before.nand().spare_reads,
+        erases: after.erases() - before.erases(),
+    }
+}
+
+fn device_result<P: Payload>(stack: &Stack<P>) -> DeviceResult {
+    let geometry = &stack.device.geometry;
+    DeviceResult {
+        page_bytes: geometry.page_bytes,
+        pages_per_block: geometry.pages_per_block,
+        blocks: geometry.blocks(),
+        physical_pages: geometry.pages(),
+        logical_pages: stack.device.logical_pages,
+        over_provisioning: over_provisioning(geometry.pages(), stack.device.logical_pages),
+    }
+}
+
+fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
+    let logical_pages = run.stack.logical_pages() as f64;
+    let trace_passes = match &run.tenants[..] {
+        [only] => only.trace_passes,
+        _ => None,
+    };
+    let drive_writes = |phases: &[Phase]| {
+        let windows = run.windows.iter().filter(|window| phases.contains(&window.phase));
+        windows.map(|window| window.window_host_pages).sum::<u64>() as f64 / logical_pages
+    };
+    Course {
+        precondition_drive_writes: drive_writes(&[Phase::Fill, Phase::Overwrite]),
+        warm_up_drive_writes: drive_writes(&[Phase::WarmUp]),
+        measured_drive_writes: measured_host_pages as f64 / logical_pages,
+        measured_host_pages,
+        steady: run.steady,
+        measured_drift: steady::drift(&run.measured),
+        trace_passes,
+        skipped_lines: run.tenants.iter().map(|tenant| tenant.skipped_lines).sum(),
+    }
+}
+
+fn wear_result(nand: &NandReport) -> WearResult {
+    let mut counts = nand.erase_counts.clone();
+    counts.sort_unstable();
+    let blocks = counts.len() as f64;
+    let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
+    let squares: f64 = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum();
+    let quantile = |share: f64| counts[((counts.len() - 1) as f64 * share).round() as usize];
+    WearResult {
+        bad_blocks: nand.bad_blocks,
+        worn_out_blocks: nand.worn_out_blocks,
+        erases_mean: mean,
+        erases_deviation: (squares / blocks).sqrt(),
+        erases_min: quantile(0.0),
+        erases_median: quantile(0.5),
+        erases_p99: quantile(0.99),
+        erases_max: quantile(1.0),
+    }
+}
+
+fn lifetime<P: Payload>(
+    scenario: &Scenario,
+    run: &Finished<P>,
+    amplification: f64,
+    wear: &WearResult,
+) -> Option<Lifetime> {
+    let endurance_cycles = run.stack.device.endurance_cycles?;
+    let physical_bytes = run.stack.device.geometry.bytes() as f64;
+    let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
+    let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
+    let days = scenario.measure.warranty_years * 365.25;
+    let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
+    Some(Lifetime {
+        endurance_cycles,
+        tbw: bytes / 1e12,
+        tbw_first_block: evenness.map(|evenness| bytes * evenness / 1e12),
+        dwpd: bytes / logical_bytes / days,
+    })
+}
+
+fn performance(after: &Snapshot, seconds: f64) -> Performance {
+    let pages: u64 = after.reports.layers.iter().map(written).sum();
+    let layers: u64 = after.reports.layers.iter().map(|layer| layer.memory_bytes).sum();
+    Performance {
+        seconds,
+        page_writes_per_second: pages as f64 / seconds,
+        memory_bytes: layers + after.nand().memory_bytes,
+    }
+}
+
+fn warnings<P>(
+    scenario: &Scenario,
+    run: &Finished<P>,
+    course: &Course,
+    estimate: Option<&Estimate>,
+    cleaned: u64,
+    layers: &[LayerResult],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if cleaned == 0 {
+        warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \
+                       use a smaller drive".into());
+    }
+    let tolerance = scenario.measure.tolerance;
+    let life = scenario.measure.until_worn_out_blocks.is_some();
+    if !run.steady && !life {
+        let wrote = course.warm_up_drive_writes;
+        warnings.push(format!("not steady: after {wrote:.1} drive writes of warm-up, write amplification still changed by more than {tolerance}"));
+    }
+    if let Some(drift) = course.measured_drift.filter(|drift| drift.abs() > 2.0 * tolerance && !life) {
+        warnings.push(format!("write amplification drifted by {:.1} % while it was measured", 100.0 * drift));
+    }
+    match estimate.map(|estimate| (estimate.mean, estimate.ci95_half_width)) {
+        Some((_, None)) => {
+            warnings.push("measured in one piece: there is no confidence interval; measure longer".into())
+        }
+        Some((mean, Some(half_width))) if half_width > WIDE_INTERVAL * mean && !life => {
+            warnings.push(format!(
+                "the confidence interval is wide: {mean:.3} ± {half_width:.3}; measure longer"
+            ));
+        }
+        _ => {}
+    }
+    if let Some(error) = run.end_of_life.as_ref().filter(|_| !life) {
+        warnings.push(format!("the drive died before the end of the run: {error}"));
+    }
+    if course.skipped_lines > 0 {
+        warnings
+            .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
+    }
+    warnings.extend(tenants::missing_attribution(layers));
+    for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {
+        warnings.push(format!(
+            "{}: {} pages went to another stream than their own because no erased block was left; raise `free_blocks_low`",
+            layer.name, layer.spilled_pages
+        ));
+    }
+    warnings
+}

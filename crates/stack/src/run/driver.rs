@@ -1,0 +1,421 @@
+//! The course of a run: fill, overwrite, warm up until steady, measure.
+
+use super::error::RunError;
+use super::finished::{Finished, TenantOutcome};
+use super::observer::{Observer, Progress};
+use super::pace::Pace;
+use super::payload::RunPayload;
+use super::precondition::{Sequential, Uniform};
+use super::snapshot::Snapshot;
+use super::source::Source;
+use super::steady;
+use super::tenants::{self, Tenant};
+use super::traffic::Traffic;
+use super::window::{Phase, Window};
+use crate::build::Stack;
+use crate::scenario::{Fill, Measure, Scenario};
+use std::ops::ControlFlow;
+use wearwell_engine::layer::{Layer, LayerError, LayerExt};
+use wearwell_trace::Op;
+use wearwell_workload::PageBatch;
+
+/// Pages handed to the stack at a time: enough to look ahead in, little enough to stay in the cache.
+const BATCH_PAGES: u64 = 4096;
+
+/// Pages between two reports of progress.
+const PROGRESS_PAGES: u64 = 1 << 20;
+
+/// Passes through a trace whose amplification must agree for the run to be steady.
+const STEADY_PASSES: usize = 3;
+
+/// Drives the stack and keeps its time series.
+pub(crate) struct Driver<'a, P> {
+    stack: Stack<P>,
+    tenants: Vec<Tenant>,
+    observer: &'a mut dyn Observer,
+    batch: PageBatch,
+    /// Pages of all tenants.
+    logical_pages: u64,
+    window_pages: u64,
+    windows: Vec<Window>,
+    /// Phase and amplification of each pass through the trace.
+    passes: Vec<(Phase, f64)>,
+    pass_host_pages: u64,
+    pass_programs: u64,
+    window_start: Snapshot,
+    window_host_pages: u64,
+    /// Host pages written since the drive was new.
+    host_pages: u64,
+    since_progress: u64,
+    end_of_life: Option<LayerError>,
+    /// Timed mode.
+    pace: Option<Pace>,
+}
+
+impl<'a, P: RunPayload> Driver<'a, P> {
+    pub fn new(
+        stack: Stack<P>,
+        tenants: Vec<Tenant>,
+        measure: &Measure,
+        pace: Option<Pace>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let logical_pages = stack.logical_pages();
+        Driver {
+            window_pages: pages_of(measure.window, logical_pages).max(1),
+            window_start: Snapshot::take(&stack),
+            logical_pages,
+            stack,
+            tenants,
+            observer,
+            batch: PageBatch::default(),
+            windows: Vec::new(),
+            passes: Vec::new(),
+            pass_host_pages: 0,
+            pass_programs: 0,
+            window_host_pages: 0,
+            host_pages: 0,
+            since_progress: 0,
+            end_of_life: None,
+            pace,
+        }
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.stack)
+    }
+
+    /// Fills the space of each tenant, one after the other, and then overwrites each at random.
+    pub fn precondition(&mut self, scenario: &Scenario) -> Result<(), RunError> {
+        for at in 0..self.tenants.len() {
+            let pages = self.tenants[at].logical_pages;
+            if scenario.precondition.fill == Fill::Sequential {
+                let mut fill = Sequential { next: 0, end: pages };
+                self.precondition_from(&mut fill, at, Phase::Fill, u64::from(pages))?;
+            }
+        }
+        for at in 0..self.tenants.len() {
+            let Tenant { logical_pages, overwrite, .. } = self.tenants[at];
+            let mut overwrite = Uniform { pages: logical_pages, random: overwrite.random() };
+            let pages = pages_of(scenario.precondition.random_overwrites, u64::from(logical_pages));
+            self.precondition_from(&mut overwrite, at, Phase::Overwrite, pages)?;
+        }
+        self.tenants.iter_mut().for_each(Tenant::begin);
+        self.pace.iter_mut().for_each(Pace::begin);
+        Ok(())
+    }
+
+    /// Writes `pages` pages from `source` into the space of tenant `at`.
+    fn precondition_from(
+        &mut self,
+        source: &mut dyn Source,
+        at: usize,
+        phase: Phase,
+        pages: u64,
+    ) -> Result<(), RunError> {
+        let end = self.host_pages + pages;
+        while self.host_pages < end && self.end_of_life.is_none() {
+            let left = end - self.host_pages;
+            self.batch.clear();
+            let wanted = left.min(self.window_left()).min(BATCH_PAGES);
+            source.fill(&mut self.batch, wanted as usize)?;
+            self.tenants[at].source.dress(&mut self.batch);
+            self.apply(at)?;
+            self.observe(self.batch.pages.len() as u64, phase, 1.0 - left as f64 / pages as f64)?;
+            if self.window_left() == 0 {
+                self.close_window(phase);
+            }
+        }
+        self.close_window(phase);
+        Ok(())
+    }
+
+    /// Passes through the trace, if a trace is all there is.
+    fn passes(&self) -> Option<u64> {
+        match &self.tenants[..] {
+            [only] => only.source.passes(),
+            _ => None,
+        }
+    }
+
+    /// Runs the workload until it is steady, or for as long as the scenario says; whether it became steady.
+    ///
+    /// A pass through a trace that was begun is finished, so that measuring begins with the trace.
+    pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
+        if measure.until_worn_out_blocks.is_some() {
+            return Ok(false);
+        }
+        let start = self.host_pages;
+        let limit = pages_of(measure.warm_up.unwrap_or(measure.max_warm_up), self.logical_pages);
+        let mut steady = false;
+        while (self.host_pages - start < limit || self.pass_host_pages > 0)
+            && !(steady && measure.warm_up.is_none())
+            && self.end_of_life.is_none()
+        {
+            let done = ((self.host_pages - start) as f64 / limit as f64).min(1.0);
+            if self.window(Phase::WarmUp, done)? {
+                steady = self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance);
+            }
+        }
+        Ok(steady)
+    }
+
+    pub fn measure(&mut self, measure: &Measure) -> Result<(), RunError> {
+        self.pace.iter_mut().for_each(Pace::reset);
+        let start = self.host_pages;
+        let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
+        self.stack.power.iter_mut().for_each(|power| power.begin(wanted));
+        let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
+        while self.end_of_life.is_none() {
+            let written = self.host_pages - start;
+            let worn_out = self.window_start.worn_out_blocks();
+            let whole =
+                passes.is_none_or(|passes| self.passes() >= Some(passes)) && self.pass_host_pages == 0;
+            let done = match measure.until_worn_out_blocks {
+                Some(wanted) if worn_out >= wanted => break,
+                Some(wanted) => f64::from(worn_out) / f64::from(wanted),
+                None if written >= wanted && whole => break,
+                None => (written as f64 / wanted as f64).min(1.0),
+            };
+            self.window(Phase::Measure, done)?;
+        }
+        Ok(())
+    }
+
+    /// Whether each of several tenants has written its space once over: until then, one with a low rate leaves behind what
+    /// the fill made of its pages, and the others' part may look steady without it.
+    fn all_have_overwritten(&self) -> bool {
+        self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
+    }
+
+    /// Whether what the run is judged by, windows or passes, agree well enough.
+    fn is_steady(&self, phase: Phase, tolerance: f64) -> bool {
+        let series = self.series(phase);
+        match self.passes() {
+            None => steady::is_steady(&series, tolerance),
+            Some(_) if series.len() <= STEADY_PASSES => false,
+            Some(_) => steady::agree(&series[series.len() - STEADY_PASSES..], tolerance),
+        }
+    }
+
+    /// Write amplification of the windows of a phase, or of its passes through the trace.
+    ///
+    /// Traces have good and bad stretches; only whole passes can be compared.
+    fn series(&self, phase: Phase) -> Vec<f64> {
+        match self.passes() {
+            Some(_) => self.passes.iter().filter(|pass| pass.0 == phase).map(|pass| pass.1).collect(),
+            None => {
+                let windows = self.windows.iter().filter(|window| window.phase == phase);
+                windows.map(|window| window.write_amplification).collect()
+            }
+        }
+    }
+
+    fn window_left(&self) -> u64 {
+        self.window_pages.saturating_sub(self.window_host_pages)
+    }
+
+    /// One window of the workload, cut short at the end of a pass; whether the series to judge by grew.
+    fn window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
+        let passes = self.passes();
+        while self.window_left() > 0 && self.passes() == passes && self.end_of_life.is_none() {
+            self.step(phase, self.window_left(), done)?;
+        }
+        self.close_window(phase);
+        let ended = self.passes() != passes;
+        if ended && self.pass_host_pages > 0 {
+            self.passes.push((phase, self.pass_programs as f64 / self.pass_host_pages as f64));
+            (self.pass_host_pages, self.pass_programs) = (0, 0);
+        }
+        Ok(ended || passes.is_none())
+    }
+
+    /// Takes at most a batch from the tenants and applies it.
+    ///
+    /// Of several tenants, one request at a time: then it does not matter where a batch ends.
+    fn step(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
+        let wanted = pages.min(BATCH_PAGES);
+        let mut taken = 0;
+        if self.pace.is_some() {
+            taken = self.timed_turns(wanted)?;
+        } else if self.tenants.len() == 1 {
+            taken = self.turn(0, wanted)?;
+        } else {
+            while taken < wanted && self.end_of_life.is_none() {
+                taken += self.turn(tenants::next(&self.tenants), 1)?;
+            }
+        }
+        self.observe(taken, phase, done)
+    }
+
+    /// Lets tenant `at` do so many pages or a few more; how many it did.
+    fn turn(&mut self, at: usize, pages: u64) -> Result<u64, RunError> {
+        self.batch.clear();
+        self.tenants[at].source.fill(&mut self.batch, pages as usize)?;
+        self.apply(at)?;
+        Ok(self.batch.pages.len() as u64)
+    }
+
+    /// Lets the drive take one request after the other, for so many pages or until a pass ends; how many pages.
+    fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
+        let (passes, mut taken) = (self.passes(), 0);
+        while taken < pages && self.passes() == passes && self.end_of_life.is_none() {
+            let pace = self.pace.as_mut().expect("asked in timed mode only");
+            let (at, due_ns) = pace.next_request(&mut self.tenants, &mut self.batch)?;
+            if self.batch.is_empty() {
+                continue;
+            }
+            match pace.take(&mut *self.stack.targets[at].layer, &self.batch, due_ns) {
+                Err(error) if error.is_end_of_life() => {
+                    self.end_of_life = Some(error);
+                    break;
+                }
+                taken_up => taken_up?,
+            }
+            self.apply(at)?;
+            self.pace.as_mut().expect("still there").serve(&self.batch);
+            taken += self.batch.pages.len() as u64;
+        }
+        Ok(taken)
+    }
+
+    /// Applies the batch in hand for tenant `at`.
+    fn apply(&mut self, at: usize) -> Result<(), RunError> {
+        let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
+        let before = sent.written;
+        P::complete(&mut self.batch);
+        match apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent) {
+            Ok(()) => {}
+            Err(error) if error.is_end_of_life() => {
+                sent.written = before + Snapshot::take(&self.stack).host_pages() - self.host_pages;
+                self.end_of_life = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let written = self.tenants[at].sent.written - before;
+        self.host_pages += written;
+        self.window_host_pages += written;
+        Ok(())
+    }
+
+    /// Asks the observer whether to go on, and tells it now and then how far the run is.
+    fn observe(&mut self, pages: u64, phase: Phase, done: f64) -> Result<(), RunError> {
+        if self.observer.keep_going().is_break() {
+            return Err(RunError::Interrupted);
+        }
+        self.since_progress += pages;
+        if self.since_progress >= PROGRESS_PAGES {
+            self.since_progress = 0;
+            return self.report_progress(phase, done);
+        }
+        Ok(())
+    }
+
+    fn report_progress(&mut self, phase: Phase, done: f64) -> Result<(), RunError> {
+        let progress = Progress {
+            phase,
+            done,
+            drive_writes: self.host_pages as f64 / self.logical_pages as f64,
+            write_amplification: self.windows.last().map(|window| window.write_amplification),
+        };
+        match self.observer.progress(&progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Ends the window in hand, if anything was written in it.
+    fn close_window(&mut self, phase: Phase) {
+        if self.window_host_pages == 0 {
+            return;
+        }
+        let now = Snapshot::take(&self.stack);
+        let programs = now.programs() - self.window_start.programs();
+        let window = Window {
+            phase,
+            host_pages: self.host_pages,
+            window_host_pages: self.window_host_pages,
+            programs,
+            erases: now.erases() - self.window_start.erases(),
+            write_amplification: programs as f64 / self.window_host_pages as f64,
+            mapped_share: now.mapped_share(),
+        };
+        if matches!(phase, Phase::WarmUp | Phase::Measure) {
+            self.pass_host_pages += window.window_host_pages;
+            self.pass_programs += programs;
+        }
+        if self.passes().is_none() {
+            (self.pass_host_pages, self.pass_programs) = (0, 0);
+        }
+        self.windows.push(window);
+        self.window_start = now;
+        self.window_host_pages = 0;
+    }
+
+    pub fn finish(mut self, steady: bool, before: Snapshot, seconds: f64) -> Result<Finished<P>, RunError> {
+        let measured = self.series(Phase::Measure);
+        let draws = self.tenants.iter_mut().map(|tenant| tenant.source.final_draw());
+        let draw = draws.reduce(|draw, next| draw.rotate_left(7) ^ next).expect("a run has a tenant");
+        let served = |tenant: &Tenant| TenantOutcome {
+            sent: tenant.sent,
+            trace_passes: tenant.source.passes(),
+            skipped_lines: tenant.source.skipped(),
+        };
+        let timing = self.pace.take().map(Pace::finish).transpose()?;
+        let top = self.tenants.iter().find_map(|tenant| tenant.source.report());
+        Ok(Finished {
+            measured,
+            timing,
+            top,
+            before,
+            steady,
+            tenants: self.tenants.iter().map(served).collect(),
+            end_of_life: self.end_of_life,
+            final_draw: self.stack.final_draw() ^ draw.rotate_left(32),
+            stack: self.stack,
+            windows: self.windows,
+            seconds,
+        })
+    }
+}
+
+/// Applies a batch to a layer and counts what was done.
+fn apply<P: RunPayload>(
+    layer: &mut dyn Layer<P>,
+    batch: &PageBatch,
+    first_hint: u16,
+    sent: &mut Traffic,
+) -> Result<(), LayerError> {
+    let mut read = Vec::new();
+    let by_request = layer.wants_requests();
+    for (run, pages) in batch.iter() {
+        let hint = run.hint.saturating_add(first_hint);
+        let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
+        match run.op {
+            Op::Write => {
+                let data = P::of(batch, run.end as usize - pages.len()..run.end as usize);
+                for (pages, data) in pages.chunks(request).zip(data.chunks(request)) {
+                    layer.write(pages, data, hint)?;
+                    sent.written += pages.len() as u64;
+                }
+            }
+            Op::Read => {
+                read.clear();
+                layer.read(pages, &mut read)?;
+                sent.read += pages.len() as u64;
+            }
+            Op::Trim => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
+                layer.trim(pages)?;
+                sent.trimmed += pages.len() as u64;
+                Ok(())
+            })?,
+            Op::Flush => layer.flush()?,
+        }
+    }
+    Ok(())
+}
+
+/// Drive writes in pages.
+fn pages_of(drive_writes: f64, logical_pages: u64) -> u64 {
+    (drive_writes * logical_pages as f64).round() as u64
+}

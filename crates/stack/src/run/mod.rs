@@ -1,0 +1,23 @@
+//! The course of a run, who writes in it, and what it leaves behind.
+
+pub(crate) mod conserve;
+pub(crate) mod driver;
+mod error;
+pub(crate) mod finished;
+mod observer;
+pub(crate) mod pace;
+mod parts;
+pub(crate) mod payload;
+mod precondition;
+pub(crate) mod snapshot;
+pub(crate) mod source;
+pub mod steady;
+pub(crate) mod tenants;
+mod traffic;
+mod window;
+
+pub use error::RunError;
+pub use observer::{Observer, Progress};
+pub use parts::{MakeWorkload, Parts};
+pub use source::SourceError;
+pub use window::{Phase, Window};

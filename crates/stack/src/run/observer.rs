@@ -1,0 +1,34 @@
+//! Who watches a run.
+
+use super::window::Phase;
+use std::ops::ControlFlow;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Share of the phase that is done, from 0 to 1; during an open-ended warm-up, the share of its limit.
+    pub done: f64,
+    /// Drive writes since the drive was new.
+    pub drive_writes: f64,
+    /// Write amplification of the last window.
+    pub write_amplification: Option<f64>,
+}
+
+/// Is told how a run goes on, and may stop it.
+pub trait Observer {
+    /// Called about once for every million pages.
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
+
+    /// Asked after every few thousand pages, so that a part which has failed can end the run at once.
+    fn keep_going(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self(progress)
+    }
+}

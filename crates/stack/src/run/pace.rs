@@ -1,0 +1,103 @@
+//! A run on the clock: request by request, each when the drive takes it.
+
+use super::error::RunError;
+use super::payload::RunPayload;
+use super::tenants::{self, Tenant};
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::{Layer, LayerError, LayerExt};
+use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
+use wearwell_trace::Op;
+use wearwell_workload::PageBatch;
+
+/// The clock of a run, and the requests that wait for their time.
+pub(crate) struct Pace {
+    clock: Clock,
+    journal: Journal,
+    /// Whether requests arrive when they are due.
+    open: bool,
+    /// The next request of each of several tenants, and when it is due; empty if it is yet to be asked for.
+    waiting: Vec<(PageBatch, u64)>,
+}
+
+impl Pace {
+    /// At time 0; the journal is the one that the flash writes into.
+    pub fn new(flash: FlashTiming, host: HostTiming, journal: Journal) -> Result<Self, ConfigError> {
+        // What is done before the workload begins takes no time.
+        journal.set_recording(false);
+        let clock = Clock::new(host, Flash::new(flash)?, journal.clone())?;
+        Ok(Pace { clock, journal, open: host.arrivals == Arrivals::Open, waiting: Vec::new() })
+    }
+
+    /// From now on what the flash does takes time.
+    pub fn begin(&mut self) {
+        self.journal.set_recording(true);
+    }
+
+    /// Puts the next request into `batch`, which is left empty at the end of a pass: whose it is, and when it is due.
+    pub fn next_request(
+        &mut self,
+        tenants: &mut [Tenant],
+        batch: &mut PageBatch,
+    ) -> Result<(usize, u64), RunError> {
+        batch.clear();
+        if !self.open || tenants.len() == 1 {
+            let at = if tenants.len() == 1 { 0 } else { tenants::next(tenants) };
+            let source = &mut tenants[at].source;
+            source.fill(batch, 1)?;
+            return Ok((at, source.arrival_ns().unwrap_or(0)));
+        }
+        self.waiting.resize_with(tenants.len(), Default::default);
+        for ((request, due_ns), tenant) in self.waiting.iter_mut().zip(tenants) {
+            // Nothing comes at the end of a pass.
+            while request.is_empty() {
+                tenant.source.fill(request, 1)?;
+                *due_ns = tenant.source.arrival_ns().unwrap_or(0);
+            }
+        }
+        let due = self.waiting.iter().enumerate().map(|(at, (_, due_ns))| (*due_ns, at));
+        let (due_ns, at) = due.min().expect("a run has a tenant");
+        std::mem::swap(batch, &mut self.waiting[at].0);
+        Ok((at, due_ns))
+    }
+
+    /// Lets the drive take the request of `batch`, due at `due_ns`: until then the layer may use idle time. The caller then
+    /// has the layer do it, and calls [`Self::serve`].
+    pub fn take<P: RunPayload>(
+        &mut self,
+        layer: &mut dyn Layer<P>,
+        batch: &PageBatch,
+        due_ns: u64,
+    ) -> Result<(), LayerError> {
+        let (op, pages) = request(batch);
+        if self.open {
+            while self.clock.idle(due_ns).is_some() && layer.clean_ahead()? {
+                self.clock.serve_cleaning();
+            }
+        }
+        self.clock.next_dispatch(op, pages, due_ns);
+        Ok(())
+    }
+
+    /// The layers did what the request asked for.
+    pub fn serve(&mut self, batch: &PageBatch) {
+        let (op, pages) = request(batch);
+        self.clock.serve(op, pages);
+    }
+
+    /// Begins to measure.
+    pub fn reset(&mut self) {
+        self.clock.reset();
+    }
+
+    /// Ends everything that was begun; what was measured.
+    pub fn finish(mut self) -> Result<TimingReport, RunError> {
+        self.clock.drain();
+        self.clock.check().map_err(RunError::Inconsistent)?;
+        Ok(self.clock.report())
+    }
+}
+
+/// What the only request of a batch, in however many runs, asks for.
+fn request(batch: &PageBatch) -> (Op, u32) {
+    (batch.runs[0].op, batch.pages.len() as u32)
+}

@@ -1,0 +1,69 @@
+//! What is known of a stack at one moment.
+
+use crate::build::{Stack, Target};
+use std::collections::BTreeSet;
+use wearwell_engine::counters::{Counters, Operation};
+use wearwell_engine::layer::{LayerReport, NandReport, Payload, Reports};
+
+/// What a stack's layers reported at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    /// What they reported.
+    pub reports: Reports,
+    host_pages: u64,
+    mapped_share: f64,
+}
+
+impl Snapshot {
+    /// What they report now.
+    pub fn take<P: Payload>(stack: &Stack<P>) -> Self {
+        let mut snapshot = Snapshot { reports: stack.describe(), ..Snapshot::default() };
+        let tenants = 0..stack.targets.len();
+        snapshot.host_pages = tenants.map(|at| snapshot.incoming(stack, at).incoming(Operation::Write)).sum();
+        let layers = &snapshot.reports.layers;
+        let written_to: BTreeSet<usize> = stack.targets.iter().map(|target| target.on).collect();
+        let sum = |amount: fn(&LayerReport) -> u32| -> u64 {
+            written_to.iter().map(|&at| u64::from(amount(&layers[at]))).sum()
+        };
+        snapshot.mapped_share =
+            sum(|layer| layer.mapped_pages) as f64 / sum(|layer| layer.logical_pages) as f64;
+        snapshot
+    }
+
+    /// What came in from tenant `at`.
+    pub fn incoming<P>(&self, stack: &Stack<P>, at: usize) -> Counters {
+        let Target { on, partition, .. } = stack.targets[at];
+        let layer = &self.reports.layers[on];
+        partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
+    }
+
+    /// The flash.
+    pub fn nand(&self) -> &NandReport {
+        self.reports.nand.as_ref().expect("every stack stands on flash")
+    }
+
+    /// Pages that all tenants wrote since the drive was new.
+    pub fn host_pages(&self) -> u64 {
+        self.host_pages
+    }
+
+    /// Pages programmed since the drive was new.
+    pub fn programs(&self) -> u64 {
+        self.nand().programs
+    }
+
+    /// Blocks erased since then.
+    pub fn erases(&self) -> u64 {
+        self.nand().erases
+    }
+
+    /// Blocks that wore out since then.
+    pub fn worn_out_blocks(&self) -> u32 {
+        self.nand().worn_out_blocks
+    }
+
+    /// Share of the pages that hold data, on the layers that tenants write to.
+    pub fn mapped_share(&self) -> f64 {
+        self.mapped_share
+    }
+}

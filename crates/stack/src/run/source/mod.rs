@@ -1,0 +1,82 @@
+//! What drives a stack: a synthetic workload without end, or a trace replayed in a loop.
+//!
+//! A source may know more than operations: what each page holds, and when each request arrives. It finds out only what the
+//! run [`Wants`], so that a run which counts pays for nothing else.
+
+mod addresses;
+mod clock;
+mod digests;
+mod error;
+mod replay;
+mod synthetic;
+#[cfg(test)]
+mod tests;
+
+pub use error::SourceError;
+pub(crate) use replay::TraceReplay;
+pub(crate) use synthetic::{Dressed, Scheduled};
+
+use crate::scenario::timing::Times;
+use wearwell_workload::{PageBatch, Workload};
+
+/// What a run wants to know beyond operations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wants {
+    /// What each written page holds.
+    pub contents: bool,
+    /// When each request arrives.
+    pub time: Option<Times>,
+}
+
+/// Where a stack's page operations come from.
+pub(crate) trait Source {
+    /// Appends operations to `batch`: `pages` pages or a little more, or less at the end of a pass.
+    ///
+    /// Asked for one page it appends exactly one request, perhaps as several runs; none only at the end of a pass.
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError>;
+
+    /// Passes completed; `None` for a source without end.
+    fn passes(&self) -> Option<u64>;
+
+    /// Requests that could not be read and were skipped, over all passes.
+    fn skipped(&self) -> u64 {
+        0
+    }
+
+    /// When the last request appended arrives, ns since the first one's time 0 (synthetic: since the start of the clock);
+    /// never falls. `None` for a source without time, before its first request, and where no time was wanted.
+    fn arrival_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: for what is
+    /// written before the workload begins. Does nothing for a source that does not generate contents.
+    fn dress(&mut self, _batch: &mut PageBatch) {}
+
+    /// What the source has to tell besides its operations, for the result.
+    fn report(&self) -> Option<serde_json::Value> {
+        None
+    }
+
+    /// A number drawn from the source's generator; ends its use.
+    fn final_draw(&mut self) -> u64;
+}
+
+impl Source for Box<dyn Workload> {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        (**self).fill(batch, pages);
+        (**self).failure().map_or(Ok(()), |reason| Err(SourceError::Stopped(reason)))
+    }
+
+    fn passes(&self) -> Option<u64> {
+        None
+    }
+
+    fn report(&self) -> Option<serde_json::Value> {
+        (**self).report()
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        (**self).final_draw()
+    }
+}

@@ -1,0 +1,120 @@
+//! Who writes: each tenant with its source of operations, and whose turn it is.
+
+use super::error::RunError;
+use super::parts::MakeWorkload;
+use super::source::{Dressed, Scheduled, Source, TraceReplay, Wants};
+use super::traffic::Traffic;
+use crate::build::Stack;
+use crate::scenario::Scenario;
+use crate::scenario::writers::{component, content_of, trace_of, workload_of};
+use wearwell_base::seed::Seed;
+use wearwell_engine::layer::Payload;
+use wearwell_workload::{ArrivalConfig, Arrivals};
+
+/// A tenant of a run; the only one where the scenario has `workload` or `trace`.
+pub(crate) struct Tenant {
+    pub source: Box<dyn Source>,
+    /// Pages of its own.
+    pub logical_pages: u32,
+    /// What draws the random overwrites before its workload begins.
+    pub overwrite: Seed,
+    /// What it sent into the stack since the drive was new.
+    pub sent: Traffic,
+    /// Pages written by then, when the workloads began.
+    begun_at: u64,
+    rate: f64,
+    /// Added to the hints of its writes.
+    pub first_hint: u16,
+}
+
+impl Tenant {
+    /// Preconditioning is over.
+    pub fn begin(&mut self) {
+        self.begun_at = self.sent.written;
+    }
+
+    /// Whether the workload has written as many pages as its space has.
+    pub fn has_overwritten(&self) -> bool {
+        self.sent.written - self.begun_at >= u64::from(self.logical_pages)
+    }
+
+    /// Pages written by the workload over the rate.
+    fn served(&self) -> f64 {
+        (self.sent.written - self.begun_at) as f64 / self.rate
+    }
+}
+
+/// The tenant that is furthest behind its rate, the first of several.
+///
+/// It depends on what was written before and not on how that was cut into batches. Turns are of one request, so that
+/// no tenant is ever ahead of its rate by more than its longest request.
+pub(super) fn next(tenants: &[Tenant]) -> usize {
+    let served = tenants.iter().map(Tenant::served).enumerate();
+    served.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a run has a tenant").0
+}
+
+/// The tenants of a run, which tell what it wants to know; `own` makes the workload of the only one.
+pub(crate) fn build<P: Payload>(
+    scenario: &Scenario,
+    stack: &Stack<P>,
+    mut own: Option<MakeWorkload>,
+    wants: &Wants,
+) -> Result<Vec<Tenant>, RunError> {
+    let tenant = |(at, logical_pages)| {
+        let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), wants)?;
+        let overwrite = match scenario.tenant.get(at) {
+            Some(tenant) => Seed(scenario.seed).of(&component(tenant)).of("overwrite"),
+            None => Seed(scenario.seed).of("overwrite"),
+        };
+        let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
+        let first_hint = scenario.tenant.get(at).and_then(|tenant| tenant.first_hint).unwrap_or(0);
+        Ok(Tenant {
+            source,
+            logical_pages,
+            overwrite,
+            sent: Traffic::default(),
+            begun_at: 0,
+            rate,
+            first_hint,
+        })
+    };
+    stack.targets.iter().map(|target| target.layer.logical_pages()).enumerate().map(tenant).collect()
+}
+
+fn build_source(
+    scenario: &Scenario,
+    at: usize,
+    own: Option<MakeWorkload>,
+    (logical_pages, page_bytes): (u32, u32),
+    wants: &Wants,
+) -> Result<Box<dyn Source>, RunError> {
+    let (key, seed, workload) = workload_of(scenario, at);
+    let (content_key, content) = content_of(scenario, at);
+    let content = content.filter(|_| wants.contents);
+    let mut source: Box<dyn Source> = match (own, workload, trace_of(scenario, at)) {
+        (Some(make), _, _) => Box::new(make(logical_pages)),
+        (None, Some(workload), None) => {
+            Box::new(workload.build(logical_pages, seed).map_err(|error| error.within(&key))?)
+        }
+        (None, None, Some(trace)) => {
+            // Generated contents stand for those of the trace.
+            let wants = Wants { contents: wants.contents && content.is_none(), ..wants.clone() };
+            Box::new(TraceReplay::new(trace, logical_pages, page_bytes, &wants)?)
+        }
+        _ => unreachable!("checked before the stack was built"),
+    };
+    if let Some(content) = content {
+        let contents = content.build(logical_pages, seed).map_err(|error| error.within(&content_key))?;
+        source = Box::new(Dressed::new(source, contents));
+    }
+    match wants.time.as_ref().and_then(|clock| clock.arrivals.as_ref()) {
+        Some(arrivals) if source.passes().is_none() => {
+            let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
+            let requests_per_second = arrivals.requests_per_second * rate;
+            let arrivals = ArrivalConfig { requests_per_second, ..arrivals.clone() };
+            let arrivals = Arrivals::new(&arrivals, seed).map_err(|error| error.within("timing.requests"))?;
+            Ok(Box::new(Scheduled::new(source, arrivals)))
+        }
+        _ => Ok(source),
+    }
+}

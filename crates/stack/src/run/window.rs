@@ -1,0 +1,36 @@
+//! The parts of a run, and the windows of its time series.
+
+use serde::{Deserialize, Serialize};
+
+/// One window of the time series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// What the run was doing.
+    pub phase: Phase,
+    /// Host pages written by the end of the window, since the drive was new.
+    pub host_pages: u64,
+    /// Host pages written in it.
+    pub window_host_pages: u64,
+    /// Pages programmed in it.
+    pub programs: u64,
+    /// Blocks erased in it.
+    pub erases: u64,
+    /// Programs over host pages.
+    pub write_amplification: f64,
+    /// Share of the logical pages that hold data at its end.
+    pub mapped_share: f64,
+}
+
+/// The parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Filling the drive.
+    Fill,
+    /// Random overwrites before the workload.
+    Overwrite,
+    /// The workload, not yet measured.
+    WarmUp,
+    /// The workload, measured.
+    Measure,
+}

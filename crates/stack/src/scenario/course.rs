@@ -1,0 +1,136 @@
+//! What happens on a drive before anything counts, and how long is measured.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+
+/// What is written before anything counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Precondition {
+    /// How the logical space is filled first.
+    #[serde(default)]
+    pub fill: Fill,
+    /// Uniformly random page writes after the fill, in multiples of the logical capacity.
+    #[serde(default)]
+    pub random_overwrites: f64,
+}
+
+impl Default for Precondition {
+    fn default() -> Self {
+        Precondition { fill: Fill::Sequential, random_overwrites: 0.0 }
+    }
+}
+
+/// How the logical space is filled first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Every page once, in order.
+    #[default]
+    Sequential,
+    /// Not at all: the drive is fresh, as after a secure erase or a full TRIM.
+    None,
+}
+
+/// How long to warm up and to measure. Times are in drive writes: multiples of the logical capacity, written by the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Drive writes before measuring; left out, the run warms up until it is steady. For a trace, rounded up to whole
+    /// passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<f64>,
+    /// Drive writes after which an unsteady run is measured all the same, with a warning.
+    #[serde(default = "default_max_warm_up")]
+    pub max_warm_up: f64,
+    /// Steady means: over the second half of the warm-up so far, the fitted line of write amplification
+    /// changes by at most this share; for a trace, its last three passes differ by at most this share.
+    #[serde(default = "default_tolerance")]
+    pub tolerance: f64,
+    /// Drive writes to measure, at least. For a trace, rounded up to whole passes.
+    #[serde(default = "default_drive_writes")]
+    pub drive_writes: f64,
+    /// Traces only: whole passes to measure, at least; 1 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+    /// Drive writes in one window of the time series. A window ends early where a pass through a trace does.
+    #[serde(default = "default_window")]
+    pub window: f64,
+    /// Run until this many blocks have worn out, and report the life that was measured. Needs `device.wears_out`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_worn_out_blocks: Option<u32>,
+    /// Years over which drive writes per day are stated.
+    #[serde(default = "default_warranty_years")]
+    pub warranty_years: f64,
+}
+
+fn default_max_warm_up() -> f64 {
+    100.0
+}
+fn default_tolerance() -> f64 {
+    0.01
+}
+fn default_drive_writes() -> f64 {
+    4.0
+}
+fn default_window() -> f64 {
+    0.1
+}
+fn default_warranty_years() -> f64 {
+    5.0
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Measure {
+            warm_up: None,
+            max_warm_up: default_max_warm_up(),
+            tolerance: default_tolerance(),
+            drive_writes: default_drive_writes(),
+            passes: None,
+            window: default_window(),
+            until_worn_out_blocks: None,
+            warranty_years: default_warranty_years(),
+        }
+    }
+}
+
+/// Refuses lengths that no run has. `wears_out`: whether blocks go bad once they reach their endurance.
+pub(crate) fn check(
+    measure: &Measure,
+    precondition: &Precondition,
+    wears_out: bool,
+) -> Result<(), ConfigError> {
+    let Measure { warm_up, max_warm_up, tolerance, drive_writes, window, warranty_years, .. } = *measure;
+    let positive = [
+        ("measure.max_warm_up", max_warm_up),
+        ("measure.tolerance", tolerance),
+        ("measure.drive_writes", drive_writes),
+        ("measure.window", window),
+        ("measure.warranty_years", warranty_years),
+    ];
+    let not_negative = [
+        ("measure.warm_up", warm_up.unwrap_or(0.0)),
+        ("precondition.random_overwrites", precondition.random_overwrites),
+    ];
+    let refuse = |(key, value): (&str, f64), allowed: &str| {
+        Err(ConfigError::new(key, format!("is {value}; it must be {allowed}")))
+    };
+    if let Some(&bad) = positive.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
+        return refuse(bad, "a number above 0");
+    }
+    if let Some(&bad) = not_negative.iter().find(|(_, value)| !(*value >= 0.0 && value.is_finite())) {
+        return refuse(bad, "a number, 0 or above");
+    }
+    match measure.until_worn_out_blocks {
+        Some(0) => {
+            Err(ConfigError::new("measure.until_worn_out_blocks", "is 0; at least one block has to wear out"))
+        }
+        Some(_) if !wears_out => Err(ConfigError::new(
+            "measure.until_worn_out_blocks",
+            "needs `device.wears_out = true`, or no block ever will",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,311 @@
+//! Scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
+//!
+//! Every error names the key, and the place in the file where the file is to blame.
+
+use super::key::{Key, Segment};
+use super::short_forms::{self, ShortForm};
+use super::toml_value::{self, Spans};
+use super::types::Scenario;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use wearwell_base::config::ConfigError;
+
+/// Keys that say the same thing: giving one by hand drops what a file says with another.
+const RIVALS: &[&[&str]] = &[
+    &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
+    &["device.raw_capacity", "device.blocks_per_plane"],
+    &["workload", "trace", "tenant"],
+];
+
+/// The same inside of an entry of a list: the list, and the keys of its entries.
+const RIVALS_IN: &[(&str, &[&str])] = &[("tenant", &["workload", "trace"])];
+
+/// A scenario as it was written, with what was changed since.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    value: Value,
+    source: Option<Source>,
+    /// Keys that were set by hand.
+    changed: Vec<Key>,
+}
+
+/// The text a draft was read from.
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: String,
+    spans: Spans,
+}
+
+/// What is wrong with a scenario, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftError {
+    /// The file and, where it is known, the line and the column in it, counted from 1.
+    pub place: Option<(String, Option<(usize, usize)>)>,
+    /// The key.
+    pub key: Option<String>,
+    /// What is wrong and what is allowed.
+    pub problem: String,
+    /// The line in question with a mark under the place.
+    pub excerpt: Option<String>,
+}
+
+impl fmt::Display for DraftError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some((file, Some((line, column)))) => write!(f, "{file}:{line}:{column}: ")?,
+            Some((file, None)) => write!(f, "{file}: ")?,
+            None => {}
+        }
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for DraftError {}
+
+impl Draft {
+    /// From the text of a TOML file; `name` is what errors call it.
+    pub fn from_toml(text: &str, name: &str) -> Result<Self, DraftError> {
+        let mut source = Source { name: name.into(), text: text.into(), spans: Spans::default() };
+        match toml_value::parse(text) {
+            Ok((value, spans)) => {
+                source.spans = spans;
+                Ok(Draft { value, source: Some(source), changed: Vec::new() })
+            }
+            Err(error) => Err(source.error(error.span, None, error.problem)),
+        }
+    }
+
+    /// From the text of a JSON file: a scenario, or a result, whose scenario it then is.
+    pub fn from_json(text: &str, name: &str) -> Result<Self, DraftError> {
+        let source = Source { name: name.into(), text: text.into(), spans: Spans::default() };
+        let mut value: Value = serde_json::from_str(text).map_err(|error| {
+            let place = Some((name.to_owned(), Some((error.line(), error.column()))));
+            DraftError { place, key: None, problem: format!("this is no JSON: {error}"), excerpt: None }
+        })?;
+        if let Some(scenario) = value.get_mut("scenario") {
+            value = scenario.take();
+        }
+        Ok(Draft { value, source: Some(source), changed: Vec::new() })
+    }
+
+    /// From a file: JSON (a scenario or a result) if its name ends so, else TOML.
+    ///
+    /// The path of a trace counts from the file's directory.
+    pub fn from_file(path: &Path) -> Result<Self, DraftError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| DraftError {
+            place: Some((name.clone(), None)),
+            key: None,
+            problem: error.to_string(),
+            excerpt: None,
+        })?;
+        let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        let mut draft = if is_json { Self::from_json(&text, &name)? } else { Self::from_toml(&text, &name)? };
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let tenants = draft.value.get("tenant").and_then(Value::as_array).map_or(0, Vec::len);
+        let traces = (0..tenants).map(|at| format!("/tenant/{at}/trace/path"));
+        for trace in traces.chain(["/trace/path".to_owned()]) {
+            if let Some(Value::String(trace)) = draft.value.pointer_mut(&trace) {
+                *trace = directory.join(&*trace).display().to_string();
+            }
+        }
+        Ok(draft)
+    }
+
+    /// From values, as a program builds them.
+    pub fn from_value(value: Value) -> Self {
+        Draft { value, source: None, changed: Vec::new() }
+    }
+
+    /// The values as they stand.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The value of `key`, if there is one.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        Key::parse(key).ok()?.segments.iter().try_fold(&self.value, |value, segment| segment.of(value))
+    }
+
+    /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
+    ///
+    /// Of keys that say the same thing, such as the measures of spare space, what the file gives is dropped. Where
+    /// one kind of policy or workload replaces another, the settings of the former go with it.
+    pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
+        let key = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
+        self.drop_rivals(&key);
+        self.drop_settings_of_other_kind(&key, &value);
+        let value = match (short_forms::at(&key.segments), value) {
+            (Some(ShortForm { tag, is_kind: true }), Value::String(name)) => named(tag, name),
+            (_, value) => value,
+        };
+        let (last, parents) = key.segments.split_last().expect("a key has segments");
+        let mut at = &mut self.value;
+        for (depth, segment) in parents.iter().enumerate() {
+            widen(at, &parents[..depth]);
+            at = segment.enter(at).map_err(|problem| by_hand(&key.text, problem))?;
+        }
+        widen(at, parents);
+        *last.enter(at).map_err(|problem| by_hand(&key.text, problem))? = value;
+        self.changed.push(key);
+        Ok(())
+    }
+
+    /// Removes `key`, so that its default holds.
+    pub fn unset(&mut self, key: &str) -> Result<(), DraftError> {
+        let parsed = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
+        if self.remove(&parsed).is_none() {
+            return Err(by_hand(key, "cannot be unset: it is not set".into()));
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Value> {
+        let (last, parents) = key.segments.split_last()?;
+        let parent = parents.iter().try_fold(&mut self.value, |value, segment| segment.of_mut(value))?;
+        match last {
+            Segment::Name(name) => parent.as_object_mut()?.remove(name),
+            Segment::Index(index) => {
+                let list = parent.as_array_mut()?;
+                (*index < list.len()).then(|| list.remove(*index))
+            }
+        }
+    }
+
+    fn drop_rivals(&mut self, key: &Key) {
+        let whole = RIVALS.iter().map(|group| group.iter().map(|member| known(member)).collect());
+        let inner = RIVALS_IN.iter().filter_map(|(list, group)| match &key.segments[..] {
+            [Segment::Name(name), Segment::Index(at), _, ..] if name == list => {
+                Some(group.iter().map(|member| known(&format!("{list}[{at}].{member}"))).collect())
+            }
+            _ => None,
+        });
+        let groups: Vec<Vec<Key>> = whole.chain(inner).collect();
+        for group in groups {
+            if !group.iter().any(|member| key.is_within(member)) {
+                continue;
+            }
+            for member in group {
+                let given_by_hand = self.changed.iter().any(|changed| changed.is_within(&member));
+                if !key.is_within(&member) && !given_by_hand {
+                    self.remove(&member);
+                }
+            }
+        }
+    }
+
+    fn drop_settings_of_other_kind(&mut self, key: &Key, value: &Value) {
+        let Some(parent) = key.parent() else { return };
+        let names_kind = short_forms::at(&parent.segments)
+            .is_some_and(|ShortForm { tag, is_kind }| is_kind && key.ends_with(tag));
+        if names_kind && self.get(&key.text).is_some_and(|before| before != value) {
+            self.remove(&parent);
+        }
+    }
+
+    /// The scenario, if the keys and the types of their values are right, with the path of its trace made absolute.
+    pub fn scenario(&self) -> Result<Scenario, DraftError> {
+        if !self.value.is_object() {
+            return Err(self.at(None, "a scenario is a table of settings".into()));
+        }
+        let mut scenario = Scenario::read(&self.value).map_err(|error| {
+            let key = Some(error.key.as_str()).filter(|key| !key.is_empty());
+            self.at(key, error.problem)
+        })?;
+        let tenants = scenario.tenant.iter_mut().filter_map(|tenant| tenant.trace.as_mut());
+        for trace in scenario.trace.iter_mut().chain(tenants) {
+            // A result has to be repeatable from any directory.
+            let absolute = trace.path.canonicalize().or_else(|_| std::path::absolute(&trace.path));
+            trace.path = absolute.unwrap_or_else(|_| std::mem::take(&mut trace.path));
+        }
+        Ok(scenario)
+    }
+
+    /// A setting that turned out to be unusable later on, with its place in the file.
+    pub fn explain(&self, error: &ConfigError) -> DraftError {
+        self.at(Some(&error.key), error.problem.clone())
+    }
+
+    fn at(&self, key: Option<&str>, problem: String) -> DraftError {
+        let path = key.and_then(|key| Key::parse(key).ok());
+        let changed =
+            path.as_ref().is_some_and(|path| self.changed.iter().any(|changed| path.is_within(changed)));
+        match &self.source {
+            Some(source) if !changed => {
+                let span = path.and_then(|path| source.spans.nearest(&path));
+                source.error(span, key.map(str::to_owned), problem)
+            }
+            _ => DraftError { place: None, key: key.map(str::to_owned), problem, excerpt: None },
+        }
+    }
+}
+
+fn known(key: &str) -> Key {
+    Key::parse(key).expect("written in this file")
+}
+
+fn by_hand(key: &str, problem: String) -> DraftError {
+    DraftError { place: None, key: Some(key.into()), problem, excerpt: None }
+}
+
+fn named(tag: &str, name: String) -> Value {
+    Value::Object(Map::from_iter([(tag.to_owned(), Value::String(name))]))
+}
+
+/// Turns the value at `path`, if it is a name that stands for a table, into the table.
+fn widen(value: &mut Value, path: &[Segment]) {
+    let Value::String(name) = value else { return };
+    if let Some(ShortForm { tag, .. }) = short_forms::at(path) {
+        *value = named(tag, std::mem::take(name));
+    }
+}
+
+impl Source {
+    fn error(&self, span: Option<Range<usize>>, key: Option<String>, problem: String) -> DraftError {
+        let position = span.clone().map(|span| self.position(span.start));
+        let excerpt = span.zip(position).map(|(span, position)| self.excerpt(span, position));
+        DraftError { place: Some((self.name.clone(), position)), key, problem, excerpt }
+    }
+
+    /// Line and column, counted from 1, columns in characters.
+    fn position(&self, byte: usize) -> (usize, usize) {
+        let before = &self.text[..floor_boundary(&self.text, byte)];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+
+    fn excerpt(&self, span: Range<usize>, (line, column): (usize, usize)) -> String {
+        let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        let span = floor_boundary(&self.text, span.start)..floor_boundary(&self.text, span.end);
+        let first_line = self.text[span].lines().next().unwrap_or_default();
+        let marks = "^".repeat(first_line.chars().count().max(1));
+        let margin = " ".repeat(line.to_string().len());
+        format!("{margin} |\n{line} | {text}\n{margin} | {}{marks}", " ".repeat(column - 1))
+    }
+}
+
+fn floor_boundary(text: &str, byte: usize) -> usize {
+    (0..=byte.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// A value as it is written on a command line: TOML, or a bare word as text (`greedy`, `8 GiB`).
+pub fn parse_value(text: &str) -> Result<Value, String> {
+    match toml_value::parse(&format!("value = {text}")) {
+        Ok((Value::Object(table), _)) if table.len() == 1 => Ok(table.into_iter().next().expect("one").1),
+        _ if text.trim().is_empty() => Err("is empty".into()),
+        _ if text.trim_start().starts_with(['"', '\'', '[', '{']) => {
+            Err(format!("`{text}` is no TOML value"))
+        }
+        _ => Ok(Value::String(text.trim().into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! What is to be built and done, as a person writes it, and the same with nothing left open.
+
+pub(crate) mod course;
+pub mod draft;
+pub mod key;
+pub mod power;
+pub mod resolve;
+mod short_forms;
+pub(crate) mod sources;
+#[cfg(test)]
+mod tests;
+pub mod timing;
+mod toml_value;
+pub mod tree;
+mod types;
+pub(crate) mod writers;
+
+pub use course::{Fill, Measure, Precondition};
+pub use short_forms::short_form;
+pub use sources::{AddressRule, Backwards, MissingDigests, TenantConfig, TraceConfig, VolumeRule};
+pub use types::Scenario;

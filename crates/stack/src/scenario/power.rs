@@ -1,0 +1,129 @@
+//! Power cuts of a run, as a person writes them.
+
+use super::timing::TimingConfig;
+use crate::device::FlashTimes;
+use crate::layers::PowerPlan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_engine::ftl::{CutSettings, Cuts, parse_cuts};
+use wearwell_engine::nand::Preset;
+
+/// Power cuts: how the FTL comes back from them, and how long that takes. Only FTLs that recover from their flash can be cut.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PowerConfig {
+    /// Whether power is cut when the run is over and the FTL is put together again from its flash.
+    pub at_end: bool,
+    /// Power is cut after each so many operations (programs of pages and erases of blocks) while measuring. After each cut what
+    /// was acknowledged is read back; one of `every`, `random` and `at_operation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub every: Option<u64>,
+    /// Power is cut at so many operations at most, drawn from as many as the host writes pages while measuring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub random: Option<u64>,
+    /// Power is cut at these operations, counted since the drive was new, with a comma between them: `"4711"` before the operation
+    /// of that number, counted from 0, `"4711t"` in the middle of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_operation: Option<String>,
+    /// Probability that a recovery is cut, too, 0 to below 1.
+    pub recovery_cut_probability: f64,
+    /// Microseconds to read a page; from `timing` or the preset unless given, else 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_us: Option<f64>,
+    /// Microseconds to program a page; from `timing` or the preset unless given, else 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_us: Option<f64>,
+    /// Microseconds to read a spare area; 1/32 of `read_us` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_read_us: Option<f64>,
+    /// Microseconds to erase a block; from `timing` or the preset unless given, else 3000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase_us: Option<f64>,
+}
+
+/// Read, program and erase time of the drive in the paper of GeckoFTL, microseconds.
+const PAPER_US: [f64; 3] = [100.0, 1000.0, 3000.0];
+
+/// Time of reading a page over that of its spare area (GeckoFTL, section 2).
+const SPARE_READS_PER_READ: f64 = 32.0;
+
+/// Longest time of an operation: a second.
+const LONGEST_US: f64 = 1e6;
+
+impl PowerConfig {
+    /// Where power is cut in the middle of the FTL's work, if it is; errors name the key.
+    fn cuts(&self) -> Result<Option<Cuts>, ConfigError> {
+        let given = [
+            ("every", self.every.is_some()),
+            ("random", self.random.is_some()),
+            ("at_operation", self.at_operation.is_some()),
+        ];
+        let given: Vec<_> =
+            given.iter().filter(|(_, given)| *given).map(|(key, _)| format!("`{key}`")).collect();
+        if given.len() > 1 {
+            let problem = format!("{} stand beside each other; give one of them", given.join(" and "));
+            return Err(ConfigError::new("power", problem));
+        }
+        let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("power.{key}"), problem));
+        if !(0.0..1.0).contains(&self.recovery_cut_probability) {
+            let problem = format!("is {}; it must be at least 0 and below 1", self.recovery_cut_probability);
+            return wrong("recovery_cut_probability", problem);
+        }
+        match (self.every, self.random, &self.at_operation) {
+            (Some(0), ..) => wrong("every", "is 0; at least 1 operation must be done before a cut".into()),
+            (Some(operations), ..) => Ok(Some(Cuts::Every(operations))),
+            (_, Some(count), _) => Ok(Some(Cuts::Random(count))),
+            (.., Some(text)) => match parse_cuts(text) {
+                Some(cuts) => Ok(Some(Cuts::At(cuts))),
+                None => {
+                    wrong("at_operation", format!("is \"{text}\"; it must be like \"4711\" or \"4711t\""))
+                }
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// How the power will be cut; `seed` is the scenario's own.
+    pub(crate) fn plan(&self, seed: Seed) -> Result<PowerPlan, ConfigError> {
+        let settings = |cuts| CutSettings {
+            cuts,
+            recovery_cut_probability: self.recovery_cut_probability,
+            seed: seed.of("power"),
+        };
+        Ok(self.cuts()?.map_or(PowerPlan::AtEnd, |cuts| PowerPlan::AtWork(settings(cuts))))
+    }
+
+    /// Fills in how long flash takes, after that of the run's timing.
+    pub(crate) fn times(
+        &mut self,
+        preset: Option<&Preset>,
+        timing: Option<&TimingConfig>,
+    ) -> Result<FlashTimes, ConfigError> {
+        let timed = |key: fn(&TimingConfig) -> Option<f64>| timing.and_then(key);
+        let usual = [
+            timed(|timing| timing.read_us).or(preset.map(|preset| preset.read_us)),
+            timed(|timing| timing.program_us).or(preset.map(|preset| preset.program_us)),
+            timed(|timing| timing.erase_us).or(preset.map(|preset| preset.erase_us)),
+        ];
+        let time = |key: &str, given: &mut Option<f64>, usual: f64| {
+            let us = *given.get_or_insert(usual);
+            if (0.0..=LONGEST_US).contains(&us) {
+                return Ok(us);
+            }
+            let problem =
+                format!("is {us}; it must be a number of microseconds, 0 or above, and at most a second");
+            Err(ConfigError::new(format!("power.{key}"), problem))
+        };
+        let read_us = time("read_us", &mut self.read_us, usual[0].unwrap_or(PAPER_US[0]))?;
+        Ok(FlashTimes {
+            read_us,
+            program_us: time("program_us", &mut self.program_us, usual[1].unwrap_or(PAPER_US[1]))?,
+            spare_read_us: time("spare_read_us", &mut self.spare_read_us, read_us / SPARE_READS_PER_READ)?,
+            erase_us: time("erase_us", &mut self.erase_us, usual[2].unwrap_or(PAPER_US[2]))?,
+        })
+    }
+}

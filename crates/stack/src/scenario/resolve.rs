@@ -1,0 +1,321 @@
+//! From a scenario to one with nothing left open, which can be built.
+
+use super::power::PowerConfig;
+use super::timing::{Sources, Times, TimingConfig};
+use super::tree::{Tree, User};
+use super::types::Scenario;
+use super::{course, writers};
+use crate::device::{self, FlashTimes, ResolvedDevice};
+use crate::layers::{
+    Drive, FtlModel, Kinds, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer, Site,
+};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_base::temperature::Temperature;
+use wearwell_engine::nand::Preset;
+use wearwell_engine::timing::{FlashTiming, HostTiming};
+use wearwell_workload::WorkloadConfig;
+
+/// What the calling program brings, as far as it matters to what can be built.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Caller {
+    /// Whether pages hold something.
+    pub holds_data: bool,
+    /// Whether it has a victim policy of its own for the FTL.
+    pub own_victim: bool,
+}
+
+/// A scenario with nothing left open.
+#[derive(Clone, Debug)]
+pub struct ResolvedScenario {
+    /// The scenario with every default filled in, as a result has it.
+    pub scenario: Scenario,
+    /// The drive.
+    pub device: ResolvedDevice,
+    /// What stands on what.
+    pub tree: Tree,
+    /// The FTL.
+    pub(crate) ftl: LayerPlan<ResolvedFtl>,
+    /// The layers on it, in the order of the scenario.
+    pub(crate) layers: Vec<LayerPlan<ResolvedLayer>>,
+    /// How long everything takes, in timed mode.
+    pub(crate) timing: Option<ResolvedTiming>,
+    /// How the drive's power will be cut.
+    pub(crate) power: PowerPlan,
+    /// How long flash takes in recoveries, where the scenario has power cuts.
+    pub(crate) times: Option<FlashTimes>,
+}
+
+/// How long everything takes.
+#[derive(Clone, Debug)]
+pub(crate) struct ResolvedTiming {
+    pub flash: FlashTiming,
+    pub host: HostTiming,
+    /// What arrival times are made of; `None` where none are wanted.
+    pub arrivals: Option<Times>,
+}
+
+/// Fills in every default of `scenario` and works out all that follows from it.
+///
+/// # Errors
+/// A setting that cannot be, or that does not go with another.
+pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenario, ConfigError> {
+    course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
+    let zone_blocks = scenario.ftl.kind.zone_blocks();
+    let device = device::resolve(&mut scenario.device, zone_blocks)?;
+    let mut tree = Tree::of(&mut scenario)?;
+    let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;
+    tree.set_size(&scenario, tree.ftl(), &ftl)?;
+    let power = match &scenario.power {
+        Some(power) => power.plan(Seed(scenario.seed))?,
+        None => PowerPlan::None,
+    };
+    let layers = resolve_layers(&mut scenario, &mut tree, &ftl, &device)?;
+    check_open(&tree, &ftl, &layers)?;
+    let hears: Vec<bool> = (0..tree.layers.len()).map(|at| hears_cleaning(&tree, &layers, at)).collect();
+    add_features(&scenario, &tree, caller, &mut ftl);
+    ftl.features.extend([(!hears[tree.ftl()], "unheard", "on")]);
+    ftl.features.check("ftl")?;
+    check_contents(&scenario)?;
+    let layers = layers.into_iter().enumerate().map(|(at, mut plan)| {
+        add_features_above(&scenario, &tree, caller, at, ftl.most_open.is_some(), &mut plan);
+        plan.features.extend([(!hears[at], "unheard", "on")]);
+        plan.features.check(&tree.layers[at].key)?;
+        Ok(plan)
+    });
+    let layers: Vec<_> = layers.collect::<Result<_, ConfigError>>()?;
+    let timing = resolve_timing(&mut scenario, &device)?;
+    let times = resolve_times(&mut scenario)?;
+    Ok(ResolvedScenario { scenario, device, tree, ftl, layers, timing, power, times })
+}
+
+impl ResolvedScenario {
+    /// What a run of `scenario` by itself would build.
+    ///
+    /// # Errors
+    /// As [`resolve`]; and a scenario in which nobody writes, or two where one should.
+    pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
+        writers::check(&scenario)?;
+        let caller = Caller { holds_data: scenario.holds_content(), own_victim: false };
+        resolve(scenario, caller)
+    }
+
+    /// What the theory knows of the FTL.
+    pub(crate) fn model(&self) -> Option<&FtlModel> {
+        self.ftl.model.as_ref()
+    }
+
+    /// The seed of layer `at`.
+    pub(crate) fn seed_of(&self, at: usize) -> Seed {
+        seed_of(&self.scenario, &self.tree, at)
+    }
+
+    /// How hot the pages of layer `at` are, if its only user is a tenant who can say so.
+    pub(crate) fn temperature_of(&self, at: usize) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
+        let pages = self.tree.layers[at].logical_pages;
+        TemperatureSource::of(&self.scenario, &self.tree, at).temperature(pages)
+    }
+
+    /// Checks every workload without running it.
+    pub(crate) fn check_workloads(&self) -> Result<(), ConfigError> {
+        for (at, attachment) in self.tree.tenants.iter().enumerate() {
+            let (key, seed, workload) = writers::workload_of(&self.scenario, at);
+            if let Some(workload) = workload {
+                workload.build(attachment.pages, seed).map_err(|error| error.within(&key))?;
+            }
+            let (key, content) = writers::content_of(&self.scenario, at);
+            if let Some(content) = content {
+                content.check().map_err(|error| error.within(&key))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
+    let name = if at == tree.ftl() { "ftl".into() } else { format!("log {}", tree.layers[at].name) };
+    Seed(scenario.seed).of(&name)
+}
+
+/// Where it is known how hot the pages of a layer are.
+///
+/// The workload of the layer's only tenant knows it as its pages enter the stack; on a lower or a shared layer it would know
+/// nothing.
+struct TemperatureSource(Option<(String, Seed, WorkloadConfig)>);
+
+impl TemperatureSource {
+    fn of(scenario: &Scenario, tree: &Tree, at: usize) -> Self {
+        let [User::Tenant(tenant)] = tree.layers[at].users[..] else { return TemperatureSource(None) };
+        let share = scenario.tenant.get(tenant).and_then(|tenant| tenant.share);
+        let (key, seed, workload) = writers::workload_of(scenario, tenant);
+        let whole = share.is_none_or(|share| share == 1.0);
+        TemperatureSource(workload.filter(|_| whole).map(|workload| (key, seed, workload.clone())))
+    }
+
+    fn temperature(&self, pages: u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
+        let Some((key, seed, workload)) = &self.0 else { return Ok(None) };
+        workload.temperature(pages, *seed).map_err(|error| {
+            let problem = format!("cannot ask the workload how hot its pages are: {}", error.within(key));
+            ConfigError::new("placement.kind", problem)
+        })
+    }
+}
+
+fn resolve_ftl(
+    scenario: &mut Scenario,
+    tree: &Tree,
+    device: &ResolvedDevice,
+) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
+    let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
+    let site = Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+    let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
+    let plan = scenario.ftl.kind.resolve(&drive, &site)?;
+    let dedup = &mut scenario.ftl.common.dedup;
+    if !dedup.is_none() && !plan.features.has("references") {
+        // There is no cold region to be promoted to.
+        dedup.promote_when_moved();
+    }
+    Ok(plan)
+}
+
+/// The layers on the FTL, each after the one that it stands on, and their sizes.
+fn resolve_layers(
+    scenario: &mut Scenario,
+    tree: &mut Tree,
+    ftl: &LayerPlan<ResolvedFtl>,
+    device: &ResolvedDevice,
+) -> Result<Vec<LayerPlan<ResolvedLayer>>, ConfigError> {
+    let mut plans: Vec<Option<LayerPlan<ResolvedLayer>>> = scenario.log.iter().map(|_| None).collect();
+    for at in tree.upwards().into_iter().filter(|&at| at != tree.ftl()).collect::<Vec<_>>() {
+        let align = scenario.log[at].common.align;
+        let stands_on_ftl = tree.attachment(User::Log(at)).on == tree.ftl();
+        let below = LowerLayer {
+            is_zoned: stands_on_ftl && ftl.most_open.is_some(),
+            ..tree.lower(at, align, device.geometry.page_bytes)
+        };
+        let source = TemperatureSource::of(scenario, tree, at);
+        let site =
+            Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+        let plan = scenario.log[at].kind.resolve(&below, &site);
+        let plan = plan.map_err(|error| error.within(&tree.layers[at].key))?;
+        tree.set_size(scenario, at, &plan)?;
+        plans[at] = Some(plan);
+    }
+    Ok(plans.into_iter().map(|plan| plan.expect("every layer stands on the FTL in the end")).collect())
+}
+
+/// Refuses logs that together write to more zones at a time than may be open.
+fn check_open(
+    tree: &Tree,
+    ftl: &LayerPlan<ResolvedFtl>,
+    layers: &[LayerPlan<ResolvedLayer>],
+) -> Result<(), ConfigError> {
+    let Some(most) = ftl.most_open else { return Ok(()) };
+    let on_ftl = layers.iter().enumerate().filter(|(at, _)| tree.attachment(User::Log(*at)).on == tree.ftl());
+    let streams: u32 = on_ftl.map(|(_, plan)| u32::from(plan.streams)).sum();
+    if streams <= most {
+        return Ok(());
+    }
+    let problem = format!(
+        "is {most}; the logs above hold {streams} segments open, one a stream, and need at least that many"
+    );
+    Err(ConfigError::new("ftl.structure.max_open_zones", problem))
+}
+
+/// Whether anything that stands on the layer tells it when it cleans. What has no cleaning of its own hands on what it hears.
+fn hears_cleaning(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -> bool {
+    tree.layers[at].users.iter().any(|user| match *user {
+        User::Tenant(_) => false,
+        User::Log(log) => layers[log].cleans || hears_cleaning(tree, layers, log),
+    })
+}
+
+/// What the rest of the scenario asks of the FTL.
+fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut LayerPlan<ResolvedFtl>) {
+    let (device, power) = (&scenario.device, &scenario.power);
+    let at_work =
+        |power: &PowerConfig| power.every.is_some() || power.random.is_some() || power.at_operation.is_some();
+    let users = &tree.layers[tree.ftl()].users;
+    plan.features.extend([
+        (scenario.holds_content(), "dedup", "dedup"),
+        (scenario.ftl.common.levels_wear(), "wear_levelling", "wear"),
+        (caller.holds_data, "content", "/content"),
+        (caller.own_victim, "own_victim", "victim"),
+        (scenario.timing.is_some(), "timing", "/timing"),
+        (power.is_some(), "power", "/power"),
+        (power.as_ref().is_some_and(|power| power.at_end), "power_at_end", "/power.at_end"),
+        (power.as_ref().is_some_and(at_work), "power_cuts", "/power"),
+        (device.wears_out, "wears_out", "/device.wears_out"),
+        (device.program_failure_rate > 0.0, "program_failures", "/device.program_failure_rate"),
+        (device.read_disturb_limit.is_some(), "read_disturb", "/device.read_disturb_limit"),
+        (
+            device.superblock_blocks.is_some_and(|blocks| blocks > 1),
+            "superblocks",
+            "/device.superblock_blocks",
+        ),
+        (tree.layers[tree.ftl()].partitions.is_some(), "sharing", "share"),
+        (users.iter().any(|user| matches!(user, User::Tenant(_))), "tenant", "/tenant"),
+    ]);
+}
+
+/// What the rest of the scenario asks of another layer.
+fn add_features_above(
+    scenario: &Scenario,
+    tree: &Tree,
+    caller: Caller,
+    at: usize,
+    has_zones: bool,
+    plan: &mut LayerPlan<ResolvedLayer>,
+) {
+    let on_zones = has_zones && tree.attachment(User::Log(at)).on == tree.ftl();
+    let common = &scenario.log[at].common;
+    plan.features.extend([
+        (on_zones, "on_zones", "on"),
+        (common.align == Some(false), "unaligned", "align"),
+        (caller.holds_data, "content", "/content"),
+        (tree.layers[at].partitions.is_some(), "sharing", "share"),
+    ]);
+}
+
+/// Refuses deduplication where nobody says what pages hold.
+fn check_contents(scenario: &Scenario) -> Result<(), ConfigError> {
+    if !scenario.holds_content() {
+        return Ok(());
+    }
+    let bare = |workload: bool, content: bool| workload && !content;
+    let key = match &scenario.tenant[..] {
+        [] => bare(scenario.workload.is_some(), scenario.content.is_some()).then(|| "content".to_owned()),
+        tenants => tenants
+            .iter()
+            .position(|tenant| bare(tenant.workload.is_some(), tenant.content.is_some()))
+            .map(|at| format!("tenant[{at}].content")),
+    };
+    match key {
+        Some(key) => {
+            let problem = "is missing; `ftl.dedup` has to know what the workload's pages hold: a preset's name, or a table";
+            Err(ConfigError::new(key, problem))
+        }
+        None => Ok(()),
+    }
+}
+
+fn resolve_timing(
+    scenario: &mut Scenario,
+    device: &ResolvedDevice,
+) -> Result<Option<ResolvedTiming>, ConfigError> {
+    let trace = writers::have_trace(scenario);
+    // A workload of the program's own is in neither place.
+    let sources = Sources { trace, workload: writers::have_workload(scenario) || !trace };
+    let hash_ns = scenario.hash_ns();
+    let Some(timing) = &mut scenario.timing else { return Ok(None) };
+    let within = |error: ConfigError| error.within("timing");
+    let flash = timing.flash(&scenario.device, device, hash_ns).map_err(within)?;
+    let host = timing.host(device.geometry.page_bytes, sources).map_err(within)?;
+    Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::clock(timing) }))
+}
+
+fn resolve_times(scenario: &mut Scenario) -> Result<Option<FlashTimes>, ConfigError> {
+    let preset = scenario.device.preset.as_deref().and_then(Preset::find);
+    let Some(power) = &mut scenario.power else { return Ok(None) };
+    power.times(preset, scenario.timing.as_ref()).map(Some)
+}

@@ -1,0 +1,103 @@
+//! Which keys of a scenario may be given by a name alone, as its schema says.
+
+use super::key::{Key, Segment};
+use super::types::Scenario;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// A table that a name alone may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShortForm {
+    /// The key inside that the name is the value of.
+    pub tag: &'static str,
+    /// Whether it says which of several kinds the table is, so that another name has other keys beside it.
+    pub is_kind: bool,
+}
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
+
+/// The key inside of the table at `key` that a name alone stands for: `policy` for `ftl.victim`; `None` where a table cannot be
+/// given by a name.
+pub fn short_form(key: &str) -> Option<&'static str> {
+    at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
+}
+
+/// The short form of the table at this path, if it has one.
+pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
+    let mut forms = expand(vec![&SCHEMA]);
+    for segment in path {
+        let inner = forms.iter().filter_map(|form| match segment {
+            Segment::Name(name) => form.get("properties")?.get(name),
+            Segment::Index(_) => form.get("items"),
+        });
+        forms = expand(inner.collect());
+    }
+    let kind = forms.iter().find_map(|form| kind_tag(form)).map(|tag| ShortForm { tag, is_kind: true });
+    let named = |form: &&'static Value| form.get("x-short-for")?.as_str();
+    kind.or_else(|| {
+        let tag = forms.iter().find_map(named)?;
+        Some(ShortForm { tag, is_kind: false })
+    })
+}
+
+/// All forms that a value may have, without references and choices.
+fn expand(schemas: Vec<&'static Value>) -> Vec<&'static Value> {
+    let mut forms = Vec::new();
+    for schema in schemas {
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            let definition = name.strip_prefix("#").and_then(|pointer| SCHEMA.pointer(pointer));
+            forms.extend(expand(definition.into_iter().collect()));
+        }
+        for choice in ["anyOf", "oneOf", "allOf"] {
+            let inner = schema.get(choice).and_then(Value::as_array).into_iter().flatten();
+            forms.extend(expand(inner.collect()));
+        }
+        forms.push(schema);
+    }
+    forms
+}
+
+/// The key of a table that holds the name of its kind: required, and with few values.
+fn kind_tag(form: &'static Value) -> Option<&'static str> {
+    let required = form.get("required")?.as_array()?;
+    let properties = form.get("properties")?.as_object()?;
+    let is_tag = |key: &&'static str| {
+        let schema = &properties[*key];
+        schema["type"] == "string" && (schema.get("const").is_some() || schema.get("enum").is_some())
+    };
+    let keys = required.iter().filter_map(Value::as_str).filter(|key| properties.contains_key(*key));
+    keys.into_iter().find(|key| is_tag(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_key(key: &str) -> Option<(&'static str, bool)> {
+        at(&Key::parse(key).unwrap().segments).map(|form| (form.tag, form.is_kind))
+    }
+
+    #[test]
+    fn every_named_part_of_a_scenario_has_one() {
+        for (key, tag) in [
+            ("ftl.victim", "policy"),
+            ("log[0].victim", "policy"),
+            ("log[2].placement", "kind"),
+            ("ftl.dedup", "kind"),
+            ("ftl.structure", "kind"),
+            ("ftl.structure.validity", "kind"),
+            ("ftl.structure.wear", "kind"),
+            ("log[0].structure.compaction", "shape"),
+            ("workload", "kind"),
+            ("tenant[1].workload", "kind"),
+        ] {
+            assert_eq!(at_key(key), Some((tag, true)), "{key}");
+        }
+        assert_eq!(at_key("ftl"), Some(("structure", false)));
+        assert_eq!(at_key("log[0].metadata"), Some(("preset", false)));
+        assert_eq!(at_key("content"), Some(("preset", false)));
+        for key in ["device", "log[0]", "log", "ftl.dedup.index", "trace", "no.such.key", "timing"] {
+            assert_eq!(at_key(key), None, "{key}");
+        }
+    }
+}

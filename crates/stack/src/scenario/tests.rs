@@ -1,0 +1,250 @@
+//! What every kind of layer must keep, and what is refused.
+
+use super::Scenario;
+use super::resolve::ResolvedScenario;
+use crate::layers::{
+    FEATURES, FTL_ALIASES, FTLS, FtlConfig, LAYER_ALIASES, LAYERS, LayerConfig, REFUSALS, Refusal, structures,
+};
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+use wearwell_base::config::{ConfigError, Entry};
+
+/// A scenario with this FTL and these layers on it.
+fn scenario(ftl: &Value, layers: &Value) -> Result<Scenario, ConfigError> {
+    Scenario::read(&json!({
+        "device": { "blocks_per_plane": 4000, "pages_per_block": 64, "spare_factor": 0.3 },
+        "ftl": ftl,
+        "log": layers,
+        "workload": { "kind": "uniform" },
+    }))
+}
+
+/// The FTL as a result has it.
+fn resolved_ftl(ftl: Value) -> Result<Value, ConfigError> {
+    let resolved = ResolvedScenario::of(scenario(&ftl, &json!([]))?)?;
+    Ok(serde_json::to_value(&resolved.scenario.ftl).unwrap())
+}
+
+/// The only layer on a plain FTL as a result has it.
+fn resolved_layer(layer: Value) -> Result<Value, ConfigError> {
+    let resolved = ResolvedScenario::of(scenario(&json!({}), &json!([layer]))?)?;
+    Ok(serde_json::to_value(&resolved.scenario.log[0]).unwrap())
+}
+
+fn error(outcome: Result<Value, ConfigError>) -> String {
+    outcome.expect_err("a refusal").to_string()
+}
+
+/// The FTLs that a workload can write to.
+fn ftls() -> impl Iterator<Item = &'static Entry> {
+    FTLS.iter().filter(|entry| entry.name != "zones")
+}
+
+fn smallest(name: &str) -> Value {
+    let mut layer = json!({ "structure": name });
+    if name == "log" {
+        layer["segment_size"] = json!("1 MiB");
+    }
+    layer
+}
+
+#[test]
+fn what_was_resolved_resolves_to_itself() {
+    for entry in ftls() {
+        let first = resolved_ftl(json!(entry.name)).unwrap();
+        assert_eq!(resolved_ftl(first.clone()).unwrap(), first);
+        assert_eq!(resolved_ftl(json!({ "structure": entry.name })).unwrap(), first);
+        assert_eq!(resolved_ftl(json!({ "structure": { "kind": entry.name } })).unwrap(), first);
+    }
+    for entry in LAYERS {
+        let first = resolved_layer(smallest(entry.name)).unwrap();
+        assert_eq!(resolved_layer(first.clone()).unwrap(), first);
+        let mut table = smallest(entry.name);
+        table["structure"] = json!({ "kind": entry.name });
+        assert_eq!(resolved_layer(table).unwrap(), first);
+    }
+}
+
+#[test]
+fn second_names_are_read_and_the_first_is_written() {
+    for (alias, name) in FTL_ALIASES {
+        assert_eq!(resolved_ftl(json!(alias)).unwrap(), resolved_ftl(json!(name)).unwrap());
+    }
+    for (alias, name) in LAYER_ALIASES {
+        let of = |name: &str| LayerConfig::read(json!({ "structure": name })).unwrap();
+        assert_eq!(of(alias), of(name));
+    }
+    assert_eq!(resolved_ftl(json!("mu-ftl")).unwrap()["structure"]["kind"], "mu_ftl");
+}
+
+#[test]
+fn the_ftls_with_a_map_in_flash_are_presets_of_the_same_settings() {
+    let settings = |ftl: Value| {
+        let mut structure = resolved_ftl(ftl).unwrap()["structure"].take();
+        structure["kind"] = Value::Null;
+        structure
+    };
+    let gecko = json!({
+        "kind": "dftl", "eager": false, "validity": "gecko", "durability": "deferred",
+        "cleans_metadata": false, "checkpoints": true, "cache_size": "1992 B",
+    });
+    assert_eq!(settings(json!({ "structure": gecko })), settings(json!("gecko")));
+    assert_eq!(settings(json!("gecko"))["cache_entries"], 249, "a 717th of 179 200");
+    assert_eq!(settings(json!("ib_ftl"))["dirty_share"], 0.1);
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused_by_name() {
+    for (key, value) in [
+        ("cached_nodes", json!({ "kind": "dftl", "cached_nodes": 3 })),
+        ("dated", json!({ "kind": "lazyftl", "dated": false })),
+        ("dirty_share", json!({ "kind": "lazyftl", "dirty_share": 0.0 })),
+        ("cache_size", json!({ "kind": "gecko", "cache_size": "1 MiB", "cache_entries": 7 })),
+        ("cache_size", json!({ "kind": "gecko", "cache_size": "4 B" })),
+        ("log_share", json!({ "kind": "fast", "log_share": 1.5 })),
+        ("cach_entries", json!({ "kind": "gecko", "cach_entries": 3 })),
+        ("zone_blocks", json!({ "kind": "gecko", "zone_blocks": 3 })),
+    ] {
+        let refused = error(resolved_ftl(json!({ "structure": value })));
+        assert!(refused.starts_with(&format!("ftl.structure.{key}: ")), "{refused}");
+    }
+}
+
+/// The keys of every kind, from its schema.
+fn forms<T: JsonSchema>() -> Vec<Vec<String>> {
+    let schema = schemars::schema_for!(T).to_value();
+    let forms = schema["anyOf"].as_array().unwrap().iter();
+    let tables = forms.filter_map(|form| form["properties"].as_object());
+    tables.map(|properties| properties.keys().cloned().collect()).collect()
+}
+
+/// A value that no kind has by default.
+fn unusual(key: &str) -> Value {
+    match key {
+        "victim" => json!("fifo"),
+        "placement" => json!("single"),
+        "reclaim" => json!("in_place"),
+        "copy_order" => json!("random"),
+        "directory" => json!("page"),
+        "evict" => json!(true),
+        "dedup" => json!("inline"),
+        "metadata" => json!("f2fs"),
+        "align" => json!(false),
+        "segment_size" => json!("1 MiB"),
+        "on" | "name" => json!("x"),
+        "share" | "spare_factor" => json!(0.2),
+        _ => json!(7),
+    }
+}
+
+/// Every kind refuses every key that it does not have, with its own name and the keys that it has.
+#[test]
+fn a_kind_has_its_keys_and_no_others() {
+    let mut known: Vec<String> = forms::<FtlConfig>().concat();
+    known.extend(forms::<LayerConfig>().concat());
+    known.sort();
+    known.dedup();
+    let refuses = |own: &[String], name: &str, read: &dyn Fn(Value) -> Result<(), ConfigError>| {
+        for key in known.iter().filter(|key| *key != "structure") {
+            let mut table = json!({ "structure": name });
+            table[key] = unusual(key);
+            let outcome = read(table);
+            if own.contains(key) {
+                assert!(!outcome.is_err_and(|error| error.problem.contains("means nothing")), "{name} {key}");
+                continue;
+            }
+            let refused = outcome.expect_err("a key of others");
+            assert_eq!(refused.key, *key, "{name}: {refused}");
+            let names_both =
+                refused.problem.contains(&format!("structure = \"{name}\"; leave it out (its keys are"))
+                    && own.iter().all(|key| refused.problem.contains(key.as_str()));
+            assert!(names_both || refused.problem.starts_with("belongs to"), "{refused}");
+        }
+    };
+    for (own, entry) in forms::<FtlConfig>().iter().zip(FTLS) {
+        refuses(own, entry.name, &|table| FtlConfig::read(table).map(drop));
+    }
+    for (own, entry) in forms::<LayerConfig>().iter().zip(LAYERS) {
+        refuses(own, entry.name, &|table| LayerConfig::read(table).map(drop));
+    }
+}
+
+#[test]
+fn what_goes_without_saying_may_stand_anywhere() {
+    let plain = json!({
+        "victim": { "policy": "greedy" }, "placement": "double", "reclaim": "free_pool", "copy_order": "oldest",
+        "directory": "auto", "evict": false, "free_blocks_low": null, "dedup": "none",
+    });
+    let with = |name: &str| {
+        let mut table = plain.clone();
+        table["structure"] = json!(name);
+        table
+    };
+    for entry in ftls().filter(|entry| entry.name != "log") {
+        assert_eq!(resolved_ftl(with(entry.name)).unwrap(), resolved_ftl(json!(entry.name)).unwrap());
+    }
+    assert_eq!(resolved_layer(with("lsm")).unwrap(), resolved_layer(json!({ "structure": "lsm" })).unwrap());
+}
+
+#[test]
+fn a_kind_stands_where_it_can() {
+    let ftl = error(resolved_ftl(json!("lsm")));
+    assert_eq!(
+        ftl,
+        "ftl.structure: is \"lsm\"; an FTL can be log, zones, dftl, lazyftl, mu_ftl, ib_ftl, gecko, fast, bast"
+    );
+    let layer = error(resolved_layer(json!({ "structure": "gecko" })));
+    assert_eq!(layer, "log[0].structure: is \"gecko\", which only the FTL can be; see docs/scenario.md");
+    for (value, part) in [
+        (json!("gekko"), "unknown variant `gekko`, expected one of `log`, `zones`, `dftl`"),
+        (json!({ "kind": 3 }), "invalid type: 3, expected the name of a structure as `kind`"),
+        (json!({ "size": 3 }), "missing field `kind`"),
+        (json!(3), "invalid type: 3, expected the name of a structure, or a table"),
+    ] {
+        let refused = error(resolved_ftl(json!({ "structure": value })));
+        assert!(refused.starts_with("ftl.structure: ") && refused.contains(part), "{refused}");
+    }
+    assert!(error(resolved_ftl(json!(3))).starts_with("ftl: invalid type: 3"));
+    assert!(error(resolved_layer(json!("lsm"))).starts_with("log[0]: invalid type: \"lsm\""));
+    let typo = error(resolved_layer(json!({ "segmnt_size": 3 })));
+    assert!(typo.starts_with("log[0].segmnt_size: unknown field `segmnt_size`"), "{typo}");
+}
+
+/// Names of features: those listed, and those of the kinds.
+fn is_feature(name: &str) -> bool {
+    FEATURES.iter().any(|feature| feature.name == name) || structures().any(|entry| entry.name == name)
+}
+
+#[test]
+fn the_table_of_refusals_names_features_and_says_why() {
+    for Refusal { feature, with, reason } in REFUSALS {
+        assert!(is_feature(feature), "{feature} is no feature");
+        with.iter().for_each(|other| assert!(is_feature(other) && other != feature, "{feature}, {other}"));
+        assert!(!with.is_empty() && reason.split(' ').count() > 4, "{feature}: {reason}");
+    }
+    for (at, feature) in FEATURES.iter().enumerate() {
+        assert!(FEATURES[..at].iter().all(|other| other.name != feature.name), "{} twice", feature.name);
+        assert!(structures().all(|entry| entry.name != feature.name), "{} is a kind, too", feature.name);
+    }
+}
+
+#[test]
+fn what_is_optional_gives_way_and_what_is_asked_for_does_not() {
+    let store = |keys: &str| {
+        let text = format!(
+            "device = {{ capacity = '64 MiB', spare_factor = 0.2, pages_per_block = 32 }}\nworkload = {{ kind = 'uniform' }}\n[ftl]\n{keys}"
+        );
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        ResolvedScenario::of(scenario).map(|resolved| resolved.ftl.features.has("block_directory"))
+    };
+    let exact = "placement = 'single'\nreclaim = 'in_place'\n";
+    assert_eq!(store(exact), Ok(true));
+    assert_eq!(store(&format!("{exact}directory = 'block'")), Ok(true));
+    assert_eq!(store(&format!("{exact}directory = 'page'")), Ok(false));
+    assert_eq!(store("placement = 'single'"), Ok(false));
+    let refused = store("placement = 'single'\ndirectory = 'block'").unwrap_err();
+    assert_eq!(
+        (refused.key.as_str(), refused.problem.ends_with("the reclaim needs page")),
+        ("ftl.directory", true)
+    );
+}

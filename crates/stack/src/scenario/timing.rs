@@ -1,0 +1,251 @@
+//! How long everything takes, as a person writes it.
+
+use crate::device::{Device, ResolvedDevice};
+use crate::size::ByteSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wearwell_base::config::ConfigError;
+use wearwell_engine::nand::Preset;
+use wearwell_engine::timing::{
+    Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, Suspend,
+};
+use wearwell_workload::ArrivalConfig;
+
+/// Timed mode: response times, throughput, and what cleaning does to them. Without this table a run only counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimingConfig {
+    /// Requests that the drive works on at once; 32 unless given. Others wait in the host's queue, first come, first served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// Whether requests arrive when they are due, by the trace's timestamps or `requests`, or each as soon as the queue has
+    /// room for it. Open for traces and where `requests` is given, else closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Open arrivals of synthetic workloads: how many requests a second, and how they are spaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<ArrivalConfig>,
+    /// Open arrivals: times between requests are divided by this; 1 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_up: Option<f64>,
+    /// Microseconds from a page of cells to the die's register; from the preset unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_us: Option<f64>,
+    /// Microseconds from the register to a page of cells; from the preset unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_us: Option<f64>,
+    /// Microseconds to erase a block; from the preset unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase_us: Option<f64>,
+    /// Microseconds that the command and the address of each flash operation take on the channel; 0 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_us: Option<f64>,
+    /// Transfer rate of a channel in megabytes (10^6 bytes) a second; from the preset unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel_mb_per_s: Option<f64>,
+    /// Whether operations wait for their channel, or only for their die and carry their transfer with them (faster to
+    /// simulate, a little off where channels are busy); `channel` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
+    /// Which of the operations that wait for a die is next; `fcfs` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Whether a host's read interrupts an erase; false unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend_erase: Option<bool>,
+    /// Whether a host's read interrupts a program; false unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend_program: Option<bool>,
+    /// Microseconds from the suspension to the read; 0 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend_us: Option<f64>,
+    /// Microseconds that going on afterwards takes; 0 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_us: Option<f64>,
+    /// Whether pages that follow each other and lie on different planes of a die are programmed, read and erased at once;
+    /// true unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multi_plane: Option<bool>,
+    /// Whether cleaning moves a page within its plane without sending it over the channel; false unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copyback: Option<bool>,
+    /// Whether a write waits until the cleaning that it had to do has ended, or cleaning only keeps dies and channels busy;
+    /// `foreground` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleaning: Option<Cleaning>,
+    /// Room in the drive's RAM for written pages: a write is done once it is there; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_buffer: Option<ByteSize>,
+    /// Rate of the link to the host in megabytes (10^6 bytes) a second; no time is spent there unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_mb_per_s: Option<f64>,
+    /// Hash engines, for deduplication; 1 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash_engines: Option<u32>,
+}
+
+/// An hour.
+const LONGEST_US: f64 = 3.6e9;
+
+/// From microseconds, given or by default, to nanoseconds.
+fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Result<u64, ConfigError> {
+    let us = given.or(default).ok_or_else(|| missing(key))?;
+    if !(0.0..=LONGEST_US).contains(&us) {
+        let problem =
+            format!("is {us}; it must be a number of microseconds, 0 or above, and at most an hour");
+        return Err(ConfigError::new(key, problem));
+    }
+    *given = Some(us);
+    Ok((us * 1e3).round() as u64)
+}
+
+/// A rate in 10^6 bytes a second, which is bytes a microsecond.
+fn rate(key: &str, given: Option<f64>) -> Result<f64, ConfigError> {
+    match given.ok_or_else(|| missing(key))? {
+        rate if rate > 0.0 && rate.is_finite() => Ok(rate),
+        rate => Err(ConfigError::new(key, format!("is {rate}; it must be above 0"))),
+    }
+}
+
+fn missing(key: &str) -> ConfigError {
+    ConfigError::new(key, "is missing; give it, or a `device.preset` that has it")
+}
+
+impl TimingConfig {
+    /// What the flash of a resolved drive takes; every choice is written back. Errors name the key within the table.
+    pub(crate) fn flash(
+        &mut self,
+        device: &Device,
+        resolved: &ResolvedDevice,
+        hash_ns: u64,
+    ) -> Result<FlashTiming, ConfigError> {
+        let preset = device.preset.as_deref().and_then(Preset::find);
+        let geometry = &resolved.geometry;
+        let unit_bytes = geometry.page_bytes + geometry.spare_bytes;
+        self.channel_mb_per_s = self.channel_mb_per_s.or(preset.map(|preset| preset.channel_mb_per_s));
+        let channel = rate("channel_mb_per_s", self.channel_mb_per_s)?;
+        let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
+        let flash = FlashTiming {
+            layout: Layout {
+                channels: geometry.channels,
+                ways: geometry.ways,
+                dies: geometry.dies,
+                planes: geometry.planes,
+                superblock_blocks: geometry.superblock_blocks,
+                units_per_page: (page_bytes / u64::from(geometry.page_bytes)) as u32,
+                pages_per_block: geometry.pages_per_block,
+            },
+            read_ns: nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?,
+            program_ns: nanoseconds(
+                "program_us",
+                &mut self.program_us,
+                preset.map(|preset| preset.program_us),
+            )?,
+            erase_ns: nanoseconds("erase_us", &mut self.erase_us, preset.map(|preset| preset.erase_us))?,
+            command_ns: nanoseconds("command_us", &mut self.command_us, Some(0.0))?,
+            unit_transfer_ns: (f64::from(unit_bytes) / channel * 1e3).round() as u64,
+            contention: *self.contention.get_or_insert(Contention::Channel),
+            priority: *self.priority.get_or_insert(Priority::Fcfs),
+            suspend: Suspend {
+                erase: *self.suspend_erase.get_or_insert(false),
+                program: *self.suspend_program.get_or_insert(false),
+                suspend_ns: nanoseconds("suspend_us", &mut self.suspend_us, Some(0.0))?,
+                resume_ns: nanoseconds("resume_us", &mut self.resume_us, Some(0.0))?,
+            },
+            multi_plane: *self.multi_plane.get_or_insert(true),
+            copyback: *self.copyback.get_or_insert(false),
+            hash: HashEngine { engines: self.engines()?, hash_ns },
+        };
+        flash.check()?;
+        Ok(flash)
+    }
+
+    fn engines(&mut self) -> Result<u32, ConfigError> {
+        match *self.hash_engines.get_or_insert(1) {
+            0 => Err(ConfigError::new("hash_engines", "is 0; at least one is needed")),
+            engines => Ok(engines),
+        }
+    }
+
+    /// The host's side; every choice is written back. Errors name the key within the table.
+    pub(crate) fn host(&mut self, page_bytes: u32, sources: Sources) -> Result<HostTiming, ConfigError> {
+        let host = HostTiming {
+            queue_depth: *self.queue_depth.get_or_insert(32),
+            arrivals: self.arrivals(sources)?,
+            cleaning: *self.cleaning.get_or_insert(Cleaning::Foreground),
+            link_bytes_per_us: match self.host_mb_per_s {
+                Some(given) => Some(rate("host_mb_per_s", Some(given))?),
+                None => None,
+            },
+            page_bytes,
+            write_buffer_pages: self.write_buffer_pages(page_bytes)?,
+        };
+        host.check()?;
+        Ok(host)
+    }
+
+    fn write_buffer_pages(&self, page_bytes: u32) -> Result<u32, ConfigError> {
+        let Some(size) = self.write_buffer else { return Ok(0) };
+        let pages = size.0 / u64::from(page_bytes);
+        match u32::try_from(pages) {
+            Ok(1..) => Ok(pages as u32),
+            _ => {
+                let problem =
+                    format!("is {size}; it must hold at least a page of {}", ByteSize(page_bytes.into()));
+                Err(ConfigError::new("write_buffer", problem))
+            }
+        }
+    }
+
+    /// When requests come, if that can be done with what there is.
+    fn arrivals(&mut self, sources: Sources) -> Result<Arrivals, ConfigError> {
+        let open = sources.trace || self.requests.is_some();
+        let kind = *self.arrivals.get_or_insert(if open { Arrivals::Open } else { Arrivals::Closed });
+        if kind == Arrivals::Closed {
+            let given = [("requests", self.requests.is_some()), ("speed_up", self.speed_up.is_some())];
+            return match given.iter().find(|(_, given)| *given) {
+                Some((key, _)) => Err(ConfigError::new(*key, "means nothing with arrivals = \"closed\"")),
+                None => Ok(Arrivals::Closed),
+            };
+        }
+        let speed_up = *self.speed_up.get_or_insert(1.0);
+        if !(speed_up > 0.0 && speed_up.is_finite()) {
+            return Err(ConfigError::new("speed_up", format!("is {speed_up}; it must be a number above 0")));
+        }
+        if sources.workload && self.requests.is_none() {
+            let problem = "is missing; a workload has no times of its own: give `requests_per_second`, or `arrivals` = \"closed\"";
+            return Err(ConfigError::new("requests", problem));
+        }
+        Ok(Arrivals::Open)
+    }
+
+    /// What arrival times are made of; `None` where none are wanted. After [`Self::host`].
+    pub(crate) fn clock(&self) -> Option<Times> {
+        let open = self.arrivals == Some(Arrivals::Open);
+        open.then(|| Times { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
+    }
+
+    fn sped_up(&self) -> Option<ArrivalConfig> {
+        let requests = self.requests.clone()?;
+        let requests_per_second = requests.requests_per_second * self.speed_up.unwrap_or(1.0);
+        Some(ArrivalConfig { requests_per_second, ..requests })
+    }
+}
+
+/// What a run's requests come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources {
+    /// Whether some come from a trace.
+    pub trace: bool,
+    /// Whether some come from a workload.
+    pub workload: bool,
+}
+
+/// How arrival times come about.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// Traces: their own times are divided by this, a finite number above 0.
+    pub speed_up: f64,
+    /// Synthetic workloads: when requests arrive; `None` where they have no times of their own.
+    pub arrivals: Option<ArrivalConfig>,
+}

@@ -1,0 +1,378 @@
+//! What stands on what: layers and tenants by name, and the partition that each has of the layer below.
+
+use super::types::Scenario;
+use crate::layers::{LayerPlan, LowerLayer, WholeLayer};
+use wearwell_base::config::ConfigError;
+
+/// Shares that add up to 1 but for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// A resolved tree.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The logs in the order of the scenario, then the FTL.
+    pub layers: Vec<TreeLayer>,
+    /// The tenants in the order of the scenario; one without a name where there is a single source of writes.
+    pub tenants: Vec<Attachment>,
+}
+
+/// A layer in the tree.
+#[derive(Clone, Debug)]
+pub struct TreeLayer {
+    /// Its name in the scenario, or what it is called without one.
+    pub name: String,
+    /// Where its settings stand in the scenario.
+    pub key: String,
+    /// What it stands on; `None` for the FTL, which stands on flash.
+    pub below: Option<Attachment>,
+    /// Pages that it shows above.
+    pub logical_pages: u32,
+    /// Pages that it has below, those beyond the last whole segment left out.
+    pub physical_pages: u64,
+    /// What stands on it, logs first, each in the order of the scenario.
+    pub users: Vec<User>,
+    /// Pages of its block or segment.
+    pub block_pages: u32,
+    /// Pages of each user's partition, if the layer is divided.
+    pub partitions: Option<Vec<u32>>,
+}
+
+/// Where a log or a tenant stands.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    /// Its own name.
+    pub name: String,
+    /// The layer below.
+    pub on: usize,
+    /// Its partition of that layer, if the layer is divided.
+    pub partition: Option<usize>,
+    /// The pages that it has there.
+    pub pages: u32,
+}
+
+/// What stands on a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// The log of this number.
+    Log(usize),
+    /// The tenant of this number.
+    Tenant(usize),
+}
+
+impl TreeLayer {
+    /// Whether a log stands on it, alone or beside others.
+    pub fn has_log_above(&self) -> bool {
+        self.users.iter().any(|user| matches!(user, User::Log(_)))
+    }
+}
+
+impl User {
+    fn key(self) -> String {
+        match self {
+            User::Log(at) => format!("log[{at}]"),
+            User::Tenant(at) => format!("tenant[{at}]"),
+        }
+    }
+}
+
+impl Tree {
+    /// The FTL.
+    pub fn ftl(&self) -> usize {
+        self.layers.len() - 1
+    }
+
+    /// The layers, each after the one that it stands on.
+    pub fn upwards(&self) -> Vec<usize> {
+        let mut order = vec![self.ftl()];
+        let mut next = 0;
+        while next < order.len() {
+            let users = &self.layers[order[next]].users;
+            order.extend(users.iter().filter_map(|user| match user {
+                User::Log(at) => Some(*at),
+                User::Tenant(_) => None,
+            }));
+            next += 1;
+        }
+        order
+    }
+
+    /// The layer and those below it, as far as nobody else stands on them.
+    ///
+    /// The last one is divided, or is the FTL.
+    pub fn alone_from(&self, layer: usize) -> Vec<usize> {
+        let mut chain = vec![layer];
+        let mut at = layer;
+        while let Some(below) = &self.layers[at].below {
+            at = below.on;
+            if self.layers[at].partitions.is_some() {
+                break;
+            }
+            chain.push(at);
+        }
+        chain
+    }
+
+    /// Where a log or a tenant stands.
+    pub fn attachment(&self, user: User) -> &Attachment {
+        match user {
+            User::Log(at) => self.layers[at].below.as_ref().expect("a log stands on a layer"),
+            User::Tenant(at) => &self.tenants[at],
+        }
+    }
+
+    /// The layer below the log `at`, of which it has a partition if `align` says how that ends.
+    pub(crate) fn lower(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
+        let below = self.layers[at].below.as_ref().expect("a log stands on a layer");
+        let TreeLayer { logical_pages, block_pages, .. } = self.layers[below.on];
+        let unit = if align == Some(false) { 1 } else { block_pages };
+        let whole = WholeLayer { pages: logical_pages, block_pages: unit };
+        LowerLayer {
+            pages: below.pages,
+            block_pages,
+            page_bytes,
+            is_zoned: false,
+            whole: below.partition.map(|_| whole),
+        }
+    }
+
+    fn attachment_mut(&mut self, user: User) -> &mut Attachment {
+        match user {
+            User::Log(at) => self.layers[at].below.as_mut().expect("a log stands on a layer"),
+            User::Tenant(at) => &mut self.tenants[at],
+        }
+    }
+
+    /// The share of the layer below that a log or a tenant has.
+    pub fn share(&self, attachment: &Attachment) -> f64 {
+        f64::from(attachment.pages) / f64::from(self.layers[attachment.on].logical_pages)
+    }
+
+    fn find(&self, name: &str, key: &str) -> Result<usize, ConfigError> {
+        self.layers.iter().position(|layer| layer.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.layers.iter().map(|layer| layer.name.as_str()).collect();
+            ConfigError::new(
+                format!("{key}.on"),
+                format!("\"{name}\" is no layer; one of {}", names.join(", ")),
+            )
+        })
+    }
+}
+
+impl Tree {
+    /// Fills in names and `on`, and says what stands on what; sizes are still open.
+    pub(crate) fn of(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
+        let mut tree = named(scenario)?;
+        attach_layers(scenario, &mut tree)?;
+        refuse_circles(&tree)?;
+        attach_tenants(scenario, &mut tree)?;
+        for at in 0..tree.layers.len() {
+            let stands_here = |user: &User| tree.attachment(*user).on == at;
+            let logs = (0..scenario.log.len()).map(User::Log).filter(stands_here);
+            let tenants = (0..tree.tenants.len()).map(User::Tenant).filter(stands_here);
+            let users: Vec<User> = logs.chain(tenants).collect();
+            if users.is_empty() {
+                let TreeLayer { name, key, .. } = &tree.layers[at];
+                return Err(ConfigError::new(
+                    key,
+                    format!("nothing writes to it; remove it, or give a tenant or a log `on = \"{name}\"`"),
+                ));
+            }
+            tree.layers[at].users = users;
+        }
+        Ok(tree)
+    }
+
+    /// Gives layer `at` its sizes, and each of its users its pages.
+    pub(crate) fn set_size<S>(
+        &mut self,
+        scenario: &Scenario,
+        at: usize,
+        plan: &LayerPlan<S>,
+    ) -> Result<(), ConfigError> {
+        let layer = &mut self.layers[at];
+        (layer.logical_pages, layer.physical_pages) = (plan.logical_pages, plan.physical_pages);
+        layer.block_pages = plan.block_pages;
+        divide(scenario, self, at)
+    }
+}
+
+/// The layers by their names.
+fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
+    let ftl = scenario.ftl.common.name.get_or_insert_with(|| "ftl".into()).clone();
+    let mut names = Vec::new();
+    for (at, log) in scenario.log.iter_mut().enumerate() {
+        names.push((log.common.name.get_or_insert_with(|| format!("log{at}")).clone(), format!("log[{at}]")));
+    }
+    names.push((ftl, "ftl".to_owned()));
+    let node = |(name, key): &(String, String)| TreeLayer {
+        name: name.clone(),
+        key: key.clone(),
+        below: None,
+        logical_pages: 0,
+        physical_pages: 0,
+        users: Vec::new(),
+        block_pages: 1,
+        partitions: None,
+    };
+    let layers = names.iter().map(node).collect();
+    for (at, tenant) in scenario.tenant.iter_mut().enumerate() {
+        let name = tenant.name.get_or_insert_with(|| format!("tenant{at}")).clone();
+        names.push((name, format!("tenant[{at}]")));
+    }
+    for (at, (name, key)) in names.iter().enumerate() {
+        if let Some((_, other)) = names[..at].iter().find(|(other, _)| other == name) {
+            let problem = format!("\"{name}\" is also the name of {other}; give one of them another");
+            return Err(ConfigError::new(format!("{key}.name"), problem));
+        }
+    }
+    Ok(Tree { layers, tenants: Vec::new() })
+}
+
+fn attach_layers(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigError> {
+    for (at, log) in scenario.log.iter_mut().enumerate() {
+        let on = log.common.on.get_or_insert_with(|| tree.layers[at + 1].name.clone()).clone();
+        let on = tree.find(&on, &format!("log[{at}]"))?;
+        let name = tree.layers[at].name.clone();
+        tree.layers[at].below = Some(Attachment { name, on, partition: None, pages: 0 });
+    }
+    Ok(())
+}
+
+fn refuse_circles(tree: &Tree) -> Result<(), ConfigError> {
+    for at in 0..tree.ftl() {
+        let below = |layer: &usize| tree.layers[*layer].below.as_ref().map(|below| below.on);
+        let path: Vec<usize> = std::iter::successors(Some(at), below).take(tree.layers.len() + 1).collect();
+        if let Some(back) = path.iter().skip(1).position(|&layer| layer == at) {
+            let names: Vec<&str> =
+                path[..=back + 1].iter().map(|&at| tree.layers[at].name.as_str()).collect();
+            let problem = format!(
+                "makes a circle: {}; one of them must stand on {}",
+                names.join(" on "),
+                tree.layers[tree.ftl()].name
+            );
+            return Err(ConfigError::new(format!("log[{at}].on"), problem));
+        }
+    }
+    Ok(())
+}
+
+fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), ConfigError> {
+    let carries_log =
+        |at: usize| tree.layers.iter().any(|layer| layer.below.as_ref().is_some_and(|below| below.on == at));
+    let topmost: Vec<usize> = (0..tree.layers.len()).filter(|&at| !carries_log(at)).collect();
+    let names: Vec<&str> = topmost.iter().map(|&at| tree.layers[at].name.as_str()).collect();
+    let mut attachments = Vec::new();
+    for (at, tenant) in scenario.tenant.iter_mut().enumerate() {
+        let key = format!("tenant[{at}]");
+        let on = match (&tenant.on, &topmost[..]) {
+            (Some(on), _) => tree.find(on, &key)?,
+            (None, [top]) => *top,
+            (None, _) => {
+                let problem = format!("is missing; several layers are topmost: {}", names.join(", "));
+                return Err(ConfigError::new(format!("{key}.on"), problem));
+            }
+        };
+        tenant.on = Some(tree.layers[on].name.clone());
+        let name = tenant.name.clone().expect("named before");
+        attachments.push(Attachment { name, on, partition: None, pages: 0 });
+    }
+    if attachments.is_empty() {
+        let [top] = topmost[..] else {
+            let problem = format!(
+                "cannot be on several layers ({}); write `[[tenant]]` tables, one or more for each",
+                names.join(", ")
+            );
+            let key = if scenario.trace.is_some() { "trace" } else { "workload" };
+            return Err(ConfigError::new(key, problem));
+        };
+        attachments.push(Attachment { name: String::new(), on: top, partition: None, pages: 0 });
+    }
+    tree.tenants = attachments;
+    Ok(())
+}
+
+/// Gives each user of the layer its pages.
+///
+/// A partition ends on a whole block (segment) of the layer if it is at least as large as one; the last one of shares
+/// that add up to 1 ends with the layer.
+fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
+    let TreeLayer { name, users, logical_pages, block_pages, .. } = tree.layers[at].clone();
+    let wishes: Vec<(Option<f64>, Option<bool>)> = users
+        .iter()
+        .map(|user| match user {
+            User::Log(at) => (scenario.log[*at].common.share, scenario.log[*at].common.align),
+            User::Tenant(at) => scenario.tenant.get(*at).map_or((None, None), |it| (it.share, it.align)),
+        })
+        .collect();
+    let shares = shares(&name, &users, &wishes)?;
+    if shares[..] == [1.0] {
+        tree.attachment_mut(users[0]).pages = logical_pages;
+        return Ok(());
+    }
+    let (mut sizes, mut start, mut sum) = (Vec::new(), 0, 0.0);
+    for ((index, &user), &share) in users.iter().enumerate().zip(&shares) {
+        sum += share;
+        let mut end = (sum * f64::from(logical_pages)).round() as u32;
+        if sum >= 1.0 - ROUNDING {
+            end = logical_pages;
+        } else if wishes[index].1 != Some(false) && end.saturating_sub(start) >= block_pages {
+            end -= end % block_pages;
+        }
+        if end <= start {
+            let problem = format!(
+                "is {share}, less than a page of {name}; it must be at least {}",
+                WholeLayer { pages: logical_pages, block_pages: 1 }.least_share(1)
+            );
+            return Err(ConfigError::new(format!("{}.share", user.key()), problem));
+        }
+        let attachment = tree.attachment_mut(user);
+        (attachment.partition, attachment.pages) = (Some(index), end - start);
+        sizes.push(end - start);
+        start = end;
+    }
+    tree.layers[at].partitions = Some(sizes);
+    Ok(())
+}
+
+/// The share of each user of the layer `name`.
+fn shares(
+    name: &str,
+    users: &[User],
+    wishes: &[(Option<f64>, Option<bool>)],
+) -> Result<Vec<f64>, ConfigError> {
+    let refuse =
+        |user: User, problem: String| Err(ConfigError::new(format!("{}.share", user.key()), problem));
+    // Sums of decimal fractions are shown as they were meant.
+    let shown = |share: f64| (share * 1e6).round() / 1e6;
+    let mut given = 0.0;
+    for (&user, (share, _)) in users.iter().zip(wishes) {
+        let Some(share) = *share else { continue };
+        if !(share > 0.0 && share <= 1.0) {
+            return refuse(user, format!("is {share}; it must be above 0 and at most 1"));
+        }
+        if given + share > 1.0 + ROUNDING {
+            let left = shown(1.0 - given);
+            let advice =
+                if left > 0.0 { format!("at most {left} is left") } else { "nothing is left".into() };
+            return refuse(
+                user,
+                format!("is {share}, which makes {} of {name}; {advice}", shown(given + share)),
+            );
+        }
+        given += share;
+    }
+    let missing = users.iter().zip(wishes).find(|(_, (share, _))| share.is_none());
+    match missing {
+        Some(_) if users.len() == 1 => Ok(vec![1.0]),
+        Some((&user, _)) => {
+            let left = shown(1.0 - given);
+            let advice = if left > 0.0 {
+                format!("{left} of it is left")
+            } else {
+                "nothing of it is left, so the others must have less".into()
+            };
+            refuse(user, format!("is missing; {} stand on {name}, and {advice}", users.len()))
+        }
+        None => Ok(wishes.iter().filter_map(|(share, _)| *share).collect()),
+    }
+}

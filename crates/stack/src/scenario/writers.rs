@@ -1,0 +1,103 @@
+//! Who writes: the workload, trace and contents of each tenant, and whether there is one where there must be.
+
+use super::sources::{TenantConfig, TraceConfig};
+use super::types::Scenario;
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_workload::{ContentConfig, WorkloadConfig};
+
+/// The seed, the workload and the key of the workload of tenant `at`.
+pub(crate) fn workload_of(scenario: &Scenario, at: usize) -> (String, Seed, Option<&WorkloadConfig>) {
+    let seed = Seed(scenario.seed);
+    match scenario.tenant.get(at) {
+        Some(tenant) => {
+            (format!("tenant[{at}].workload"), seed.of(&component(tenant)), tenant.workload.as_ref())
+        }
+        None => ("workload".into(), seed.of("workload"), scenario.workload.as_ref()),
+    }
+}
+
+/// The name from which the seeds of a tenant come.
+pub(crate) fn component(tenant: &TenantConfig) -> String {
+    format!("tenant {}", tenant.name.as_deref().unwrap_or_default())
+}
+
+/// The trace of tenant `at`.
+pub(crate) fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
+    scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
+}
+
+/// What the pages of tenant `at` hold, and the key that says so.
+pub(crate) fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&ContentConfig>) {
+    match scenario.tenant.get(at) {
+        Some(tenant) => (format!("tenant[{at}].content"), tenant.content.as_ref()),
+        None => ("content".into(), scenario.content.as_ref()),
+    }
+}
+
+/// Whether any of them replays a trace.
+pub(crate) fn have_trace(scenario: &Scenario) -> bool {
+    scenario.trace.is_some() || scenario.tenant.iter().any(|tenant| tenant.trace.is_some())
+}
+
+/// Whether any of them makes its own requests.
+pub(crate) fn have_workload(scenario: &Scenario) -> bool {
+    scenario.workload.is_some() || scenario.tenant.iter().any(|tenant| tenant.workload.is_some())
+}
+
+/// Refuses a scenario in which nobody writes, or two where one should.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
+    let given = (scenario.workload.is_some(), scenario.trace.is_some());
+    if scenario.top.is_some() {
+        return check_alone(scenario, given);
+    }
+    if scenario.tenant.is_empty() {
+        return one_source(given, "", "; or several `[[tenant]]`");
+    }
+    if given != (false, false) || scenario.content.is_some() {
+        let other = if given.0 {
+            "workload"
+        } else if given.1 {
+            "trace"
+        } else {
+            "content"
+        };
+        return Err(ConfigError::new(other, "stands beside `tenant`; put it into a tenant of its own"));
+    }
+    for (at, tenant) in scenario.tenant.iter().enumerate() {
+        let key = format!("tenant[{at}]");
+        one_source((tenant.workload.is_some(), tenant.trace.is_some()), &format!("{key}."), "")?;
+        if !(tenant.rate > 0.0 && tenant.rate.is_finite()) {
+            let problem = format!("is {}; it must be a number above 0", tenant.rate);
+            return Err(ConfigError::new(format!("{key}.rate"), problem));
+        }
+        if tenant.workload.as_ref().is_some_and(|workload| workload.written_per_request() <= 0.0) {
+            let problem = "writes nothing; rates are of pages written, so it must write";
+            return Err(ConfigError::new(format!("{key}.workload"), problem));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses whatever writes beside `top`.
+fn check_alone(scenario: &Scenario, (workload, trace): (bool, bool)) -> Result<(), ConfigError> {
+    let others = [
+        ("workload", workload),
+        ("trace", trace),
+        ("tenant", !scenario.tenant.is_empty()),
+        ("content", scenario.content.is_some()),
+    ];
+    match others.into_iter().find(|(_, given)| *given) {
+        Some((key, _)) => Err(ConfigError::new(key, "stands beside `top`, which does the writing")),
+        None => Ok(()),
+    }
+}
+
+fn one_source((workload, trace): (bool, bool), prefix: &str, or: &str) -> Result<(), ConfigError> {
+    let refuse = |problem: String| Err(ConfigError::new(format!("{prefix}workload"), problem));
+    match (workload, trace) {
+        (true, true) => refuse("stands beside `trace`; give one of them".into()),
+        (false, false) => refuse(format!("is missing; give it, or `trace`{or}")),
+        _ => Ok(()),
+    }
+}

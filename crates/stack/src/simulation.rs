@@ -1,0 +1,108 @@
+//! Running a scenario: fill, overwrite, warm up until steady, measure.
+
+use crate::build::build_resolved;
+use crate::report;
+use crate::report::RunResult;
+use crate::run::driver::Driver;
+use crate::run::pace::Pace;
+use crate::run::payload::RunPayload;
+use crate::run::source::Wants;
+use crate::run::tenants;
+use crate::run::{Observer, Parts, RunError};
+use crate::scenario::Scenario;
+use crate::scenario::resolve::{self, Caller, ResolvedScenario, ResolvedTiming};
+use crate::scenario::writers;
+use std::time::Instant;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::Content;
+use wearwell_engine::timing::Journal;
+
+/// Runs `scenario`, in timed mode if it has `timing`.
+///
+/// # Errors
+/// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that dies before the end of
+/// the run, or an observer that stops it.
+pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+    run_with(scenario, Parts::default(), observer)
+}
+
+/// Runs `scenario` with some of its parts replaced; a workload of the program's own stands for the scenario's
+/// `workload` and `trace`, either of which is then left out of the result.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    parts: Parts,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let mut scenario = scenario.clone();
+    // What `top` names is the program's own, and described by the scenario.
+    let own_parts = if scenario.top.is_some() { Vec::new() } else { parts.warnings() };
+    if scenario.top.is_some() && parts.workload.is_none() {
+        return Err(ConfigError::new("top", "names something that this program cannot put on a stack").into());
+    }
+    if parts.workload.is_none() || scenario.top.is_some() {
+        writers::check(&scenario)?;
+    } else if scenario.tenant.is_empty() {
+        (scenario.workload, scenario.trace) = (None, None);
+    } else {
+        let problem = "stands beside the program's own workload, which would have to be the only one";
+        return Err(ConfigError::new("tenant", problem).into());
+    }
+    let caller = Caller { holds_data: scenario.holds_content(), own_victim: parts.victim.is_some() };
+    let resolved = resolve::resolve(scenario, caller)?;
+    let mut result = match caller.holds_data {
+        true => run_holding::<Content>(resolved, parts, observer)?,
+        false => run_holding::<()>(resolved, parts, observer)?,
+    };
+    result.warnings.extend(own_parts);
+    Ok(result)
+}
+
+/// Runs a resolved scenario with pages that hold `P`.
+fn run_holding<P: RunPayload>(
+    resolved: ResolvedScenario,
+    parts: Parts,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let journal = resolved.timing.is_some().then(Journal::default);
+    let stack = build_resolved::<P>(&resolved, parts.victim, journal.clone())?;
+    let pace =
+        resolved.timing.clone().zip(journal).map(|(timing, journal)| pace(timing, journal)).transpose()?;
+    let wants = Wants {
+        contents: resolved.scenario.holds_content(),
+        time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
+    };
+    let scenario = &resolved.scenario;
+    let tenants = tenants::build(scenario, &stack, parts.workload, &wants)?;
+    let mut driver = Driver::new(stack, tenants, &scenario.measure, pace, observer);
+    let start = Instant::now();
+    driver.precondition(scenario)?;
+    let warmed_up = driver.warm_up(&scenario.measure)?;
+    let before = driver.snapshot();
+    driver.measure(&scenario.measure)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let finished = driver.finish(warmed_up, before, seconds)?;
+    report::result(resolved, finished)
+}
+
+/// The clock of a timed run.
+fn pace(timing: ResolvedTiming, journal: Journal) -> Result<Pace, ConfigError> {
+    Pace::new(timing.flash, timing.host, journal).map_err(|error| error.within("timing"))
+}
+
+/// Fills in every default of `scenario` and checks it without running it.
+///
+/// # Errors
+/// As [`run`], but for those of running.
+pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
+    let resolved = ResolvedScenario::of(scenario.clone())?;
+    // What the layers themselves refuse, they refuse when they are built.
+    match resolved.scenario.holds_content() {
+        true => drop(build_resolved::<Content>(&resolved, None, None)?),
+        false => drop(build_resolved::<()>(&resolved, None, None)?),
+    }
+    resolved.check_workloads()?;
+    Ok(resolved.scenario)
+}

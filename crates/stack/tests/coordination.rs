@@ -1,0 +1,192 @@
+//! Layers that agree with each other: what is asked for has an effect over every drive or is refused, and a power cut at the end
+//! of a run changes nothing of what came before.
+
+mod common;
+
+use common::{root, run_text, scenario, try_run};
+use wearwell_stack::{LayerResult, RunResult, TenantResult};
+
+const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\n";
+const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
+
+const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
+
+/// A log on a drive, with more keys of the FTL and of the log.
+fn log_on(structure: &str, ftl: &str, log: &str) -> String {
+    format!("[ftl]\nstructure = \"{structure}\"\n{ftl}{DRIVE}{LOG}{log}{MEASURE}")
+}
+
+fn refusal(text: &str) -> String {
+    try_run(&scenario(text)).expect_err("a refusal").to_string()
+}
+
+fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
+    result.layers.iter().find(|layer| layer.name == name).expect("a layer of this name")
+}
+
+/// All that was counted.
+fn counts(result: &RunResult) -> String {
+    let mut layers = result.layers.clone();
+    // What only an FTL that was cut says of itself.
+    layers.iter_mut().for_each(|layer| layer.ftl = None);
+    let (tenants, nand, wear) = (&result.tenants, &result.nand, &result.wear);
+    let amplification = &result.write_amplification;
+    format!("{layers:#?}{tenants:#?}{nand:#?}{wear:#?}{amplification:?}{:#?}", result.windows)
+}
+
+#[test]
+fn a_cut_at_the_end_changes_no_count_before_it() {
+    let deferring = "free_blocks_low = 8\nfree_blocks_high = 8\nfree_blocks_deferred = 3\n";
+    let completing = "victim = { policy = \"completing\", weight = 4.0 }\n";
+    let mut cases = vec![log_on("log", deferring, ""), log_on("log", deferring, completing)];
+    cases.extend(["log", "dftl", "gecko", "fast"].map(|drive| log_on(drive, "", completing)));
+    for text in cases {
+        let cut = run_text(&format!("{text}[power]\nat_end = true\n"));
+        let recovery = layer(&cut, "ftl").ftl.as_ref().and_then(|ftl| ftl.recovery.as_ref());
+        assert!(recovery.is_some(), "it was cut\n{text}");
+        let plain = run_text(&text);
+        assert_eq!((counts(&plain), &plain.final_draw), (counts(&cut), &cut.final_draw), "{text}");
+    }
+}
+
+/// The shipped scenarios with several users of one FTL, on small drives.
+#[test]
+fn several_users_outlive_a_cut() {
+    for name in ["two_logs_one_ftl", "log_beside_random_writer"] {
+        let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
+        let small = text
+            .replace("\"256 MiB\"", "\"64 MiB\"")
+            .replace("pages_per_block = 256", "pages_per_block = 64");
+        let small = small
+            .replace("warm_up = 20.0", "warm_up = 1.0")
+            .replace("drive_writes = 20.0", "drive_writes = 1.0");
+        for structure in ["log", "gecko", "bast"] {
+            let plain = run_text(&format!("ftl = \"{structure}\"\n{small}"));
+            let cut = run_text(&format!("ftl = \"{structure}\"\n{small}[power]\nat_end = true\n"));
+            assert_eq!(counts(&plain), counts(&cut), "{name} on {structure}");
+            let told = |tenant: &TenantResult| tenant.moved_owned.zip(tenant.moved_caused).is_some();
+            assert!(cut.tenants.iter().all(told), "{name} on {structure}: {:?}", cut.tenants);
+        }
+    }
+}
+
+#[test]
+fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
+    for drive in DRIVES {
+        let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
+        let none = run("{ policy = \"completing\", weight = 0.0 }");
+        assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
+        assert_ne!(none, run("{ policy = \"completing\", weight = 4.0 }"), "{drive}");
+    }
+    let on_shared = |weight: f64| {
+        let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
+        let content = "[content]\ndedup_ratio = 0.3\n";
+        counts(&run_text(&format!("[ftl]\ndedup = \"inline\"\n{DRIVE}{LOG}{victim}{MEASURE}{content}")))
+    };
+    assert_ne!(on_shared(0.0), on_shared(4.0));
+}
+
+/// On the drive itself, and where zones are reset as a whole, there is nothing to weigh.
+#[test]
+fn where_nothing_can_be_left_below_it_says_so() {
+    let on_flash = run_text(&format!("[ftl]\nvictim = \"completing\"\n{DRIVE}{MEASURE}"));
+    assert!(
+        on_flash.warnings.iter().any(|warning| warning.contains("below is flash")),
+        "{:?}",
+        on_flash.warnings
+    );
+    let zones = "[ftl]\nstructure = { kind = \"zones\", zone_blocks = 2 }\n[device]\nblocks_per_plane = 160\npages_per_block = 16\n";
+    let stack = |weight: f64| {
+        format!("{zones}{LOG}victim = {{ policy = \"completing\", weight = {weight} }}\n{MEASURE}")
+    };
+    let refused = refusal(&stack(1.0));
+    assert!(refused.starts_with("log[0].victim.weight: weighs what a trim leaves"), "{refused}");
+    run_text(&stack(0.0));
+}
+
+#[test]
+fn what_completes_looks_through_the_layers_in_between() {
+    let on = |between: &str, weight: &str| {
+        let log =
+            "[[log]]\nname = \"store\"\non = \"between\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
+        let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
+        counts(&run_text(&format!("{DRIVE}[[log]]\nname = \"between\"\n{between}\n{log}{victim}{MEASURE}")))
+    };
+    for between in [
+        "structure = \"pass_through\"",
+        "structure = \"sparse\"",
+        "structure = \"objects\"",
+        "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }",
+        "segment_size = \"64 KiB\"\nspare_factor = 0.2",
+    ] {
+        assert_ne!(on(between, "0.0"), on(between, "4.0"), "{between}");
+    }
+}
+
+#[test]
+fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
+    let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }\n";
+    let low = "free_blocks_low = 8\nfree_blocks_high = 8\n";
+    let waits = "free_blocks_deferred = 3\n";
+    let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE}"));
+    let direct = "[[log]]\nname = \"direct\"\nstructure = \"pass_through\"\n";
+    for above in
+        [tree.to_owned(), format!("{direct}{}", tree.replace("[[log]]\n", "[[log]]\non = \"direct\"\n"))]
+    {
+        let (at_once, later) = (run(low, &above), run(&format!("{low}{waits}"), &above));
+        assert!(layer(&later, "ftl").deferrals > Some(0), "{above}");
+        assert_ne!(counts(&at_once), counts(&later), "{above}");
+    }
+    for above in ["", direct] {
+        let refused = refusal(&format!("[ftl]\n{low}{waits}{DRIVE}{above}{MEASURE}"));
+        assert!(refused.starts_with("ftl.free_blocks_deferred: waits while a log above cleans"), "{refused}");
+    }
+}
+
+#[test]
+fn what_needs_an_ability_that_is_missing_is_refused_with_both_names() {
+    for drive in ["dftl", "fast"] {
+        let sparse = "[[log]]\nname = \"space\"\nstructure = \"sparse\"\n";
+        let refused = refusal(&format!("ftl = \"{drive}\"\n{DRIVE}{sparse}{MEASURE}"));
+        assert!(
+            refused.starts_with("log[0].structure: needs atomic writes, which `ftl` does not have"),
+            "{refused}"
+        );
+    }
+}
+
+/// Tenants know whose pages are moved over every drive, or are told why not.
+#[test]
+fn moved_pages_have_owners_on_every_drive() {
+    let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
+    let measure = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n";
+    for drive in DRIVES {
+        let result = run_text(&format!("ftl = \"{drive}\"\n{DRIVE}{tenant}{tenant}{measure}"));
+        let ftl = layer(&result, "ftl");
+        let moved: u64 = ftl.moved_pages.iter().flatten().sum();
+        assert!(moved > 0, "{drive}");
+        let owned: u64 = result.tenants.iter().map(|tenant| tenant.moved_owned.unwrap()).sum();
+        let caused: u64 = result.tenants.iter().map(|tenant| tenant.moved_caused.unwrap()).sum();
+        assert_eq!((owned, caused), (moved, moved), "{drive}");
+        assert!(
+            result.warnings.iter().all(|warning| !warning.contains("is not told")),
+            "{:?}",
+            result.warnings
+        );
+    }
+    let tenants = tenant.replace("[[tenant]]\n", "[[tenant]]\non = \"objects\"\n").repeat(2);
+    let shared = format!("{DRIVE}[[log]]\nname = \"objects\"\nstructure = \"objects\"\n{tenants}{measure}");
+    let result = run_text(&shared);
+    for tenant in &result.tenants {
+        let layers: Vec<&str> = tenant.chain.iter().map(|step| step.layer.as_str()).collect();
+        assert_eq!(layers, ["objects", "ftl"]);
+        let [above, below] = &tenant.chain[..] else { panic!("two steps") };
+        assert_eq!((above.pages_out, below.pages_in), (above.pages_in, above.pages_in));
+        assert_eq!(below.pages_out, below.pages_in + tenant.moved_owned.unwrap());
+    }
+    let content = tenant.replace("[[tenant]]\n", "[[tenant]]\ncontent = { dedup_ratio = 0.2 }\n").repeat(2);
+    let result = run_text(&format!("[ftl]\ndedup = \"inline\"\n{DRIVE}{content}{measure}"));
+    assert!(result.tenants.iter().all(|tenant| tenant.moved_owned.is_none()));
+    assert!(result.warnings.iter().any(|warning| warning.contains("stored once")), "{:?}", result.warnings);
+}

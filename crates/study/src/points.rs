@@ -1,0 +1,75 @@
+//! The runs of a sweep, and why they cannot go on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use wearwell_stack::{DraftError, RunResult, Scenario};
+
+/// Points that one sweep may have; more is a slip of the pen.
+pub(crate) const MOST_POINTS: usize = 1_000_000;
+
+/// One run of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What is varied, with this run's values, in the order of the axes.
+    pub settings: BTreeMap<String, Value>,
+    /// Number of the replica, from 0; replica 0 has the scenario's own seed.
+    pub replica: u32,
+    /// The scenario with every default filled in.
+    pub scenario: Scenario,
+}
+
+/// A finished run of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointResult {
+    /// What is varied, with this run's values.
+    pub settings: BTreeMap<String, Value>,
+    /// Number of the replica, from 0.
+    pub replica: u32,
+    /// The result, without its time series unless that was asked for.
+    pub result: RunResult,
+}
+
+/// Why a sweep cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A scenario of the grid cannot be run.
+    #[error("{point}{error}")]
+    Draft {
+        /// The settings at fault, or nothing.
+        point: String,
+        /// What is wrong.
+        error: Box<DraftError>,
+    },
+    /// The grid is empty, or so large that it cannot be meant.
+    #[error("a sweep of {points} runs; it must have at least one and at most {MOST_POINTS}")]
+    Size {
+        /// Runs asked for.
+        points: u128,
+    },
+    /// Two axes vary the same key.
+    #[error("{key} is varied twice")]
+    Twice {
+        /// The key.
+        key: String,
+    },
+    /// The file of finished runs cannot be read or written.
+    #[error("{path}: {source}")]
+    Journal {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The threads could not be started.
+    #[error("cannot start the threads of the sweep: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The observer stopped the sweep; what is in the journal stays finished.
+    #[error("interrupted after {finished} of {points} runs")]
+    Interrupted {
+        /// Runs finished.
+        finished: usize,
+        /// Runs planned.
+        points: usize,
+    },
+}

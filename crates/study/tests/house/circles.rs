@@ -1,0 +1,275 @@
+//! No circle of files: of two files of a crate at most one needs the other, however many lie between them.
+//!
+//! A file needs another where it names something that is there, itself or through what the face of a folder (`mod.rs`, or the
+//! file of the folder's name) shows. That a face knows its folder is no need.
+
+use crate::common::root;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Circles that may be, each the files of one crate, and why.
+const CIRCLES: &[(&str, &[&str], &str)] = &[
+    ("engine", &["dedup/config", "dedup/index"], "settings, and what is made from them"),
+    ("engine", &["ftl/cycled", "ftl/interrupted"], "a switch for the power, and what throws it"),
+    ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
+    ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
+    (
+        "engine",
+        &["validity/flash", "validity/gecko", "validity/gecko/run", "validity/page"],
+        "a store of validity, and the flash that asks it",
+    ),
+    (
+        "nvmfs",
+        &["workload/config", "workload/fileserver", "workload/fio", "workload/iozone", "workload/postmark"],
+        "a table and its lines",
+    ),
+    (
+        "trace",
+        &["format", "formats", "options", "reader", "text", "writer"],
+        "the table of formats, and readers that look into it",
+    ),
+    (
+        "workload",
+        &["content/config", "content/generator", "fiu/table"],
+        "settings, and what is made from them",
+    ),
+    (
+        "workload",
+        &["config", "fiu", "hot_cold", "mixed", "phases", "sequential", "uniform", "zipf"],
+        "workloads that are made of workloads",
+    ),
+];
+
+/// A module's path from the root of its crate.
+type Module = Vec<String>;
+
+/// The modules of a crate: what is written in each, and what each shows of others by name.
+struct Crate {
+    code: BTreeMap<Module, String>,
+    shown: BTreeMap<(Module, String), Module>,
+}
+
+impl Crate {
+    fn read(folder: &Path) -> Crate {
+        let mut code = BTreeMap::new();
+        walk(folder, &mut Vec::new(), &mut code);
+        let mut sources = Crate { code, shown: BTreeMap::new() };
+        let modules: Vec<Module> = sources.code.keys().cloned().collect();
+        for module in modules {
+            for (path, shows) in used(&sources.code[&module]) {
+                let Some(full) = sources.absolute(&module, &path).filter(|_| shows) else { continue };
+                let name = full.last().expect("a path has steps").clone();
+                sources.shown.insert((module.clone(), name), full);
+            }
+        }
+        sources
+    }
+
+    /// A path as it is written in `module`, from the root of the crate; `None` if it leads out of it.
+    fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
+        let mut base = module.clone();
+        let mut steps = path.iter().peekable();
+        match path.first()?.as_str() {
+            "crate" => {
+                base.clear();
+                steps.next();
+            }
+            "super" | "self" => {
+                while let Some(step) = steps.next_if(|step| ["super", "self"].contains(&step.as_str())) {
+                    if step == "super" {
+                        base.pop();
+                    }
+                }
+            }
+            first => {
+                let child: Module = module.iter().cloned().chain([first.to_owned()]).collect();
+                self.code.get(&child)?;
+            }
+        }
+        Some(base.into_iter().chain(steps.cloned()).collect())
+    }
+
+    /// The module in which what a path leads to is written.
+    fn home(&self, path: &[String], detours: usize) -> Module {
+        let known = (0..=path.len()).rev().find(|&length| self.code.contains_key(&path[..length]));
+        let length = known.expect("the root is a module");
+        let module = path[..length].to_vec();
+        let shown = path.get(length).and_then(|name| self.shown.get(&(module.clone(), name.clone())));
+        match shown {
+            Some(full) if full[..] != *path && detours > 0 => {
+                let rest = path[length + 1..].iter().cloned();
+                self.home(&full.iter().cloned().chain(rest).collect::<Vec<_>>(), detours - 1)
+            }
+            _ => module,
+        }
+    }
+
+    /// What each module needs.
+    fn needs(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
+        let needed = |module: &Module, code: &str| -> BTreeSet<Module> {
+            let paths = used(code).into_iter().map(|(path, _)| path).chain(named(code));
+            let homes = paths.filter_map(|path| Some(self.home(&self.absolute(module, &path)?, 8)));
+            homes.filter(|home| !home.starts_with(module)).collect()
+        };
+        self.code.iter().map(|(module, code)| (module, needed(module, code))).collect()
+    }
+
+    /// The circles, each with its files in order.
+    fn circles(&self) -> Vec<Vec<String>> {
+        let needs = self.needs();
+        let reached = |from: &Module| {
+            let mut found: BTreeSet<Module> = BTreeSet::new();
+            let mut next: Vec<&Module> = vec![from];
+            while let Some(module) = next.pop() {
+                for other in needs.get(module).into_iter().flatten() {
+                    if found.insert(other.clone()) {
+                        next.push(other);
+                    }
+                }
+            }
+            found
+        };
+        let all: BTreeMap<&Module, BTreeSet<Module>> =
+            needs.keys().map(|module| (*module, reached(module))).collect();
+        let mut circles: Vec<Vec<String>> = Vec::new();
+        for (module, others) in &all {
+            let back = others.iter().filter(|other| all[*other].contains(*module));
+            let circle: Vec<String> = back.map(|other| other.join("/")).collect();
+            if circle.len() > 1 && !circles.contains(&circle) {
+                circles.push(circle);
+            }
+        }
+        circles
+    }
+}
+
+/// Reads every file of a folder, but for tests.
+fn walk(folder: &Path, module: &mut Module, code: &mut BTreeMap<Module, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if name == "tests" || name == "bin" {
+            continue;
+        }
+        let is_face = ["mod", "lib", "main"].contains(&name.as_str());
+        if !is_face {
+            module.push(name);
+        }
+        if path.is_dir() {
+            walk(&path, module, code);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let tested = lines.clone().collect::<Vec<_>>().join("\n");
+            let end = tested.find("#[cfg(test)]\nmod tests {").unwrap_or(tested.len());
+            code.insert(module.clone(), tested[..end].to_owned());
+        }
+        if !is_face {
+            module.pop();
+        }
+    }
+}
+
+/// The paths that `use` names, and whether it shows them to others.
+fn used(code: &str) -> Vec<(Vec<String>, bool)> {
+    let mut found = Vec::new();
+    let mut statement: Option<String> = None;
+    for line in code.lines() {
+        let text = line.trim();
+        let begins = text.starts_with("use ")
+            || text.starts_with("pub use ")
+            || text.starts_with("pub(") && text.contains(") use ");
+        match &mut statement {
+            Some(open) => open.push_str(text),
+            None if begins => statement = Some(text.to_owned()),
+            None => continue,
+        }
+        if text.ends_with(';') {
+            let whole = statement.take().expect("a statement is open");
+            let (before, paths) = whole.trim_end_matches(';').split_once("use ").expect("it begins so");
+            let shows = before.starts_with("pub");
+            found.extend(expand(paths).into_iter().map(|path| (path, shows)));
+        }
+    }
+    found
+}
+
+/// The single paths of a tree of paths in braces.
+fn expand(tree: &str) -> Vec<Vec<String>> {
+    let Some((before, group)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default();
+        return vec![
+            path.split("::").map(|step| step.trim().to_owned()).filter(|step| step != "self").collect(),
+        ];
+    };
+    let group = group.trim_end().trim_end_matches('}');
+    let (mut depth, mut start, mut found) = (0, 0, Vec::new());
+    for (at, letter) in group.char_indices().chain([(group.len(), ',')]) {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let part = group[start..at].trim();
+                if !part.is_empty() {
+                    found.extend(expand(&format!("{before}{part}")));
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The paths that the code names outside of `use`.
+fn named(code: &str) -> Vec<Vec<String>> {
+    let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    let words = code.split(|letter: char| !is_path(letter));
+    let paths = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+    let steps = |path: &str| path.split("::").filter(|step| !step.is_empty()).map(str::to_owned).collect();
+    paths.map(steps).collect()
+}
+
+#[test]
+fn paths_are_found() {
+    let paths =
+        |code: &str| used(code).into_iter().map(|(path, shows)| (path.join("::"), shows)).collect::<Vec<_>>();
+    assert_eq!(
+        paths("use super::a::{self, B, c::{D, E}};"),
+        [
+            ("super::a".to_owned(), false),
+            ("super::a::B".to_owned(), false),
+            ("super::a::c::D".to_owned(), false),
+            ("super::a::c::E".to_owned(), false),
+        ]
+    );
+    assert_eq!(
+        paths("pub(crate) use kinds::LayerPlan;\nlet a = 1;"),
+        [("kinds::LayerPlan".to_owned(), true)]
+    );
+    assert_eq!(named("let a = super::paged::memory_bytes(crate::size::ByteSize(1));").len(), 2);
+}
+
+#[test]
+fn no_files_go_round_in_circles() {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let circles = Crate::read(&folder.join("src")).circles();
+        found.extend(circles.into_iter().map(|files| (name.clone(), files)));
+    }
+    found.sort();
+    let mut allowed: Vec<(String, Vec<String>)> = CIRCLES
+        .iter()
+        .map(|(name, files, _)| ((*name).to_owned(), files.iter().map(|file| (*file).to_owned()).collect()))
+        .collect();
+    allowed.sort();
+    let new: Vec<_> = found.iter().filter(|circle| !allowed.contains(circle)).collect();
+    let gone: Vec<_> = allowed.iter().filter(|circle| !found.contains(circle)).collect();
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "circles that are new: {new:#?}\nin the list but gone: {gone:#?}"
+    );
+}

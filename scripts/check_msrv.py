@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Check that what the manifests say of the minimum Rust version fits together.
+
+The version is that of the workspace's Cargo.toml. Every crate of the workspace must say the same, because clippy finds
+library items newer than it only in crates that do; no dependency in Cargo.lock may ask for a newer one; and
+README.md must name it. Whether the language itself is kept to only a compiler of that version can tell.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def number(version):
+    """Return a version as a tuple of three numbers: 1.88 and 1.88.0 are the same."""
+    parts = [int(part) for part in version.split(".")]
+    return tuple(parts + [0] * (3 - len(parts)))
+
+
+def main():
+    minimum = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
+    members = set(metadata["workspace_members"])
+    complaints = []
+    for package in metadata["packages"]:
+        name, needed = f"{package['name']} {package['version']}", package["rust_version"]
+        if package["id"] in members:
+            if needed != minimum:
+                complaints.append(f"{name}: rust-version is {needed}, not the workspace's {minimum}")
+        elif needed and number(needed) > number(minimum):
+            complaints.append(f"{name} needs Rust {needed}, newer than {minimum}")
+    if not re.search(rf"\bRust {re.escape(minimum)}\b", (ROOT / "README.md").read_text()):
+        complaints.append(f"README.md does not say that Rust {minimum} is needed")
+    for complaint in complaints:
+        print(f"check_msrv: {complaint}", file=sys.stderr)
+    if complaints:
+        sys.exit(1)
+    print(f"Rust {minimum}: said by {len(members)} crates and README.md, enough for {len(metadata['packages'])} crates")
+
+
+if __name__ == "__main__":
+    main()
