@@ -9,13 +9,15 @@ RESULTS := results
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
+	@echo 'make test-quick   the tests beside the code, and the rules of the house (two minutes once all is built)'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
+	@echo 'make build   the whole program, in target/release/wearwell'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
 	@echo 'make deny    licences and sources of all dependencies'
 	@echo 'make advisories   known faults of dependencies, from the RustSec database'
@@ -25,7 +27,9 @@ help:
 	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make python  install the Python package into $(VENV)'
 
-demo: build
+# Without the parts that take long to compile and that the demo does not need.
+demo:
+	cargo build --release -p wearwell --no-default-features
 	@mkdir -p $(RESULTS)
 	$(BIN) run scenarios/demo.toml --output $(RESULTS)/demo.json
 	@echo
@@ -37,11 +41,17 @@ build:
 
 test: test-rust test-python
 
+# Of the same crates as all tests, so that what one has compiled the other need not.
+RUST_TESTS := PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
+
 # Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
 # programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
+	$(RUST_TESTS) --lib --bin wearwell --examples --test '*'
+	$(RUST_TESTS) --doc
+
+test-quick:
+	$(RUST_TESTS) --lib --bin wearwell --test house
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \

@@ -33,6 +33,7 @@ const ORDER: &[&[&str]] = &[
     &["timing", "pool", "checked"],
     &["log"],
     &["ftl", "dedup"],
+    &["forms"],
 ];
 
 /// The rooms of the stack: each may import those in rows above its own.
