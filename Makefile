@@ -14,7 +14,7 @@ MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
-	@echo 'make test-quick   the tests beside the code, and the rules of the house (two minutes once all is built)'
+	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make build   the whole program, in target/release/wearwell'
@@ -50,6 +50,7 @@ test-rust:
 	$(RUST_TESTS) --lib --bin wearwell --examples --test '*'
 	$(RUST_TESTS) --doc
 
+# What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
 test-quick:
 	$(RUST_TESTS) --lib --bin wearwell --test house
 

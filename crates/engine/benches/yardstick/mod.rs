@@ -107,7 +107,7 @@ impl Yardstick {
             *s0 ^= *s3;
             *s2 ^= t;
             *s3 = s3.rotate_left(45);
-            let next = (u128::from(word) * self.table.len() as u128 >> 64) as u64;
+            let next = ((u128::from(word) * self.table.len() as u128) >> 64) as u64;
             let index = std::mem::replace(&mut self.ring.0[at as usize % DISTANCE], next);
             self.table[index as usize] = self.table[index as usize].wrapping_add(at as u32);
         }

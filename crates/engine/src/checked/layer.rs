@@ -234,7 +234,10 @@ impl<P: Payload> Layer<P> for Checked<P> {
             self.is_uncertain |= done.is_err();
         }
         assert!(
-            able || matches!(done, Ok(Answer::Nothing) | Err(LayerError::NotAtomic { .. })),
+            able || matches!(
+                done,
+                Ok(Answer::Nothing | Answer::Done(false)) | Err(LayerError::NotAtomic { .. })
+            ),
             "{done:?}: without the ability"
         );
         done

@@ -38,6 +38,7 @@ impl Dedup {
     }
 
     pub(super) fn obey(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
+        check_range(command.written(), self.logical_pages)?;
         if !self.own_abilities().has(command.ability()) {
             return command.unable();
         }
@@ -64,7 +65,6 @@ impl Dedup {
 
     fn write_group(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
-        check_range(pages, self.logical_pages)?;
         let longest = self.longest_group();
         if pages.len() > longest as usize {
             return Err(LayerError::NotAtomic { pages: pages.len() as u32, longest });

@@ -57,7 +57,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.pool.note_cleaning_above(begins);
                 self.pool.medium.cleaning(begins);
             }
-            Command::CleanAhead => {
+            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
                 return Ok(Answer::Done(self.clean_ahead()? || self.pool.medium.clean_ahead()?));
             }
             other => return other.unable(),

@@ -242,6 +242,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         check_range(pages, self.config.logical_pages)?;
         self.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tell_deaths(pages);
+        self.pool.moves.trimmed(pages);
         self.touched.clear();
         for run in runs(pages) {
             self.trim_run(run);

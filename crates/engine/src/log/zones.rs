@@ -262,7 +262,9 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         match command {
             Command::Divide { ends } => self.moves.divide(ends),
             Command::CleaningAbove { begins } => self.medium.cleaning(begins),
-            Command::CleanAhead => return Ok(Answer::Done(self.medium.clean_ahead()?)),
+            Command::CleanAhead if self.medium.abilities_below().has(Ability::IdleCleaning) => {
+                return Ok(Answer::Done(self.medium.clean_ahead()?));
+            }
             other => return other.unable(),
         }
         Ok(Answer::Nothing)

@@ -51,6 +51,12 @@ impl Moves {
         }
     }
 
+    /// The pages are kept no more.
+    #[inline]
+    pub fn trimmed(&mut self, pages: &[Lpn]) {
+        self.written(pages);
+    }
+
     /// The pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {

@@ -4,7 +4,7 @@ use super::flash::FlashParts;
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -64,7 +64,7 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         &mut self,
         _keys: &mut NoKeys,
         drive: &Drive<'_>,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<HybridConfig>, ConfigError> {
         let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
         let log_blocks =

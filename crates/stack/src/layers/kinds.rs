@@ -5,7 +5,7 @@ use super::flash::FlashParts;
 use super::keys::Keys;
 use super::model::FtlModel;
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
@@ -62,7 +62,7 @@ pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwn
         &mut self,
         keys: &mut Self::Keys,
         below: &<Self::On as Base>::Sizes<'_>,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<LayerPlan<Self::Resolved>, ConfigError>;
 
     /// Builds the layer on `below`.
@@ -189,6 +189,8 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq)]
+        // A scenario has a handful of them, and no table of any.
+        #[allow(clippy::large_enum_variant)]
         pub enum $Kinds {
             $(
                 #[allow(missing_docs)]
@@ -217,11 +219,11 @@ macro_rules! kinds {
             pub(crate) fn resolve(
                 &mut self,
                 below: &<$Base as Base>::Sizes<'_>,
-                site: &spec::Site<'_>,
+                context: &spec::LayerContext<'_>,
             ) -> Result<kinds::LayerPlan<$Resolved>, wearwell_base::config::ConfigError> {
                 let plan = match self {
                     $(Self::$Variant(kind) => {
-                        kind.settings.resolve(&mut kind.keys, below, site)?.map($Resolved::$Variant)
+                        kind.settings.resolve(&mut kind.keys, below, context)?.map($Resolved::$Variant)
                     })*
                 };
                 Ok(plan.of_kind(kinds::Kinds::entry(self).name))

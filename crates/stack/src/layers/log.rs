@@ -4,7 +4,7 @@ use super::keys::{Keys, PLAIN};
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::metadata::{self, MetadataConfig};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use super::store_keys::{StoreKeys, StoreSettings};
 use super::trim::TrimConfig;
 use crate::size::ByteSize;
@@ -92,7 +92,7 @@ impl Kind for Log {
         &mut self,
         keys: &mut LogKeys,
         below: &LowerLayer,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<LayerPlan<LogSettings>, ConfigError> {
         let LogKeys { store, segments } = keys;
         let (segment, segment_pages) = segments.resolve_size(below)?;
@@ -115,20 +115,22 @@ impl Kind for Log {
             }
         };
         let own_pages = metadata.as_ref().map_or(0, MetadataPlan::log_pages);
+        let area_pages = metadata.as_ref().map_or(0, MetadataPlan::area_pages);
         let own_stream = metadata.as_ref().is_some_and(MetadataPlan::has_own_stream);
         let data_pages = metadata.as_ref().map_or(segment_pages, MetadataPlan::data_pages);
         let size = StoreSize {
             blocks: (physical_pages / u64::from(data_pages)) as u32,
             pages_per_block: data_pages,
             logical_pages,
-            seed: site.seed,
+            seed: context.seed,
         };
-        let (store, mut features) = store.resolve(&size, u8::from(own_stream), site)?;
+        let (store, mut features) = store.resolve(&size, u8::from(own_stream), context)?;
         let held = StoreSize { logical_pages: logical_pages + own_pages, ..size };
         store.check_reserve(segment, spare_factor, &held, below.whole)?;
         features.extend([
             (metadata.is_some(), "metadata", "metadata"),
             (own_pages > 0, "metadata_in_log", "metadata"),
+            (area_pages > 0, "metadata_in_place", "metadata"),
             (trim != TrimConfig::Plain(true), "no_trim", "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);

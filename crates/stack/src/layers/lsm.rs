@@ -3,7 +3,7 @@
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::merge_tree::{self, TreeKeys};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl Kind for Lsm {
         &mut self,
         keys: &mut TreeKeys,
         below: &LowerLayer,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<LsmConfig>, ConfigError> {
         let wal = self.write_ahead_log;
         let layout = LsmConfig {

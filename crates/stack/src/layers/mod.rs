@@ -51,8 +51,9 @@ pub use log_layouts::{LOG_LAYOUTS, LogLayout};
 pub use metadata::MetadataConfig;
 pub(crate) use model::FtlModel;
 pub(crate) use payload::StackPayload;
+pub(crate) use refusals::reason;
 pub use refusals::{REFUSALS, Refusal};
-pub(crate) use spec::{BuiltLayer, Drive, LayerSpec, LowerLayer, Site, WholeLayer};
+pub(crate) use spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer, WholeLayer};
 pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
 pub use tables::{
     FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, structures,

@@ -3,7 +3,7 @@
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Kind for Objects {
         &mut self,
         _keys: &mut NoKeys,
         below: &LowerLayer,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<ObjectLayout>, ConfigError> {
         let layout = ObjectLayout {
             object_pages: below.pages_of("object_size", self.object_size)?,

@@ -5,7 +5,7 @@ use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::FtlModel;
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl Kind for Page {
         &mut self,
         keys: &mut StoreKeys,
         drive: &Drive<'_>,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<LayerPlan<StoreSettings>, ConfigError> {
         let (geometry, dedup) = (&drive.device.geometry, drive.dedup);
         let logical_pages = drive.device.logical_pages;
@@ -36,7 +36,7 @@ impl Kind for Page {
             blocks: geometry.blocks(),
             pages_per_block: geometry.pages_per_block,
             logical_pages,
-            seed: site.seed,
+            seed: context.seed,
         };
         let cold_above = keys.placement.reference_threshold();
         if let (Some(own), Some(theirs)) = (dedup.threshold(), cold_above)
@@ -47,7 +47,7 @@ impl Kind for Page {
             );
             return Err(ConfigError::new("dedup.threshold", problem));
         }
-        let (store, mut features) = keys.resolve(&size, 0, site)?;
+        let (store, mut features) = keys.resolve(&size, 0, context)?;
         if !dedup.is_none() && (dedup.threshold().is_some() || cold_above.is_some()) {
             features.add(Used::new("dedup_cleaning", "dedup"));
         }

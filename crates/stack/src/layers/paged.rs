@@ -6,7 +6,7 @@ use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use crate::device::ResolvedDevice;
 use crate::size::ByteSize;
 use schemars::JsonSchema;
@@ -184,10 +184,10 @@ impl<D: PagedDesign> Kind for Paged<D> {
         &mut self,
         keys: &mut PolicyKeys,
         drive: &Drive<'_>,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<LayerPlan<PagedSettings>, ConfigError> {
         let device = drive.device;
-        let mut config = self.config(device, site).map_err(|error| error.within("structure"))?;
+        let mut config = self.config(device, context).map_err(|error| error.within("structure"))?;
         if drive.wear.is_some() && self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
         {
             return Err(ConfigError::new("wear", "stands beside `structure.wear`; give one of them"));
@@ -222,7 +222,11 @@ impl<D: PagedDesign> Kind for Paged<D> {
 
 impl<D: PagedDesign> Paged<D> {
     /// Fills in every default; errors name the key within `structure`.
-    fn config(&mut self, device: &ResolvedDevice, site: &Site<'_>) -> Result<PagedConfig, ConfigError> {
+    fn config(
+        &mut self,
+        device: &ResolvedDevice,
+        context: &LayerContext<'_>,
+    ) -> Result<PagedConfig, ConfigError> {
         let (published, logical_pages) = (D::PUBLISHED, device.logical_pages);
         let cache_entries = self.resolve_cache(logical_pages)?;
         let named = || serde_json::from_value(published.validity.into()).expect("a kind of the table");
@@ -240,7 +244,7 @@ impl<D: PagedDesign> Paged<D> {
             durability: self.resolve_durability(published.durability)?,
             wear: self.wear.get_or_insert_default().clone(),
             free_blocks: Default::default(),
-            seed: site.seed,
+            seed: context.seed,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
@@ -28,7 +28,7 @@ impl Kind for PassThrough {
         &mut self,
         _keys: &mut NoKeys,
         below: &LowerLayer,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<()>, ConfigError> {
         Ok(LayerPlan::new(below.pages, u64::from(below.pages), below.block_pages, ()))
     }

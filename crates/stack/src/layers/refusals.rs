@@ -79,6 +79,18 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end",
     },
     Refusal {
+        feature: "power_cuts",
+        with: &["evict"],
+        reason: "cuts in the middle of the work are judged by whether all that was acknowledged is still there, and a cache may have \
+                 dropped it; leave out `evict`, or cut `at_end`",
+    },
+    Refusal {
+        feature: "oracle",
+        with: &["under_layer", "sharing"],
+        reason: "knows how hot the pages of one workload are that has the whole layer; what a layer above or several tenants write \
+                 lies elsewhere than they wrote it",
+    },
+    Refusal {
         feature: "own_victim",
         with: &["fast", "bast"],
         reason: "means nothing with a hybrid FTL, which merges log blocks in their order",
@@ -117,6 +129,12 @@ pub static REFUSALS: &[Refusal] = &[
         feature: "wear_levelling",
         with: &["in_place"],
         reason: "needs erased blocks to choose from, and in_place keeps none",
+    },
+    Refusal {
+        feature: "metadata_in_place",
+        with: &["on_zones"],
+        reason: "is written in place in an area of its own, and zones are written in order; use a layout that is in the log as a \
+                 whole, such as nilfs2",
     },
     Refusal {
         feature: "weighing_below",
@@ -186,6 +204,12 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("wear_levelling", "wear levelling"),
     only_page!("power", "power"),
 ];
+
+/// Why `feature` cannot be beside `other`, where that shows before all features are known.
+pub(crate) fn reason(feature: &str, other: &str) -> &'static str {
+    let row = REFUSALS.iter().find(|row| row.feature == feature && row.with.contains(&other));
+    row.expect("a row of the table").reason
+}
 
 /// The first row against what is asked for.
 pub(super) fn first(has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {

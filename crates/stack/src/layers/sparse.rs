@@ -3,7 +3,7 @@
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, LayerSpec, LowerLayer, Site};
+use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
@@ -45,7 +45,7 @@ impl Kind for Sparse {
         &mut self,
         _keys: &mut NoKeys,
         below: &LowerLayer,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<TrimLog>, ConfigError> {
         let left = below.pages.checked_sub(self.trim_log_pages).filter(|left| *left > 0);
         let logical_pages = left.ok_or_else(|| {

@@ -74,14 +74,14 @@ impl WholeLayer {
 pub type TemperatureOf<'a> = dyn Fn(u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> + 'a;
 
 /// What is known of a layer's surroundings when it is resolved.
-pub struct Site<'a> {
+pub struct LayerContext<'a> {
     /// Its seed.
     pub seed: Seed,
     /// How hot its pages are.
     pub temperature: &'a TemperatureOf<'a>,
 }
 
-impl Site<'_> {
+impl LayerContext<'_> {
     /// The streams of a placement in a store of that size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
         if let Some(frontiers) = placement.frontiers() {

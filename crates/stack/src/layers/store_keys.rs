@@ -1,7 +1,7 @@
 //! The keys of a log-structured store, of the FTL and on a layer alike, and the store with nothing left open.
 
 use super::features::{Features, Used};
-use super::spec::{Site, WholeLayer};
+use super::spec::{LayerContext, WholeLayer};
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,9 +92,9 @@ impl StoreKeys {
         &mut self,
         size: &StoreSize,
         own_streams: u8,
-        site: &Site<'_>,
+        context: &LayerContext<'_>,
     ) -> Result<(StoreSettings, Features), ConfigError> {
-        let streams = site.streams(&self.placement, size)? + own_streams;
+        let streams = context.streams(&self.placement, size)? + own_streams;
         // What is told apart from a default: before there are any.
         let features = self.features(streams);
         let reclaim = match self.reclaim {

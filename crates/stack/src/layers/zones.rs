@@ -4,7 +4,7 @@ use super::flash::{BuildOnMedium, FlashParts};
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
-use super::spec::{BuiltLayer, Drive, LayerSpec, Site};
+use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
@@ -48,7 +48,7 @@ impl Kind for Zones {
         &mut self,
         _keys: &mut NoKeys,
         drive: &Drive<'_>,
-        _site: &Site<'_>,
+        _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<ZonesConfig>, ConfigError> {
         let geometry = &drive.device.geometry;
         let zone_pages = geometry.pages_per_block.saturating_mul(self.zone_blocks);
@@ -64,14 +64,14 @@ impl Kind for Zones {
         _spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_flash(Builder(config), &flash)
+        P::on_flash(ZonesBuilder(config), &flash)
     }
 }
 
 /// Builds the drive on flash of whatever type.
-struct Builder(ZonesConfig);
+struct ZonesBuilder(ZonesConfig);
 
-impl BuildOnMedium for Builder {
+impl BuildOnMedium for ZonesBuilder {
     fn build<M: Medium + 'static>(self, flash: M) -> Result<BuiltLayer<M::Payload>, ConfigError> {
         let zones = log::Zones::new(flash, self.0).map_err(|error| error.within("structure"))?;
         let layer: BoxedLayer<M::Payload> = Box::new(zones);

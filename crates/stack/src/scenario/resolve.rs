@@ -1,13 +1,14 @@
 //! From a scenario to one with nothing left open, which can be built.
 
 use super::power::PowerConfig;
-use super::timing::{Sources, Times, TimingConfig};
+use super::timing::{ArrivalTimes, Sources, TimingConfig};
 use super::tree::{Tree, User};
 use super::types::Scenario;
 use super::{course, writers};
 use crate::device::{self, FlashTimes, ResolvedDevice};
 use crate::layers::{
-    Drive, FtlModel, Kinds, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer, Site,
+    Drive, FtlModel, Kinds, LayerContext, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer,
+    reason,
 };
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
@@ -52,7 +53,7 @@ pub(crate) struct ResolvedTiming {
     pub flash: FlashTiming,
     pub host: HostTiming,
     /// What arrival times are made of; `None` where none are wanted.
-    pub arrivals: Option<Times>,
+    pub arrivals: Option<ArrivalTimes>,
 }
 
 /// Fills in every default of `scenario` and works out all that follows from it.
@@ -141,19 +142,30 @@ fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
 ///
 /// The workload of the layer's only tenant knows it as its pages enter the stack; on a lower or a shared layer it would know
 /// nothing.
-struct TemperatureSource(Option<(String, Seed, WorkloadConfig)>);
+struct TemperatureSource {
+    /// The workload, with its key and its seed.
+    workload: Option<(String, Seed, WorkloadConfig)>,
+    /// Whether a tenant, and nobody else, has the whole layer.
+    has_one_user: bool,
+}
 
 impl TemperatureSource {
     fn of(scenario: &Scenario, tree: &Tree, at: usize) -> Self {
-        let [User::Tenant(tenant)] = tree.layers[at].users[..] else { return TemperatureSource(None) };
+        let [User::Tenant(tenant)] = tree.layers[at].users[..] else {
+            return TemperatureSource { workload: None, has_one_user: false };
+        };
         let share = scenario.tenant.get(tenant).and_then(|tenant| tenant.share);
         let (key, seed, workload) = writers::workload_of(scenario, tenant);
         let whole = share.is_none_or(|share| share == 1.0);
-        TemperatureSource(workload.filter(|_| whole).map(|workload| (key, seed, workload.clone())))
+        let workload = workload.filter(|_| whole).map(|workload| (key, seed, workload.clone()));
+        TemperatureSource { workload, has_one_user: whole }
     }
 
     fn temperature(&self, pages: u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
-        let Some((key, seed, workload)) = &self.0 else { return Ok(None) };
+        if !self.has_one_user {
+            return Err(ConfigError::new("placement", reason("oracle", "under_layer")));
+        }
+        let Some((key, seed, workload)) = &self.workload else { return Ok(None) };
         workload.temperature(pages, *seed).map_err(|error| {
             let problem = format!("cannot ask the workload how hot its pages are: {}", error.within(key));
             ConfigError::new("placement.kind", problem)
@@ -167,9 +179,10 @@ fn resolve_ftl(
     device: &ResolvedDevice,
 ) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
     let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
-    let site = Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+    let context =
+        LayerContext { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
     let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
-    let plan = scenario.ftl.kind.resolve(&drive, &site)?;
+    let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
     if !dedup.is_none() && !plan.features.has("references") {
         // There is no cold region to be promoted to.
@@ -194,9 +207,11 @@ fn resolve_layers(
             ..tree.lower(at, align, device.geometry.page_bytes)
         };
         let source = TemperatureSource::of(scenario, tree, at);
-        let site =
-            Site { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
-        let plan = scenario.log[at].kind.resolve(&below, &site);
+        let context = LayerContext {
+            seed: seed_of(scenario, tree, at),
+            temperature: &|pages| source.temperature(pages),
+        };
+        let plan = scenario.log[at].kind.resolve(&below, &context);
         let plan = plan.map_err(|error| error.within(&tree.layers[at].key))?;
         tree.set_size(scenario, at, &plan)?;
         plans[at] = Some(plan);
@@ -255,6 +270,7 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
         ),
         (tree.layers[tree.ftl()].partitions.is_some(), "sharing", "share"),
         (users.iter().any(|user| matches!(user, User::Tenant(_))), "tenant", "/tenant"),
+        (tree.layers[tree.ftl()].has_log_above(), "under_layer", "on"),
     ]);
 }
 
@@ -274,6 +290,7 @@ fn add_features_above(
         (common.align == Some(false), "unaligned", "align"),
         (caller.holds_data, "content", "/content"),
         (tree.layers[at].partitions.is_some(), "sharing", "share"),
+        (tree.layers[at].has_log_above(), "under_layer", "on"),
     ]);
 }
 

@@ -220,9 +220,9 @@ impl TimingConfig {
     }
 
     /// What arrival times are made of; `None` where none are wanted. After [`Self::host`].
-    pub(crate) fn clock(&self) -> Option<Times> {
+    pub(crate) fn clock(&self) -> Option<ArrivalTimes> {
         let open = self.arrivals == Some(Arrivals::Open);
-        open.then(|| Times { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
+        open.then(|| ArrivalTimes { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
     }
 
     fn sped_up(&self) -> Option<ArrivalConfig> {
@@ -243,7 +243,7 @@ pub(crate) struct Sources {
 
 /// How arrival times come about.
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct ArrivalTimes {
     /// Traces: their own times are divided by this, a finite number above 0.
     pub speed_up: f64,
     /// Synthetic workloads: when requests arrive; `None` where they have no times of their own.

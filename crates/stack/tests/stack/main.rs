@@ -2,10 +2,12 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod coordination;
 mod deduplication;
 mod ftls;
 mod golden;
 mod metadata;
+mod pairs;
 mod replay;
 mod scenarios;
 mod structures;

@@ -66,11 +66,11 @@ pub fn advise(
     if options.replicas == 0 || options.depth == 0 {
         return Err(AdviseError::Options("replicas and depth must be at least 1".into()));
     }
-    let base = Situation::of(draft)?;
-    if base.scenario.measure.until_worn_out_blocks.is_some() {
+    if draft.scenario()?.measure.until_worn_out_blocks.is_some() {
         let problem = "measures a life and no steady state, so there is no wear to compare; unset it";
         return Err(AdviseError::Options(format!("measure.until_worn_out_blocks: {problem}")));
     }
+    let base = Situation::of(draft)?;
     let unchanged = Candidate::unchanged(&base, resolved(draft)?);
     let changes = families.iter().flat_map(|family| (family.changes)(&base)).collect();
     let mut seen = vec![unchanged.scenario.clone()];

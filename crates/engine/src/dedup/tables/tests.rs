@@ -320,6 +320,9 @@ fn memory_is_that_of_its_parts() {
     assert!(log > 0);
 }
 
+/// What makes tables wrong.
+type Breach = fn(&mut Tables);
+
 #[test]
 fn what_does_not_add_up_is_found() {
     let sound = || {
@@ -329,7 +332,7 @@ fn what_does_not_add_up_is_found() {
         tables.check().unwrap();
         tables
     };
-    let broken: [(&str, fn(&mut Tables)); 7] = [
+    let broken: [(&str, Breach); 7] = [
         ("2 references counted, 3 found", |tables| tables.map[3] = 0),
         ("pages hold something", |tables| tables.mapped += 1),
         ("both or neither", |tables| tables.free.truncate(3)),

@@ -163,6 +163,7 @@ impl<F: Flash> Blocks<F> {
         if !self.is_present(page) {
             return Ok(());
         }
+        self.pool.moves.trimmed(&[page]);
         self.set_present(page, false);
         self.log_map[page.index()] = Slot::NONE;
         let logical = self.split(page).0;

@@ -33,7 +33,9 @@ impl<F: Flash> PagedFtl<F> {
             Command::Divide { ends } => self.space.pool.moves.divide(ends),
             Command::CountMoves => self.space.pool.moves.count(self.config.logical_pages),
             Command::CleaningAbove { begins } => self.space.pool.note_cleaning_above(begins),
-            Command::CleanAhead => return self.clean_in_idle_time().map(Answer::Done),
+            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
+                return self.clean_in_idle_time().map(Answer::Done);
+            }
             other => return other.unable(),
         }
         Ok(Answer::Nothing)

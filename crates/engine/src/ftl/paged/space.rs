@@ -115,10 +115,10 @@ impl<F: Flash> Space<F> {
     }
 
     /// Refuses flash that the FTL could not work on: there are fewer blocks than its pages, metadata and reserve need.
-    pub fn check_room(&self) -> Result<(), ConfigError> {
+    pub fn check_room(&self, reserve_blocks: u32) -> Result<(), ConfigError> {
         let needed_blocks = self.pool.needed_blocks;
         if self.pool.usable_blocks >= needed_blocks {
-            return Ok(());
+            return self.check_marks(reserve_blocks + self.pool.usable_blocks - needed_blocks);
         }
         let problem = format!(
             "has {} usable blocks; this FTL needs {needed_blocks} for the logical pages, its metadata and a reserve of \
@@ -126,6 +126,22 @@ impl<F: Flash> Space<F> {
             self.pool.usable_blocks
         );
         Err(ConfigError::new("device", problem))
+    }
+
+    /// Refuses marks of the pool that could never be reached: at most `most` blocks can be erased at a time.
+    fn check_marks(&self, most: u32) -> Result<(), ConfigError> {
+        let Some(marks) = self.pool.marks else { return Ok(()) };
+        let beyond = [("free_blocks_low", Some(marks.low)), ("free_blocks_idle", marks.idle_high)];
+        match beyond.into_iter().find(|(_, mark)| mark.is_some_and(|mark| mark > most)) {
+            Some((key, mark)) => {
+                let mark = mark.expect("just compared");
+                Err(ConfigError::new(
+                    key,
+                    format!("is {mark}; at most {most} blocks can be erased at a time here"),
+                ))
+            }
+            None => Ok(()),
+        }
     }
 
     pub fn pages_per_block(&self) -> u32 {

@@ -97,7 +97,7 @@ impl<F: Flash> PagedFtl<F> {
         let mut ftl = Self::assemble(config, flash, contents, policies)?;
         let erased = (0..blocks).map(BlockId).filter(|&block| !ftl.space.pool.medium.is_bad(block));
         ftl.space.pool.erased = erased.collect();
-        ftl.space.check_room()?;
+        ftl.space.check_room(ftl.reserve_blocks as u32)?;
         Ok(ftl)
     }
 

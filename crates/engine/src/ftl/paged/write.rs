@@ -45,7 +45,10 @@ impl<F: Flash> PagedFtl<F> {
         self.make_space()?;
         let cached = self.for_writing(page)?;
         self.space.pool.counters.add_incoming(Operation::Trim, 1);
-        self.placement.trimmed(page);
+        if self.held.contains(page.0) {
+            self.placement.trimmed(page);
+        }
+        self.space.pool.moves.trimmed(&[page]);
         self.forget(page);
         let nowhere = Mapping {
             slot: Slot::NONE,

@@ -252,7 +252,7 @@ fn nothing_is_lost_on_flash_that_fails() {
         let geometry = crate::nand::Geometry::flat(30, 4, 4096);
         let nand = Nand::new(geometry, wear, Seed(3)).with_spare_area().with_faults(faults, Seed(3));
         let mut drive = Hybrid::new(config, nand).unwrap();
-        let mut shadow = vec![0; 22];
+        let mut shadow = [0; 22];
         let mut random = Seed(8).random();
         let error = loop {
             let page = below(&mut random, 22) as u32;

@@ -278,6 +278,11 @@ impl MetadataPlan {
         self.log_pages
     }
 
+    /// Pages of the area beside the log, which is written in place.
+    pub fn area_pages(&self) -> u32 {
+        self.area_pages
+    }
+
     /// Pages of each segment on the layer below, summaries included.
     pub fn segment_pages(&self) -> u32 {
         self.segment_pages

@@ -183,14 +183,14 @@ fn flushes_are_counted() {
 fn moved_pages_are_charged_to_whose_write_moved_them() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
-    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [0, 0]]);
+    assert_eq!(drive.reports().0.moved_pages, [[0; 3]; 3], "two users, and nobody");
     // The second user's write moves page 2 of the first and page 5 of its own.
     drive.write(&[4]);
-    assert_eq!(drive.reports().0.moved_pages, [[0, 0], [1, 1]]);
+    assert_eq!(drive.reports().0.moved_pages, [[0, 0, 0], [1, 1, 0], [0, 0, 0]]);
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
     drive.write(&[0]);
-    assert_eq!(drive.reports().0.moved_pages, [[1, 1], [0, 0]]);
+    assert_eq!(drive.reports().0.moved_pages, [[1, 1, 0], [0, 0, 0], [0, 0, 0]]);
     // Pages beyond the last user are one more.
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3]);

@@ -139,7 +139,7 @@ fn content_survives_both_cleanings() {
         [None, Some(TrimRule::default()), Some(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() })]
     {
         let mut store = stack(trim);
-        let mut shadow = vec![0; 12];
+        let mut shadow = [0; 12];
         let mut random = Seed(6).random();
         for version in 1..800 {
             let page = below(&mut random, 12) as u32;

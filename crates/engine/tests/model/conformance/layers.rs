@@ -132,7 +132,7 @@ fn zones(seed: u64) -> BoxedLayer<Content> {
 
 fn tree(seed: u64) -> BoxedLayer<Content> {
     let config = LsmConfig {
-        logical_pages: 100,
+        logical_pages: 96,
         page_bytes: 64,
         memtable_pages: 10,
         table_pages: 8,

@@ -92,7 +92,7 @@ impl<P: Stamp> Drive<P> {
     }
 
     /// Pages that may be written now.
-    fn to_write(&mut self) -> Vec<Lpn> {
+    fn next_to_write(&mut self) -> Vec<Lpn> {
         let Some(zone_pages) = self.zone_pages else {
             return a_run(&mut self.random, self.holds.len() as u32, 6);
         };
@@ -108,7 +108,7 @@ impl<P: Stamp> Drive<P> {
     }
 
     fn write(&mut self) {
-        let pages = self.to_write();
+        let pages = self.next_to_write();
         let data = self.contents_of(&pages);
         let hint = below(&mut self.random, 3) as u16;
         self.layer.write(&pages, &data, hint).unwrap();

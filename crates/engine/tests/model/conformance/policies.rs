@@ -176,16 +176,19 @@ fn bad_nand(seed: u64) -> Chips<Content> {
     CheckedMedium::new(bare_nand(seed).with_faults(faults, Seed(seed)))
 }
 
-/// Writes, reads and trims; the layer's report, and pages trimmed.
+/// Writes, reads and trims; the layer's report, and pages trimmed that held something.
 fn drive(layer: &mut dyn Layer<Content>, seed: u64) -> (LayerReport, u64) {
     let mut random = Seed(seed).random();
     let (mut trimmed, pages) = (0, u64::from(layer.logical_pages()));
+    let mut held = vec![false; pages as usize];
     for number in 0..12_000 {
         let page = [Lpn(below(&mut random, pages) as u32)];
         let done = match below(&mut random, 10) {
-            0 => layer.trim(&page).inspect(|()| trimmed += 1),
+            0 => layer.trim(&page).inspect(|()| {
+                trimmed += u64::from(std::mem::take(&mut held[page[0].index()]));
+            }),
             1..4 => layer.read(&page, &mut Vec::new()),
-            _ => layer.write(&page, &[Content(1 + number)], 0),
+            _ => layer.write(&page, &[Content(1 + number)], 0).inspect(|()| held[page[0].index()] = true),
         };
         if done.is_err_and(|error| error.is_end_of_life()) {
             break;

@@ -16,7 +16,7 @@ pub use error::SourceError;
 pub(crate) use replay::TraceReplay;
 pub(crate) use synthetic::{Dressed, Scheduled};
 
-use crate::scenario::timing::Times;
+use crate::scenario::timing::ArrivalTimes;
 use wearwell_workload::{PageBatch, Workload};
 
 /// What a run wants to know beyond operations.
@@ -25,7 +25,7 @@ pub(crate) struct Wants {
     /// What each written page holds.
     pub contents: bool,
     /// When each request arrives.
-    pub time: Option<Times>,
+    pub time: Option<ArrivalTimes>,
 }
 
 /// Where a stack's page operations come from.

@@ -17,7 +17,7 @@ struct Trace {
     path: PathBuf,
 }
 
-const TIMED: Option<Times> = Some(Times { speed_up: 1.0, arrivals: None });
+const TIMED: Option<ArrivalTimes> = Some(ArrivalTimes { speed_up: 1.0, arrivals: None });
 
 impl Trace {
     fn new(digests: &str, lines: &[&str]) -> Self {
@@ -52,7 +52,7 @@ impl Trace {
 
     /// Pages and arrival of each of the first requests.
     fn arrivals(&self, settings: &str, speed_up: f64, requests: usize) -> Result<Vec<(u32, u64)>, String> {
-        let wants = Wants { contents: false, time: Some(Times { speed_up, arrivals: None }) };
+        let wants = Wants { contents: false, time: Some(ArrivalTimes { speed_up, arrivals: None }) };
         let mut replay = self.replay(settings, &wants).map_err(|error| error.to_string())?;
         assert_eq!(replay.arrival_ns(), None);
         let mut batch = PageBatch::default();
@@ -317,7 +317,7 @@ fn tenants_are_built_with_what_a_run_wants() {
     )
     .unwrap();
     let arrivals = ArrivalConfig { requests_per_second: 1e9, spacing: Default::default() };
-    let time = Some(Times { speed_up: 1.0, arrivals: Some(arrivals) });
+    let time = Some(ArrivalTimes { speed_up: 1.0, arrivals: Some(arrivals) });
     let run = |wants: &Wants| {
         let stack = build::<()>(&mut scenario.clone()).unwrap();
         let mut tenants = tenants::build(&scenario, &stack, None, wants).unwrap();

@@ -1,13 +1,11 @@
 //! Layers that agree with each other: what is asked for has an effect over every drive or is refused, and a power cut at the end
 //! of a run changes nothing of what came before.
 
-mod common;
-
-use common::{root, run_text, scenario, try_run};
+use crate::common::{root, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 192\npages_per_block = 16\nspare_factor = 0.3\n";
-const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\n";
+const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
 const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
 
 const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
@@ -60,7 +58,8 @@ fn several_users_outlive_a_cut() {
             .replace("pages_per_block = 256", "pages_per_block = 64");
         let small = small
             .replace("warm_up = 20.0", "warm_up = 1.0")
-            .replace("drive_writes = 20.0", "drive_writes = 1.0");
+            .replace("drive_writes = 20.0", "drive_writes = 1.0")
+            .replace("spare_factor = 0.15", "spare_factor = 0.2");
         for structure in ["log", "gecko", "bast"] {
             let plain = run_text(&format!("ftl = \"{structure}\"\n{small}"));
             let cut = run_text(&format!("ftl = \"{structure}\"\n{small}[power]\nat_end = true\n"));
@@ -77,7 +76,9 @@ fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
         let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
-        assert_ne!(none, run("{ policy = \"completing\", weight = 4.0 }"), "{drive}");
+        // A segment that is written in order, and in whole blocks, has blocks of its own in a hybrid: nothing is left.
+        let weighed = run("{ policy = \"completing\", weight = 4.0 }");
+        assert_eq!(none == weighed, matches!(drive, "fast" | "bast"), "{drive}");
     }
     let on_shared = |weight: f64| {
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
@@ -111,13 +112,13 @@ fn what_completes_looks_through_the_layers_in_between() {
         let log =
             "[[log]]\nname = \"store\"\non = \"between\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
         let victim = format!("victim = {{ policy = \"completing\", weight = {weight} }}\n");
-        counts(&run_text(&format!("{DRIVE}[[log]]\nname = \"between\"\n{between}\n{log}{victim}{MEASURE}")))
+        counts(&run_text(&format!("{DRIVE}{log}{victim}[[log]]\nname = \"between\"\n{between}\n{MEASURE}")))
     };
     for between in [
         "structure = \"pass_through\"",
         "structure = \"sparse\"",
         "structure = \"objects\"",
-        "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }",
+        "structure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }",
         "segment_size = \"64 KiB\"\nspare_factor = 0.2",
     ] {
         assert_ne!(on(between, "0.0"), on(between, "4.0"), "{between}");
@@ -126,14 +127,12 @@ fn what_completes_looks_through_the_layers_in_between() {
 
 #[test]
 fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
-    let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\" }\n";
+    let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let low = "free_blocks_low = 8\nfree_blocks_high = 8\n";
     let waits = "free_blocks_deferred = 3\n";
     let run = |ftl: &str, above: &str| run_text(&format!("[ftl]\n{ftl}{DRIVE}{above}{MEASURE}"));
     let direct = "[[log]]\nname = \"direct\"\nstructure = \"pass_through\"\n";
-    for above in
-        [tree.to_owned(), format!("{direct}{}", tree.replace("[[log]]\n", "[[log]]\non = \"direct\"\n"))]
-    {
+    for above in [tree.to_owned(), format!("{tree}{direct}")] {
         let (at_once, later) = (run(low, &above), run(&format!("{low}{waits}"), &above));
         assert!(layer(&later, "ftl").deferrals > Some(0), "{above}");
         assert_ne!(counts(&at_once), counts(&later), "{above}");

@@ -1,0 +1,154 @@
+//! How each feature is asked for in the scenarios of the pairs.
+
+use wearwell_stack::layers::{FEATURES, LAYERS};
+use wearwell_stack::{FTLS, structures};
+
+/// How one feature is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Its name.
+    pub name: &'static str,
+    /// Ways of asking for it, in TOML, the first that goes with the rest being as good as any. The layer that it is asked of is
+    /// `AT`: `ftl`, or `log` on it; on these stands `upper`.
+    pub ways: &'static [&'static str],
+    /// What it needs beside it to mean anything, where the rest does not say otherwise.
+    pub companion: &'static str,
+}
+
+const fn ask(name: &'static str, ways: &'static [&'static str]) -> Ask {
+    Ask { name, ways, companion: "" }
+}
+
+const fn beside(name: &'static str, ways: &'static [&'static str], companion: &'static str) -> Ask {
+    Ask { name, ways, companion }
+}
+
+const ORACLE: &str = "AT.placement.kind = 'oracle'";
+const REFERENCES: &str = "ftl.placement.kind = 'references'";
+const HINTS: &str = "AT.placement = { kind = 'host_hint', streams = 3 }";
+const WEIGHING: &str = "AT.victim = { policy = 'completing', weight = 1.0 }";
+const AT_END: &str = "power.at_end = true";
+const CUTS: &str = "power.every = 700";
+const INLINE: &str = "ftl.dedup.kind = 'inline'";
+const CAGC: &str = "ftl.dedup.kind = 'cagc'";
+const CONTENT: &str = "content.dedup_ratio = 0.3";
+const TIMES: &str =
+    "timing = { read_us = 50.0, program_us = 200.0, erase_us = 1000.0, channel_mb_per_s = 400.0 }";
+const F2FS: &str = "log.metadata = { preset = 'f2fs', checkpoint_every = '1 MiB' }";
+const NILFS2: &str =
+    "log.metadata = { preset = 'nilfs2', checkpoint_every = '1 MiB', partial_segment = '32 KiB' }";
+const SUMMARIES: &str = "log.metadata = { summary_bytes_per_page = 7, summary = 'area' }";
+
+/// All features, in the order of the tables.
+const ASKS: &[Ask] = &[
+    ask("in_place", &["AT.reclaim = 'in_place'"]),
+    ask("free_pool", &["AT.reclaim = 'free_pool'"]),
+    ask("watermarks", &["AT.free_blocks_low = 7\nAT.free_blocks_high = 8", "AT.free_blocks_low = 16"]),
+    beside(
+        "deferral",
+        &["AT.free_blocks_deferred = 1", "AT.free_blocks_low = 16\nAT.free_blocks_deferred = 14"],
+        "OVER.structure.kind = 'log'",
+    ),
+    beside("idle_cleaning", &["AT.free_blocks_idle = 12", "AT.free_blocks_idle = 17"], TIMES),
+    ask("evict", &["AT.evict = true"]),
+    ask("completing", &["AT.victim = { policy = 'completing', weight = 0.0 }", WEIGHING]),
+    ask("weighing_below", &[WEIGHING]),
+    ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, REFERENCES]),
+    ask("more_streams", &[HINTS, ORACLE, REFERENCES]),
+    ask("oracle", &[ORACLE]),
+    beside("references", &[REFERENCES], "ftl.dedup.kind = 'cagc'\ncontent.dedup_ratio = 0.3"),
+    beside(
+        "block_directory",
+        &["AT.directory = 'block'"],
+        "AT.placement.kind = 'single'\nAT.reclaim = 'in_place'",
+    ),
+    ask("metadata", &[SUMMARIES, NILFS2, F2FS]),
+    ask("metadata_in_log", &[F2FS, NILFS2]),
+    ask("metadata_in_place", &[SUMMARIES, F2FS]),
+    ask("no_trim", &["log.trim = false"]),
+    ask("unaligned", &["log.align = false"]),
+    ask("sharing", &["share.AT = 'tenant'", "share.AT = 'log'"]),
+    ask("on_zones", &["ftl.structure.kind = 'zones'"]),
+    ask("under_layer", &["OVER.structure.kind = 'log'", "OVER.structure.kind = 'pass_through'"]),
+    ask("unheard", &["unheard = true"]),
+    ask("tenant", &["tenant_below = true"]),
+    ask("wear_levelling", &["ftl.wear = 'scan'"]),
+    beside("dedup", &[INLINE, CAGC], CONTENT),
+    beside("dedup_cleaning", &[CAGC], CONTENT),
+    ask("content", &["holds_data = true", "ftl.dedup.kind = 'inline'\ncontent.dedup_ratio = 0.3"]),
+    ask("timing", &[TIMES]),
+    ask("power", &[AT_END, CUTS]),
+    ask("power_at_end", &[AT_END]),
+    ask("power_cuts", &[CUTS]),
+    ask("wears_out", &["device = { wears_out = true, endurance_cycles = 100000 }"]),
+    ask("program_failures", &["device.program_failure_rate = 1e-4"]),
+    ask("read_disturb", &["device.read_disturb_limit = 20"]),
+    ask("superblocks", &["device = { planes = 2, superblock_blocks = 2, blocks_per_plane = 160 }"]),
+    ask("own_victim", &["ftl.victim.policy = 'own'"]),
+    ask("log", &["AT.structure.kind = 'log'"]),
+    ask(
+        "lsm",
+        &[
+            "upper.structure = { kind = 'lsm', memtable_size = '64 KiB', table_size = '64 KiB', write_ahead_log = '128 KiB' }",
+            "log.structure = { kind = 'lsm', memtable_size = '64 KiB', table_size = '64 KiB', write_ahead_log = '128 KiB' }",
+        ],
+    ),
+    ask(
+        "silt",
+        &[
+            "upper.structure = { kind = 'silt', log_store_size = '64 KiB', hash_stores = 4, table_size = '64 KiB' }",
+            "log.structure = { kind = 'silt', log_store_size = '64 KiB', hash_stores = 4, table_size = '64 KiB' }",
+        ],
+    ),
+    ask("pass_through", &["upper.structure.kind = 'pass_through'", "log.structure.kind = 'pass_through'"]),
+    ask("sparse", &["upper.structure.kind = 'sparse'", "log.structure.kind = 'sparse'"]),
+    ask(
+        "objects",
+        &[
+            "upper.structure = { kind = 'objects', object_size = '64 KiB' }",
+            "log.structure = { kind = 'objects', object_size = '64 KiB' }",
+        ],
+    ),
+    ask(
+        "zones",
+        &["ftl.structure.kind = 'zones'", "ftl.structure.kind = 'zones'\nlog.structure.kind = 'log'"],
+    ),
+    ask("dftl", &["ftl.structure.kind = 'dftl'"]),
+    ask("lazyftl", &["ftl.structure.kind = 'lazyftl'"]),
+    ask("mu_ftl", &["ftl.structure.kind = 'mu_ftl'"]),
+    ask("ib_ftl", &["ftl.structure.kind = 'ib_ftl'"]),
+    ask("gecko", &["ftl.structure.kind = 'gecko'"]),
+    ask("fast", &["ftl.structure.kind = 'fast'"]),
+    ask("bast", &["ftl.structure.kind = 'bast'"]),
+];
+
+/// How every feature is asked for: those listed, then the kinds of layers.
+pub fn asks() -> Vec<Ask> {
+    let names = FEATURES.iter().map(|feature| feature.name).chain(structures().map(|entry| entry.name));
+    names
+        .map(|name| {
+            let found = ASKS.iter().find(|ask| ask.name == name);
+            *found.unwrap_or_else(|| {
+                panic!("{name} is a feature that no pair is made of; say how it is asked for")
+            })
+        })
+        .collect()
+}
+
+/// What the documentation says of a feature.
+pub fn help(name: &str) -> String {
+    if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
+        return feature.help.to_owned();
+    }
+    let places = [("FTL", FTLS), ("layer", LAYERS)];
+    let places = places.iter().filter(|(_, kinds)| kinds.iter().any(|entry| entry.name == name));
+    let places: Vec<_> = places.map(|(place, _)| *place).collect();
+    format!(
+        "`structure = \"{name}\"` of {}",
+        places
+            .iter()
+            .map(|place| format!("{} {place}", if *place == "FTL" { "an" } else { "a" }))
+            .collect::<Vec<_>>()
+            .join(" or ")
+    )
+}

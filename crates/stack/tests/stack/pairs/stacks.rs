@@ -1,0 +1,268 @@
+//! The scenario that asks for two features, and what becomes of it.
+
+use super::asks::Ask;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use wearwell_engine::config::StoreSize;
+use wearwell_engine::layer::Bytes;
+use wearwell_engine::seed::Seed;
+use wearwell_engine::units::Lpn;
+use wearwell_engine::victim::VictimConfig;
+use wearwell_stack::layers::REFUSALS;
+use wearwell_stack::{Parts, RunError, RunResult, Scenario, build, run_with};
+
+/// Of which layer the features are asked that any log can have.
+pub const PLACES: [&str; 2] = ["ftl", "log"];
+
+/// What became of a pair.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ran to the end, or held data where the calling program has some.
+    Works(Option<Box<RunResult>>),
+    /// A row of the table of refusals stands against it.
+    Refused(usize),
+    /// A layer lacks an ability that another needs.
+    Lacks,
+    /// One is a kind of layer that has no setting for the other.
+    NoSetting,
+    /// Both are values of one setting.
+    Same,
+    /// Neither has anything to do with this place.
+    Elsewhere,
+    /// Anything else.
+    Failed(String),
+}
+
+/// Leaves of nested tables by their paths.
+type Leaves = BTreeMap<String, Value>;
+
+fn leaves(text: &str, place: &str) -> Leaves {
+    fn walk(path: &str, value: Value, found: &mut Leaves) {
+        match value {
+            Value::Object(table) => table.into_iter().for_each(|(key, value)| {
+                walk(&if path.is_empty() { key } else { format!("{path}.{key}") }, value, found);
+            }),
+            leaf => drop(found.insert(path.to_owned(), leaf)),
+        }
+    }
+    let over = if place == "ftl" { "log" } else { "upper" };
+    let text = text.replace("AT", place).replace("OVER", over);
+    let mut found = Leaves::new();
+    walk("", toml::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}")), &mut found);
+    found
+}
+
+/// Both ways at once, or `None` where they set one key to two values.
+fn together(a: (&Ask, &str), b: (&Ask, &str), place: &str) -> Option<Leaves> {
+    let mut all = leaves(a.1, place);
+    for (key, value) in leaves(b.1, place) {
+        if *all.entry(key).or_insert_with(|| value.clone()) != value {
+            return None;
+        }
+    }
+    let unheard = all.contains_key("unheard");
+    for companion in [a.0.companion, b.0.companion] {
+        for (key, value) in leaves(companion, place) {
+            let is_above = key.starts_with("log.") || key.starts_with("upper.");
+            if !(unheard && is_above) {
+                all.entry(key).or_insert(value);
+            }
+        }
+    }
+    Some(all)
+}
+
+fn table<'a>(root: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    root.entry(key).or_insert_with(|| json!({})).as_object_mut().expect("a table")
+}
+
+fn or_insert(table: &mut Map<String, Value>, key: &str, value: Value) {
+    table.entry(key).or_insert(value);
+}
+
+fn load() -> Value {
+    json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.2, "trim_ratio": 0.02 })
+}
+
+/// The layers above the FTL, from the top, with their defaults.
+fn layers(all: &mut Map<String, Value>) -> Vec<Map<String, Value>> {
+    let mut found: Vec<Map<String, Value>> = Vec::new();
+    for name in ["upper", "log"] {
+        let Some(Value::Object(mut layer)) = all.remove(name) else { continue };
+        layer.insert("name".into(), name.into());
+        let kind = layer.get("structure").and_then(|structure| structure["kind"].as_str()).unwrap_or("log");
+        if kind == "log" {
+            or_insert(&mut layer, "segment_blocks", 1.into());
+            or_insert(&mut layer, "spare_factor", 0.3.into());
+        }
+        found.push(layer);
+    }
+    let names: Vec<Value> = found.iter().map(|layer| layer["name"].clone()).chain(["ftl".into()]).collect();
+    for (layer, below) in found.iter_mut().zip(names.into_iter().skip(1)) {
+        layer.insert("on".into(), below);
+    }
+    found
+}
+
+/// Divides layers between what stands on them and somebody else.
+fn divide(all: &mut Map<String, Value>, layers: &mut Vec<Map<String, Value>>, shares: &Map<String, Value>) {
+    let content = all.remove("content");
+    let top = layers.first().map_or(json!("ftl"), |layer| layer["name"].clone());
+    let tenant = |name: &str, on: Value| {
+        let mut tenant = Map::new();
+        tenant.extend([("name".into(), name.into()), ("on".into(), on), ("workload".into(), load())]);
+        tenant.extend(content.clone().map(|content| ("content".into(), content)));
+        tenant
+    };
+    let mut tenants = vec![tenant("main", top.clone())];
+    for (shared, how) in shares {
+        let stands = layers.iter_mut().find(|layer| layer["on"] == **shared);
+        let stands = stands.unwrap_or(&mut tenants[0]);
+        stands.insert("share".into(), 0.5.into());
+        let beside = format!("beside_{shared}");
+        if how == "tenant" {
+            let mut other = tenant(&beside, shared.as_str().into());
+            other.insert("share".into(), 0.5.into());
+            tenants.push(other);
+        } else {
+            let log = json!({ "name": beside, "on": shared, "share": 0.5, "segment_blocks": 1, "spare_factor": 0.3 });
+            layers.push(log.as_object().expect("a table").clone());
+            tenants.push(tenant(&format!("on_{beside}"), beside.into()));
+        }
+    }
+    all.insert("tenant".into(), tenants.into_iter().map(Value::Object).collect());
+}
+
+/// The scenario with `leaves`.
+pub fn scenario(leaves: Leaves, place: &str) -> Value {
+    let mut all = Map::new();
+    for (path, value) in leaves {
+        let keys: Vec<&str> = path.split('.').collect();
+        let (last, folders) = keys.split_last().expect("a key");
+        let at = folders.iter().fold(&mut all, |at, key| table(at, key));
+        at.insert((*last).to_owned(), value);
+    }
+    let mut shares = all.remove("share").and_then(|shares| shares.as_object().cloned()).unwrap_or_default();
+    let (unheard, tenant_below) = (all.remove("unheard").is_some(), all.remove("tenant_below").is_some());
+    let zoned = all.get("ftl").is_some_and(|ftl| ftl["structure"]["kind"] == "zones");
+    let bare = !all.contains_key("log") && !all.contains_key("upper");
+    if place == "log" || shares.contains_key("log") || (zoned && bare && !unheard && !tenant_below) {
+        table(&mut all, "log");
+    }
+    let device = table(&mut all, "device");
+    or_insert(device, "blocks_per_plane", 160.into());
+    or_insert(device, "pages_per_block", 16.into());
+    if !zoned {
+        or_insert(device, "spare_factor", 0.3.into());
+    }
+    let measure = table(&mut all, "measure");
+    for (key, drive_writes) in [("warm_up", 0.0), ("drive_writes", 1.0), ("window", 0.5)] {
+        or_insert(measure, key, drive_writes.into());
+    }
+    let mut layers = layers(&mut all);
+    if tenant_below && !layers.is_empty() {
+        or_insert(&mut shares, "ftl", "tenant".into());
+    }
+    if shares.is_empty() {
+        all.insert("workload".into(), load());
+    } else {
+        divide(&mut all, &mut layers, &shares);
+    }
+    all.insert("log".into(), layers.into_iter().map(Value::Object).collect());
+    Value::Object(all)
+}
+
+/// Runs a scenario, with what it leaves to the calling program.
+pub fn outcome(mut value: Value) -> Outcome {
+    let table = value.as_object_mut().expect("a table");
+    let holds_data = table.remove("holds_data").is_some();
+    let ftl = table.get_mut("ftl").and_then(Value::as_object_mut);
+    let own_victim = ftl.is_some_and(|ftl| {
+        let own = ftl.get("victim").is_some_and(|victim| victim["policy"] == "own");
+        own && ftl.remove("victim").is_some()
+    });
+    if holds_data && (own_victim || table.get("ftl").is_some_and(|ftl| !ftl["dedup"].is_null())) {
+        return Outcome::Same;
+    }
+    let scenario = match Scenario::read(&value) {
+        Ok(scenario) => scenario,
+        Err(error) => return told(&error.to_string(), &error.problem),
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| match holds_data {
+        true => hold(scenario).map(|()| None),
+        false => run_scenario(&scenario, own_victim).map(|result| Some(Box::new(result))),
+    }));
+    match done {
+        Ok(Ok(result)) => Outcome::Works(result),
+        Ok(Err(RunError::Config(error))) => told(&error.to_string(), &error.problem),
+        Ok(Err(error)) => Outcome::Failed(error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            Outcome::Failed(format!("panic: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+fn told(message: &str, problem: &str) -> Outcome {
+    if let Some(row) = REFUSALS.iter().position(|row| row.reason == problem) {
+        return Outcome::Refused(row);
+    }
+    if problem.starts_with("needs ") && problem.contains(" does not have: a layer that ") {
+        return Outcome::Lacks;
+    }
+    let has_none = problem.starts_with("means nothing with structure") || problem.contains("unknown field");
+    if has_none { Outcome::NoSetting } else { Outcome::Failed(message.to_owned()) }
+}
+
+/// Writes what a calling program holds, and reads it back.
+fn hold(mut scenario: Scenario) -> Result<(), RunError> {
+    let mut stack = build::<Bytes<8>>(&mut scenario)?;
+    let layer = &mut stack.targets[0].layer;
+    let count = layer.logical_pages();
+    for at in 0..2 * count {
+        let page = at.wrapping_mul(7) % count;
+        layer.write(&[Lpn(page)], &[Bytes(u64::from(page).to_le_bytes())], 0)?;
+    }
+    let mut out = Vec::new();
+    layer.read(&[Lpn(7)], &mut out)?;
+    // What a cache dropped reads as if it had never been written.
+    assert!(
+        out[0] == Bytes(7_u64.to_le_bytes()) || out[0] == Bytes::default(),
+        "a page holds something else"
+    );
+    Ok(())
+}
+
+fn run_scenario(scenario: &Scenario, own_victim: bool) -> Result<RunResult, RunError> {
+    let size = StoreSize { blocks: 160, pages_per_block: 16, logical_pages: 1792, seed: Seed(3) };
+    let random: VictimConfig = serde_json::from_value("random".into()).expect("a policy");
+    let victim = own_victim.then(|| random.build_boxed(&size).expect("a policy without settings"));
+    run_with(scenario, Parts { victim, workload: None }, &mut |_: &_| ControlFlow::Continue(()))
+}
+
+/// What becomes of two features in a place: the first of their ways that works, or else the first that is refused.
+pub fn pair(a: &Ask, b: &Ask, place: &str) -> Outcome {
+    if place == "log" && !(of_a_layer(a) || of_a_layer(b)) {
+        return Outcome::Elsewhere;
+    }
+    let ways = a.ways.iter().flat_map(|way| b.ways.iter().map(move |other| (*way, *other)));
+    let mut found = Outcome::Same;
+    for (way, other) in ways {
+        let Some(leaves) = together((a, way), (b, other), place) else { continue };
+        let outcome = outcome(scenario(leaves, place));
+        match outcome {
+            Outcome::Works(_) => return outcome,
+            _ if matches!(found, Outcome::Same) => found = outcome,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether the feature is asked of a layer that may be the FTL and may be another.
+pub fn of_a_layer(ask: &Ask) -> bool {
+    let names_it = |way: &&str| way.contains("AT.") || way.contains(".AT");
+    ask.ways.iter().any(names_it) || ["log.", "upper."].iter().any(|layer| ask.ways[0].starts_with(layer))
+}
