@@ -52,9 +52,9 @@ def test_a_policy_hears_of_blocks_that_wear_levelling_takes(small):
             Counting.taken_blocks += 1
             super().taken(block)
 
-    levelled = {"kind": "gecko", "wear": {"kind": "scan", "scans_per_write": 3, "threshold": 0}}
-    own = ww.run(small, victim=Counting(), ftl__structure=levelled)
-    assert figures(own) == figures(ww.run(small, victim="fifo", ftl__structure=levelled))
+    wear = {"kind": "scan", "scans_per_write": 3, "threshold": 0}
+    own = ww.run(small, victim=Counting(), ftl__wear=wear)
+    assert figures(own) == figures(ww.run(small, victim="fifo", ftl__wear=wear))
     assert Counting.taken_blocks > 0
 
 

@@ -21,9 +21,18 @@ choices = 3
 """
 
 
+def layers_of(schema):
+    """The keys of all kinds of layers, none of which every kind has."""
+    forms = [form for name in ("FtlConfig", "LayerConfig") for form in schema["$defs"][name]["anyOf"]]
+    tables = [form["properties"] for form in forms if "properties" in form]
+    return {"properties": {key: {} for table in tables for key in table}}
+
+
 def schema_of(cls):
     schema = json.loads(_core.scenario_schema())
-    names = {ww.Log: "LogConfig", ww.Tenant: "TenantConfig", ww.Trace: "TraceConfig", ww.Timing: "TimingConfig"}
+    if cls is ww.Log:
+        return layers_of(schema)
+    names = {ww.Tenant: "TenantConfig", ww.Trace: "TraceConfig", ww.Timing: "TimingConfig"}
     names |= {ww.Power: "PowerConfig"}
     return schema if cls is ww.Scenario else schema["$defs"][names.get(cls, cls.__name__)]
 

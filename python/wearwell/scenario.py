@@ -116,6 +116,8 @@ class Log(Part):
         Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
     dedup : str or dict
         FTL only: how pages that hold the same are stored once, see `list_dedups`; none unless given.
+    wear : str or dict
+        FTL only: how wear is levelled: "none", "scan" or "start_gap"; not at all unless given.
     directory : {"auto", "page", "block"}
         What the simulation keeps of each page.
     on : str
@@ -150,6 +152,7 @@ class Log(Part):
     copy_order: str = "oldest"
     evict: bool = False
     dedup: Named | None = None
+    wear: Named | None = None
     directory: str = "auto"
     on: str | None = None
     share: float | None = None

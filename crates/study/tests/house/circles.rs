@@ -203,7 +203,8 @@ fn expand(tree: &str) -> Vec<Vec<String>> {
             path.split("::").map(|step| step.trim().to_owned()).filter(|step| step != "self").collect(),
         ];
     };
-    let group = group.trim_end().trim_end_matches('}');
+    let group = group.trim_end();
+    let group = group.strip_suffix('}').unwrap_or(group);
     let (mut depth, mut start, mut found) = (0, 0, Vec::new());
     for (at, letter) in group.char_indices().chain([(group.len(), ',')]) {
         match letter {

@@ -279,7 +279,15 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
         if !is_function || line.ends_with(['}', ';']) {
             continue;
         }
-        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let indent = &line[..line.len() - code.len()];
+        let closes = |line: &&&str| line.strip_prefix(indent).is_some_and(|rest| rest.starts_with(')'));
+        // A declaration in a trait has no body.
+        if lines[start + 1..].iter().find(closes).is_some_and(|line| line.ends_with(';'))
+            && line.ends_with('(')
+        {
+            continue;
+        }
+        let end = format!("{indent}}}");
         let length = lines[start..].iter().position(|line| *line == end);
         found.extend(length.map(|length| (start + 1, length + 1)));
     }
@@ -289,6 +297,7 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
 #[test]
 fn files_and_functions_fit_on_their_pages() {
     assert_eq!(functions("fn a() {\n    1\n}\n    pub(super) fn b(\n    ) {\n    }\n"), [(1, 3), (4, 3)]);
+    assert_eq!(functions("    fn a(\n        b: u32,\n    ) -> u32;\n    fn c() {\n    }\n"), [(4, 2)]);
     let mut complaints = Vec::new();
     for (path, text) in sources() {
         let lines = text.lines().count();

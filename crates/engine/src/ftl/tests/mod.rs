@@ -7,3 +7,4 @@ mod drives;
 mod fast;
 mod paged;
 mod results;
+mod told;

@@ -239,6 +239,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         check_range(pages, self.config.logical_pages)?;
         self.tables.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tables.moves.begin(pages);
+        self.tables.moves.trimmed(pages);
         let per_page = self.config.tombstones_per_page();
         for page in pages {
             self.renew(page.0, Newest::Deleted, Slot::NONE);
