@@ -6,6 +6,7 @@
 
 mod adapter;
 mod convert;
+mod files;
 mod nvmfs;
 mod privileges;
 mod worker;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wearwell_nvmfs::api::{FileSystem, Result};
+pub use files::{MountedOnFiles, OnFiles};
 use worker::{Shared, Worker};
 
 /// A file system that can be mounted.

@@ -8,10 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
-use wearwell_mount::{Mountable, Mounted};
-use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_mount::{MountedOnFiles, OnFiles};
 
 /// Mounts a file system on a directory, by FUSE
 ///
@@ -65,13 +63,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         writeback_cache: args.options.writeback_cache,
         ..wearwell_mount::Options::default()
     };
-    let opened = Nvmfs::mount(nvram, Arc::new(ssd), args.options.file_system.clone());
+    let opened = OnFiles::open(nvram, ssd, args.options.file_system.clone());
     let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
     if !found.was_closed {
         eprintln!("it was not unmounted before; everything acknowledged is there");
     }
     let directory = args.directory.display();
-    let mounted = wearwell_mount::mount(file_system, &args.directory, &options)
+    let mounted = file_system
+        .mount(&args.directory, &options)
         .map_err(|error| about(&directory.to_string(), error))?;
     eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
     if args.quiet_once_mounted {
@@ -83,7 +82,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Waits for the end, which Ctrl-C asks for and open files put off.
-fn serve<F: Mountable + Send>(mounted: Mounted<F>, directory: &Path) -> Result<(), Failure> {
+fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
     let directory = directory.display();
     let mut told = false;
     while !mounted.ended() {
