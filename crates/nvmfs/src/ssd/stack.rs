@@ -275,7 +275,6 @@ mod tests {
         assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));
         let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
         assert!(refused(&tenant.repeat(2)).starts_with("tenant"), "{}", refused(&tenant.repeat(2)));
-        assert!(refused("[ftl]\nsegment_size = 65536").starts_with("ftl.segment_size"));
         assert!(refused("[ftl]\ndedup = \"cagc\"").starts_with("ftl.dedup: needs to know"));
         assert!(refused("[power]\nat_end = true").starts_with("power: cuts"));
         let large = StackSsd::in_memory(&scenario(""), (8 << 20) - 1).map(|_| ()).unwrap_err().to_string();
