@@ -9,7 +9,7 @@ RESULTS := results
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair fuzz clean help
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -25,6 +25,7 @@ help:
 	@echo 'make docs    the documentation of the crates, and the links of all documents'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
+	@echo 'make build-cost   what one changed line costs, until its unit tests have run and the command line is built'
 	@echo 'make python  install the Python package into $(VENV)'
 
 # Without the parts that take long to compile and that the demo does not need.
@@ -129,6 +130,10 @@ FILTER ?= paper
 RUNS ?= 7
 bench-pair:
 	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
+
+# What compiles when a line changes; `scripts/build_cost.py fresh` measures a fresh clone.
+build-cost:
+	$(PYTHON) scripts/build_cost.py changes --release
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)
