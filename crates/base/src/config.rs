@@ -84,7 +84,11 @@ impl<'de> Visitor<'de> for Form {
     type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the name of a {0}, or a table with the name as `{1}` and its settings", self.what, self.tag)
+        write!(
+            f,
+            "the name of a {0}, or a table with the name as `{1}` and its settings",
+            self.what, self.tag
+        )
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {

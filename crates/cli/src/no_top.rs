@@ -23,7 +23,10 @@ pub fn schema() -> Value {
 
 fn refuse_top(scenario: &Scenario) -> Result<(), ConfigError> {
     match scenario.top {
-        Some(_) => Err(ConfigError::new("top", "this program was built without NVMFS; `make build` builds it with it")),
+        Some(_) => Err(ConfigError::new(
+            "top",
+            "this program was built without NVMFS; `make build` builds it with it",
+        )),
         None => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ mod privileges;
 mod worker;
 mod xattrs;
 
+pub use files::{MountedOnFiles, OnFiles};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -22,7 +23,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wearwell_nvmfs::api::{FileSystem, Result};
-pub use files::{MountedOnFiles, OnFiles};
 use worker::{Shared, Worker};
 
 /// A file system that can be mounted.

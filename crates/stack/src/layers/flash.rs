@@ -7,7 +7,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::CutSettings;
-use wearwell_engine::layer::{Medium, Payload};
+use wearwell_engine::layer::Payload;
 use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
 
@@ -40,12 +40,6 @@ impl PowerPlan {
     pub fn cuts(&self) -> bool {
         !matches!(self, PowerPlan::None)
     }
-}
-
-/// Builds a layer on flash of whatever type.
-pub trait BuildOnMedium: Sized {
-    /// The layer.
-    fn build<M: Medium + 'static>(self, flash: M) -> Result<BuiltLayer<M::Payload>, ConfigError>;
 }
 
 impl FlashParts {

@@ -1,6 +1,6 @@
 //! What the pages of a stack hold, and how its layers are built accordingly.
 
-use super::flash::{BuildOnMedium, FlashParts, PowerPlan};
+use super::flash::{FlashParts, PowerPlan};
 use super::spec::{BuiltLayer, LayerSpec};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::ConfigError;
@@ -33,11 +33,6 @@ pub trait StackPayload: CompiledPayload {
         let pages = spec.logical_pages;
         let log = spec.boxed_log(settings, pages, &segments, |_| None)?;
         Self::boxed_log_on_segments(segments, log)
-    }
-
-    /// A layer on flash whose spare areas it does not look at.
-    fn on_flash(builder: impl BuildOnMedium, flash: &FlashParts) -> Result<BuiltLayer<Self>, ConfigError> {
-        builder.build(flash.timed())
     }
 
     /// An FTL on flash with spare areas.
@@ -82,10 +77,6 @@ impl StackPayload for () {
                 <()>::boxed_log_on_segments(segments, log)
             }
         }
-    }
-
-    fn on_flash(builder: impl BuildOnMedium, flash: &FlashParts) -> Result<BuiltLayer<()>, ConfigError> {
-        if flash.reads_by_page() { builder.build(flash.timed()) } else { builder.build(flash.nand()) }
     }
 
     fn on_spare_areas(plan: FtlPlan, flash: &FlashParts) -> Result<BuiltLayer<()>, ConfigError> {

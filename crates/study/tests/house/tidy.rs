@@ -369,7 +369,9 @@ fn every_example_is_tested() {
             .flat_map(|(path, text)| examples(text).into_iter().map(move |line| format!("{path}:{line}")))
             .collect();
         match (found.as_slice(), manifest.contains("doctest = false")) {
-            ([], false) if home != "crates/cli/src/" => complaints.push(format!("{home} has no example to test")),
+            ([], false) if home != "crates/cli/src/" => {
+                complaints.push(format!("{home} has no example to test"))
+            }
             ([first, ..], true) => complaints.push(format!("{first} is an example and not tested")),
             _ => {}
         }

@@ -69,9 +69,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("it was not unmounted before; everything acknowledged is there");
     }
     let directory = args.directory.display();
-    let mounted = file_system
-        .mount(&args.directory, &options)
-        .map_err(|error| about(&directory.to_string(), error))?;
+    let mounted =
+        file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
     eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
     if args.quiet_once_mounted {
         // Whoever reads what the command says would wait for this process otherwise.
