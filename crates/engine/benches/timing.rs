@@ -39,6 +39,7 @@ const FLASH: FlashTiming = FlashTiming {
     },
     read_ns: 50_000,
     program_ns: 600_000,
+    spare_read_ns: 1_500,
     erase_ns: 3_500_000,
     command_ns: 200,
     unit_transfer_ns: 3_400,
@@ -127,6 +128,7 @@ fn with_host(name: &str, timing: FlashTiming, queue_depth: u32) {
         link_bytes_per_us: None,
         page_bytes: 4096,
         write_buffer_pages: 0,
+        power_off_ns: 0,
     };
     let journal = Journal::default();
     let flash = Flash::new(timing).expect("a possible device");

@@ -2,14 +2,14 @@
 
 use super::{count, grid};
 use std::collections::BTreeMap;
-use wearwell_engine::timing::{Bin, BusyTime, RequestTimes, Timeline, TimingReport};
+use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline, TimingReport};
 
 /// Columns of the course; of the timeline's bins, so many are shown as one.
 const COURSE_COLUMNS: usize = 64;
 
 /// Throughput and utilisation, as rows of figures.
 pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
-    vec![
+    let mut rows = vec![
         (
             "Throughput",
             format!(
@@ -21,7 +21,20 @@ pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
         ),
         ("Dies busy", busy(&timing.dies, timing.elapsed_ns)),
         ("Channels busy", busy(&timing.channels, timing.elapsed_ns)),
-    ]
+    ];
+    rows.extend(timing.outages.map(|outages| ("Out of service", out_of_service(&outages))));
+    rows
+}
+
+/// How often and how long losing power kept the drive from serving.
+fn out_of_service(outages: &OutageTimes) -> String {
+    let recovery = duration(outages.mean_ns - outages.mean_off_ns);
+    format!(
+        "{} times, for {} on average ({recovery} of it recovery) and {} at most",
+        count(outages.outages),
+        duration(outages.mean_ns),
+        duration(outages.max_ns as f64)
+    )
 }
 
 /// The mean over all of them, and what for.
@@ -86,6 +99,7 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
         ("buffer", "buffer_ns"),
         ("  behind cleaning", "buffer_of_which_cleaning_ns"),
         ("link", "link_ns"),
+        ("power off, recovery", "outage_ns"),
         ("flush", "flush_ns"),
         ("hash queue", "hash_wait_ns"),
         ("hash", "hash_ns"),

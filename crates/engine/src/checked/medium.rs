@@ -233,6 +233,10 @@ impl<F: Flash> Flash for CheckedMedium<F> {
         self.inner.tear_erase(block);
     }
 
+    fn recovery_step_ended(&mut self) {
+        self.inner.recovery_step_ended();
+    }
+
     fn next_page(&self, block: BlockId) -> Option<u32> {
         self.inner.next_page(block)
     }

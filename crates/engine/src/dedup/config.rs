@@ -1,10 +1,13 @@
 //! How equal pages are found: the table of kinds and their settings.
 
-use super::index::ENTRY_BYTES;
 use super::maplog::RECORD_BYTES;
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// RAM of an entry of the index on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and CA-SSD
+/// (FAST 2011) use SHA-1; the width of the pointer is assumed.
+pub const ENTRY_BYTES: u64 = 20 + 4;
 
 /// An index in flash, of which RAM holds some pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,17 +1,13 @@
 //! The fingerprint index: which slot holds content with this fingerprint?
 
 use super::buckets::Buckets;
-use super::config::IndexSettings;
+use super::config::{ENTRY_BYTES, IndexSettings};
 use super::lru::Lru;
 use super::pages::PageCache;
 use super::slots::Slots;
 use crate::layer::Content;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, hash_map};
-
-/// RAM of an entry on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and CA-SSD
-/// (FAST 2011) use SHA-1; the width of the pointer is assumed.
-pub const ENTRY_BYTES: u64 = 20 + 4;
 
 /// Spreads a number over all 64 bits, one to one (the finaliser of MurmurHash3, Appleby).
 #[inline(always)]

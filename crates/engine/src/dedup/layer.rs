@@ -1,8 +1,8 @@
 //! The layer: what its user writes, reads and trims, turned into slots of the store below.
 
 use super::Sharing;
-use super::config::Detect;
-use super::index::{ENTRY_BYTES, mix};
+use super::config::{Detect, ENTRY_BYTES};
+use super::index::mix;
 use super::pages::Access;
 use super::tables::{Planned, Tables};
 use crate::config::ConfigError;

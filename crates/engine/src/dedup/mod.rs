@@ -51,10 +51,9 @@ mod tables;
 mod tests;
 
 pub use config::{
-    Cagc, DEDUP_ALIASES, DEDUPS, DedupConfig, DedupKind, Detect, IndexSettings, Inline, NoDedup, Paged,
-    PreHashed, Promotion, Sampled,
+    Cagc, DEDUP_ALIASES, DEDUPS, DedupConfig, DedupKind, Detect, ENTRY_BYTES, IndexSettings, Inline, NoDedup,
+    Paged, PreHashed, Promotion, Sampled,
 };
-pub use index::ENTRY_BYTES;
 pub use layer::Dedup;
 pub use maplog::{MapImage, Note, Record};
 pub use recover::{Found, Recovered, recover};

@@ -8,6 +8,7 @@ use crate::ftl::{CutSettings, Cycled, Interrupted, PowerCycle, Restart, Switched
 use crate::layer::Content;
 use crate::log::BoxedLayer;
 use crate::nand::{Flash, Fragile, Nand, Supply};
+use crate::timing::{Journal, Timed};
 
 /// Which FTL is built, and from what.
 pub enum FtlPlan {
@@ -85,6 +86,7 @@ impl<F: Flash> Finish<F> for AsItIs {
 struct Cutting {
     supply: Supply,
     cut: CutSettings,
+    journal: Journal,
 }
 
 impl<G: 'static> Finish<Fragile<G>> for Cutting
@@ -98,17 +100,19 @@ where
         T: Restart<Flash = Fragile<G>> + 'static,
         T::Settings: Send,
     {
-        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut));
+        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut, self.journal));
         BuiltFtl { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
     }
 }
 
-/// An FTL on flash with spare areas and a supply that is cut, with pages that are known by stamps.
+/// An FTL on flash with spare areas and a supply that is cut, with pages that are known by stamps; the flash writes into `journal`.
 pub fn ftl_on_supply(
     flash: Nand<Content>,
     plan: FtlPlan,
     cut: CutSettings,
+    journal: Journal,
 ) -> Result<BuiltFtl<()>, ConfigError> {
     let supply = Supply::new(plan.has_battery());
-    plan.on(Fragile::new(flash, supply.clone()), Cutting { supply, cut })
+    let timed = Timed::new(flash, journal.clone());
+    plan.on(Fragile::new(timed, supply.clone()), Cutting { supply, cut, journal })
 }

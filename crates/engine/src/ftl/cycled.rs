@@ -2,28 +2,12 @@
 
 use super::lives::Lives;
 use super::told::Told;
-use super::{Outages, Restart};
+use super::{Outages, PowerCycle, Restart};
 use crate::layer::{
     Abilities, Answer, Command, Layer, LayerError, Medium, Payload, Query, RecoveryReport, Reports,
 };
 use crate::units::Lpn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A drive whose power can be cut.
-pub trait PowerCycle: Send {
-    /// Cuts the power between two requests and restores it; what the FTL did to come back.
-    fn cycle(&mut self) -> Result<RecoveryReport, LayerError>;
-
-    /// Measuring begins, and the host will write so many pages.
-    fn begin(&mut self, host_pages: u64) {
-        let _ = host_pages;
-    }
-
-    /// What cuts in the middle of its work led to, if it suffers any.
-    fn outages(&self) -> Option<Outages> {
-        None
-    }
-}
 
 /// An FTL that can be taken apart and put together again in its place.
 ///
@@ -64,6 +48,13 @@ where
         self.told.repeat(&mut ftl);
         self.ftl = Some(ftl);
         Ok(report)
+    }
+
+    /// Power is cut from outside only.
+    fn begin(&mut self, _host_pages: u64) {}
+
+    fn outages(&self) -> Option<Outages> {
+        None
     }
 }
 

@@ -6,12 +6,14 @@ mod interrupted;
 mod lives;
 pub mod page;
 pub mod paged;
+mod power;
 #[cfg(test)]
 mod tests;
 mod told;
 
-pub use cycled::{Cycled, PowerCycle, Switched};
-pub use interrupted::{CutSettings, Cuts, Interrupted, Outages, parse_cuts};
+pub use cycled::{Cycled, Switched};
+pub use interrupted::{CutSettings, Cuts, Interrupted, parse_cuts};
+pub use power::{Outages, PowerCycle};
 
 use crate::layer::{Layer, LayerError, Medium, RecoveryReport};
 use crate::nand::Flash;

@@ -71,7 +71,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
                 None => self.pool.erased.push_back(block),
             }
         }
-        report.steps.push(step);
+        self.end(step, report);
         self.pool.recover_wear();
         self.replay(pages, &used);
         used.sort_unstable_by_key(|block| std::cmp::Reverse(block.last));
@@ -88,9 +88,14 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
             }
             step.erases += self.pool.counters.outgoing_total(Operation::Erase) - erases;
         }
-        report.steps.push(step);
+        self.end(step, report);
         self.pool.skip_untold();
         Ok(())
+    }
+
+    fn end(&mut self, step: RecoveryStep, report: &mut RecoveryReport) {
+        report.steps.push(step);
+        self.pool.medium.recovery_step_ended();
     }
 
     /// Reads the spare areas of `block` up to the first erased page; `None` if that is its first.

@@ -26,6 +26,9 @@ pub trait Flash: Medium {
     /// Power is lost while `block` is erased: no page of it can be read or programmed until it is erased again.
     fn tear_erase(&mut self, block: BlockId);
 
+    /// A step of recovery has ended, and the next needs what it found: of interest to flash that is timed.
+    fn recovery_step_ended(&mut self);
+
     /// The page that `block` takes next, as a check may ask; `None` for a bad block.
     fn next_page(&self, block: BlockId) -> Option<u32>;
 }
@@ -63,6 +66,8 @@ impl<P: Payload> Flash for Nand<P> {
         spare.spoil(block, pages);
         self.blocks[block.index()].next_page = pages;
     }
+
+    fn recovery_step_ended(&mut self) {}
 
     fn next_page(&self, block: BlockId) -> Option<u32> {
         Nand::next_page(self, block)

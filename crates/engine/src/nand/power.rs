@@ -229,6 +229,10 @@ impl<F: Flash> Flash for Fragile<F> {
         self.flash.tear_erase(block);
     }
 
+    fn recovery_step_ended(&mut self) {
+        self.flash.recovery_step_ended();
+    }
+
     fn next_page(&self, block: BlockId) -> Option<u32> {
         self.flash.next_page(block)
     }

@@ -1,5 +1,7 @@
 //! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
 
+mod outage;
+
 use super::busy::BusyTime;
 use super::ends::Ends;
 use super::flash::{CleaningInterval, Finished, Flash, Programmed};
@@ -54,6 +56,7 @@ struct Before {
     buffer_ns: u64,
     buffer_of_which_cleaning_ns: u64,
     link_ns: u64,
+    outage_ns: u64,
 }
 
 impl Before {
@@ -65,6 +68,7 @@ impl Before {
             buffer_ns: self.buffer_ns,
             buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns,
             link_ns: self.link_ns,
+            outage_ns: self.outage_ns,
             ..*flash
         }
     }
@@ -166,6 +170,7 @@ impl Clock {
             buffer_ns,
             buffer_of_which_cleaning_ns,
             link_ns: 0,
+            outage_ns: 0,
         };
         self.now_ns = now_ns;
         self.next = Some(Dispatch { arrival_ns, now_ns, before });
@@ -360,7 +365,7 @@ impl Clock {
 
     /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
-        let Dispatch { arrival_ns, now_ns, mut before } =
+        let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
         let mut start_ns = now_ns;
         if op == Op::Write && self.host.link_bytes_per_us.is_some() {
@@ -370,6 +375,12 @@ impl Clock {
         }
         let number = if op == Op::Write { self.writes.begin() } else { 0 };
         let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
+        if self.journal.has_events() {
+            let back_ns = self.live_through_outages(now_ns, start_ns);
+            // Who has an answer already does not wait.
+            before.outage_ns = if is_answered { 0 } else { back_ns - start_ns };
+            (now_ns, start_ns) = (back_ns, back_ns);
+        }
         let pending = Pending {
             op,
             pages,
@@ -406,6 +417,11 @@ impl Clock {
         let mut steps = std::mem::take(&mut self.steps);
         steps.clear();
         self.journal.take(&mut steps);
+        self.submit_steps(tag, now_ns, start_ns, &steps);
+        self.steps = steps;
+    }
+
+    fn submit_steps(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step]) {
         if self.host.write_buffer_pages > 0 {
             let programs = steps.iter().map(|step| match step {
                 Step::Program { pages, cause: Cause::Host, .. } => u64::from(*pages),
@@ -413,8 +429,7 @@ impl Clock {
             });
             self.buffered += programs.sum::<u64>();
         }
-        self.flash.submit(tag, now_ns, start_ns, &steps, self.host.cleaning == Cleaning::Foreground);
-        self.steps = steps;
+        self.flash.submit(tag, now_ns, start_ns, steps, self.host.cleaning == Cleaning::Foreground);
     }
 
     /// When the device falls idle before `until_ns`, the arrival of the next request; `None` if it does not. Meanwhile
@@ -436,6 +451,9 @@ impl Clock {
     /// Puts the steps that the journal holds on the flash, for nobody, at the time that [`Clock::idle`] told, or when the
     /// device last took a request.
     pub fn serve_cleaning(&mut self) {
+        if self.journal.has_events() {
+            self.live_through_outages(self.now_ns, self.now_ns);
+        }
         self.submit(NONE, self.now_ns, self.now_ns);
         self.collect();
     }

@@ -6,7 +6,7 @@
 //! arrival, or host reads before everything else ([`Priority`](super::Priority)). A program takes its die, waits for the
 //! channel, is transferred (command and units), and keeps the die until the array has it. A read takes its die for
 //! `read_ns`, waits for the channel, is transferred, and keeps the die until then. An erase needs the channel for its
-//! command alone.
+//! command alone. A spare area that is read without its page takes `spare_read_ns` and the channel for the command alone.
 //!
 //! At the same moment, operations end first, then others arrive, dies choose what they do next, and transfers begin; an idle die
 //! takes what arrives at once.
@@ -34,7 +34,8 @@
 //! In a request, in the order of its steps:
 //!
 //! - Programs of the host, and of all causes but cleaning, wait for the reads and the last hash before them. Host reads
-//!   wait for the last read of the mapping table (cause `Translation`) before them.
+//!   wait for the last read of the mapping table (cause `Translation`) before them. Reads are those of spare areas, too.
+//! - The read of a page waits for that of its spare area, if that is the last one before it: it tells whether to read the page.
 //! - The n-th page that cleaning hashes, or programs without having hashed it, waits for the n-th page that it read. A program
 //!   takes the pages of the last hash first, and waits for it.
 //! - An erase waits for everything that cleaning did since its last erase; one of another cause than host and cleaning

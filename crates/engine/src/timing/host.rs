@@ -39,6 +39,8 @@ pub struct HostTiming {
     pub page_bytes: u32,
     /// Pages of a write buffer safe from power loss; 0: there is none, and a write ends when its pages are programmed.
     pub write_buffer_pages: u32,
+    /// How long power is away when it is lost.
+    pub power_off_ns: u64,
 }
 
 impl HostTiming {

@@ -17,6 +17,15 @@ pub enum Step {
         /// Why.
         cause: Cause,
     },
+    /// The spare area of a page was read, without the page.
+    ReadSpare {
+        /// Its block.
+        block: BlockId,
+        /// Its page's index there.
+        page: u32,
+        /// Why.
+        cause: Cause,
+    },
     /// Consecutive pages were programmed.
     Program {
         /// Their block.
@@ -47,6 +56,17 @@ pub enum Step {
     },
 }
 
+/// What happens between two steps, and is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Power is lost. What comes next is recovery, which may lose it again.
+    PowerLost,
+    /// A step of recovery has ended: the next needs what it found.
+    RecoveryStepEnded,
+    /// The FTL is back. What comes next is done for the host again.
+    Recovered,
+}
+
 /// Steps not yet timed, shared between those who take them and the clock.
 ///
 /// All users run on one thread at a time; the lock only proves it.
@@ -56,6 +76,10 @@ pub struct Journal(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     steps: Mutex<Vec<Step>>,
+    /// Events, each with the number of steps written down before it.
+    events: Mutex<Vec<(usize, Event)>>,
+    /// Whether there are events.
+    has_events: AtomicBool,
     /// Whether steps are let pass without being written down.
     paused: AtomicBool,
 }
@@ -95,6 +119,35 @@ impl Journal {
         }
     }
 
+    /// Lets pass without being written down what `unseen` does.
+    pub fn pausing<T>(&self, unseen: impl FnOnce() -> T) -> T {
+        let was_paused = self.0.paused.swap(true, Ordering::Relaxed);
+        let done = unseen();
+        self.set_recording(!was_paused);
+        done
+    }
+
+    /// Notes an event.
+    pub fn note(&self, event: Event) {
+        if !self.is_paused() {
+            let at = self.lock().len();
+            self.events().push((at, event));
+            self.0.has_events.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are events among the steps: few journals have any.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.0.has_events.load(Ordering::Relaxed)
+    }
+
+    /// Takes all events, each with the number of steps before it: those that [`Journal::take`] takes.
+    pub fn take_events(&self) -> Vec<(usize, Event)> {
+        self.0.has_events.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *self.events())
+    }
+
     /// Moves all steps to the end of `steps`.
     #[inline]
     pub fn take(&self, steps: &mut Vec<Step>) {
@@ -106,9 +159,14 @@ impl Journal {
         }
     }
 
-    /// Forgets all steps.
+    /// Forgets all steps and events.
     pub fn clear(&self) {
         self.lock().clear();
+        self.take_events();
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<(usize, Event)>> {
+        self.0.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]

@@ -57,6 +57,8 @@ pub struct FlashTiming {
     pub layout: Layout,
     /// From array to page register (`tR`), whatever the number of planes.
     pub read_ns: u64,
+    /// The spare area of a page, without the page.
+    pub spare_read_ns: u64,
     /// From page register to array (`tPROG`).
     pub program_ns: u64,
     /// Erase of a block (`tBERS`).
@@ -85,6 +87,7 @@ impl FlashTiming {
         self.layout.check()?;
         let times = [
             ("read_ns", self.read_ns),
+            ("spare_read_ns", self.spare_read_ns),
             ("program_ns", self.program_ns),
             ("erase_ns", self.erase_ns),
             ("command_ns", self.command_ns),

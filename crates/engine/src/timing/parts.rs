@@ -21,6 +21,9 @@ pub struct Parts {
     pub buffer_of_which_cleaning_ns: u64,
     /// On the link between host and device, waits for it included.
     pub link_ns: u64,
+    /// While power was off and the drive came back.
+    #[serde(default)]
+    pub outage_ns: u64,
     /// Of a flush: for earlier writes to reach the flash.
     pub flush_ns: u64,
     /// For a hash engine.
@@ -58,7 +61,7 @@ impl Share {
 }
 
 /// Number of fields of [`Parts`].
-pub const PARTS: usize = 16;
+pub const PARTS: usize = 17;
 
 impl Parts {
     /// The response time.
@@ -67,6 +70,7 @@ impl Parts {
         self.queue_ns
             + self.buffer_ns
             + self.link_ns
+            + self.outage_ns
             + self.flush_ns
             + self.hash_wait_ns
             + self.hash_ns
@@ -106,6 +110,7 @@ impl Parts {
             self.buffer_ns,
             self.buffer_of_which_cleaning_ns,
             self.link_ns,
+            self.outage_ns,
             self.flush_ns,
             self.hash_wait_ns,
             self.hash_ns,
@@ -127,6 +132,7 @@ impl Parts {
         "buffer_ns",
         "buffer_of_which_cleaning_ns",
         "link_ns",
+        "outage_ns",
         "flush_ns",
         "hash_wait_ns",
         "hash_ns",
@@ -152,6 +158,7 @@ impl std::ops::Add for Parts {
             buffer_ns: self.buffer_ns + other.buffer_ns,
             buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns + other.buffer_of_which_cleaning_ns,
             link_ns: self.link_ns + other.link_ns,
+            outage_ns: self.outage_ns + other.outage_ns,
             flush_ns: self.flush_ns + other.flush_ns,
             hash_wait_ns: self.hash_wait_ns + other.hash_wait_ns,
             hash_ns: self.hash_ns + other.hash_ns,

@@ -32,6 +32,14 @@ struct OpenRead {
     place: Place,
 }
 
+/// A spare area that was read by itself.
+#[derive(Clone, Copy, Debug)]
+struct SpareRead {
+    node: u32,
+    block: BlockId,
+    page: u32,
+}
+
 /// The state of planning, kept for its memory.
 #[derive(Debug, Default)]
 pub(super) struct Planner {
@@ -40,6 +48,8 @@ pub(super) struct Planner {
     /// Of them, those that the request waits for.
     pub visible: u32,
     open_read: Option<OpenRead>,
+    /// The last one of the request: whether its page is read depends on it.
+    spare_read: Option<SpareRead>,
     /// Reads that the request's next program waits for, and those before them.
     reads: Vec<u32>,
     read_gate: u32,
@@ -73,7 +83,7 @@ impl Planner {
     pub fn plan(&mut self, desk: &mut Desk<'_>, steps: &[Step]) {
         self.created.clear();
         self.visible = 0;
-        self.open_read = None;
+        (self.open_read, self.spare_read) = (None, None);
         self.reads.clear();
         self.cleaning_reads.clear();
         self.since_erase.clear();
@@ -84,6 +94,7 @@ impl Planner {
         for &step in steps {
             match step {
                 Step::Read { block, page, cause } => self.read(desk, block, page, cause),
+                Step::ReadSpare { block, page, cause } => self.read_spare(desk, block, page, cause),
                 Step::Program { block, page, pages, cause } => self.program(desk, block, page, pages, cause),
                 Step::Erase { block, cause } => self.erase(desk, block, cause),
                 Step::Hash { pages, cause, percent } => self.hash(desk, pages, cause, percent),
@@ -143,6 +154,11 @@ impl Planner {
                 let node = self.create(desk, Kind::Read, cause.into());
                 let new = &mut desk.nodes[node];
                 (new.die, new.channel_ns, new.array_ns) = (place.die, timing.command_ns, timing.read_ns);
+                if let Some(spare) =
+                    self.spare_read.filter(|spare| (spare.block, spare.page) == (block, page))
+                {
+                    desk.nodes.wait(spare.node, node);
+                }
                 node
             }
         };
@@ -153,12 +169,30 @@ impl Planner {
         if cause == Cause::Cleaning {
             self.cleaning_reads.push_back(node);
         } else if joined.is_none() {
-            self.reads.push(node);
-            if cause == Cause::Translation {
-                self.translation = node;
-            } else if cause == Cause::Host && self.translation != NONE {
-                desk.nodes.wait(self.translation, node);
-            }
+            self.note_read(desk, node, cause);
+        }
+    }
+
+    fn read_spare(&mut self, desk: &mut Desk<'_>, block: BlockId, page: u32, cause: Cause) {
+        let timing = desk.timing;
+        let place = timing.layout.place(block, page / timing.layout.units_per_page);
+        let node = self.create(desk, Kind::Read, cause.into());
+        let new = &mut desk.nodes[node];
+        (new.die, new.plane) = (place.die, place.plane);
+        (new.channel_ns, new.array_ns) = (timing.command_ns, timing.spare_read_ns);
+        self.spare_read = Some(SpareRead { node, block, page });
+        if cause != Cause::Cleaning {
+            self.note_read(desk, node, cause);
+        }
+    }
+
+    /// What waits for a read that is none of cleaning, and what it waits for.
+    fn note_read(&mut self, desk: &mut Desk<'_>, node: u32, cause: Cause) {
+        self.reads.push(node);
+        if cause == Cause::Translation {
+            self.translation = node;
+        } else if cause == Cause::Host && self.translation != NONE {
+            desk.nodes.wait(self.translation, node);
         }
     }
 

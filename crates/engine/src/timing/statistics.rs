@@ -45,6 +45,48 @@ pub struct RequestTimes {
     pub histogram: Vec<(u64, u64)>,
 }
 
+/// What losing power cost: from the end of the last operation until the FTL was back, losses of power in recovery included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutageTimes {
+    /// How often power was lost while the host was served.
+    pub outages: u64,
+    /// Mean time until the drive served again, nanoseconds.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Of the mean, the time without power; the rest is recovery.
+    pub mean_off_ns: f64,
+}
+
+/// The sums that they are made of.
+#[derive(Debug, Default)]
+pub struct Outages {
+    count: u64,
+    sum_ns: u64,
+    off_ns: u64,
+    max_ns: u64,
+}
+
+impl Outages {
+    /// An outage took `ns`, for `off_ns` of which there was no power.
+    pub fn add(&mut self, ns: u64, off_ns: u64) {
+        self.count += 1;
+        self.sum_ns += ns;
+        self.off_ns += off_ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    fn report(&self) -> Option<OutageTimes> {
+        let mean = |sum_ns: u64| sum_ns as f64 / self.count as f64;
+        (self.count > 0).then(|| OutageTimes {
+            outages: self.count,
+            mean_ns: mean(self.sum_ns),
+            max_ns: self.max_ns,
+            mean_off_ns: mean(self.off_ns),
+        })
+    }
+}
+
 /// What the clock measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
@@ -62,6 +104,9 @@ pub struct TimingReport {
     pub dies: Vec<BusyTime>,
     /// Busy time of each channel.
     pub channels: Vec<BusyTime>,
+    /// Losses of power; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outages: Option<OutageTimes>,
     /// The course of the measurement.
     pub timeline: Timeline,
 }
@@ -180,6 +225,8 @@ pub struct Statistics {
     kinds: [Times; 4],
     /// The course of the measurement.
     pub timeline: Timeline,
+    /// Losses of power.
+    pub outages: Outages,
     page_bytes: u32,
     last_end_ns: u64,
 }
@@ -188,7 +235,8 @@ impl Statistics {
     /// Nothing gathered yet, from `start_ns` on; earlier requests are not counted.
     pub fn new(start_ns: u64, page_bytes: u32) -> Self {
         let kinds = std::array::from_fn(|_| Times::new());
-        Statistics { kinds, timeline: Timeline::new(start_ns), page_bytes, last_end_ns: start_ns }
+        let (timeline, outages) = (Timeline::new(start_ns), Outages::default());
+        Statistics { kinds, timeline, outages, page_bytes, last_end_ns: start_ns }
     }
 
     /// Forgets everything and begins anew.
@@ -229,6 +277,7 @@ impl Statistics {
             requests: named.map(|(name, times)| ((*name).to_owned(), times.report())).collect(),
             dies,
             channels,
+            outages: self.outages.report(),
             timeline: self.timeline.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! The flash device in time beside an obvious one: an event for everything in one heap.
 
 mod naive;
+mod outages;
 mod queues;
 
 use crate::counters::Cause;
@@ -30,12 +31,12 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
     let suspend = (any::<bool>(), any::<bool>(), 0..20u64, 0..20u64).prop_map(
         |(erase, program, suspend_ns, resume_ns)| Suspend { erase, program, suspend_ns, resume_ns },
     );
-    let times = (1..80u64, 1..300u64, 1..900u64, 0..6u64, 1..40u64);
+    let times = (1..80u64, 0..9u64, 1..300u64, 1..900u64, 0..6u64, 1..40u64);
     let kinds = (any::<bool>(), any::<bool>());
     (layout(), times, kinds, prop_oneof![Just(Suspend::default()), suspend], 1..3u32, 0..50u64).prop_map(
         |(
             layout,
-            (read_ns, program_ns, erase_ns, command_ns, unit_transfer_ns),
+            (read_ns, spare_read_ns, program_ns, erase_ns, command_ns, unit_transfer_ns),
             kinds,
             suspend,
             engines,
@@ -45,6 +46,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
                 // Dies and planes must divide evenly.
                 layout: Layout { pages_per_block: layout.superblock_blocks * PAGES_PER_BLOCK, ..layout },
                 read_ns,
+                spare_read_ns,
                 program_ns,
                 erase_ns,
                 command_ns,
@@ -68,6 +70,11 @@ fn group() -> impl Strategy<Value = Vec<Step>> {
     };
     prop_oneof![
         4 => (block(), 1..4u32).prop_map(move |(block, count)| reads(Cause::Host, block, count).collect()),
+        1 => (block(), 0..4u32, any::<bool>(), any::<bool>()).prop_map(|(block, page, cleans, reads)| {
+            let cause = if cleans { Cause::Cleaning } else { Cause::Host };
+            let read = reads.then_some(Step::Read { block, page, cause });
+            [Step::ReadSpare { block, page, cause }].into_iter().chain(read).collect()
+        }),
         4 => (block(), 0..60u32, 1..4u32).prop_map(|(block, page, pages)| {
             vec![Step::Program { block, page, pages, cause: Cause::Host }]
         }),

@@ -1,6 +1,6 @@
 //! Flash that writes down what it does.
 
-use super::journal::{Journal, Step};
+use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
 use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run};
 use crate::nand::{Flash, Nand, PageState};
@@ -100,6 +100,7 @@ impl<P: Payload> Medium for Timed<P> {
 
     fn read_wear(&mut self, block: BlockId) {
         self.nand.read_wear(block);
+        self.journal.push(Step::ReadSpare { block, page: 0, cause: Cause::WearLevelling });
     }
 
     fn is_bad(&self, block: BlockId) -> bool {
@@ -135,6 +136,7 @@ impl<P: Payload> Flash for Timed<P> {
     }
 
     fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState {
+        self.journal.push(Step::ReadSpare { block, page, cause });
         self.nand.read_spare(block, page, cause)
     }
 
@@ -148,6 +150,10 @@ impl<P: Payload> Flash for Timed<P> {
 
     fn tear_erase(&mut self, block: BlockId) {
         self.nand.tear_erase(block);
+    }
+
+    fn recovery_step_ended(&mut self) {
+        self.journal.note(Event::RecoveryStepEnded);
     }
 
     fn next_page(&self, block: BlockId) -> Option<u32> {

@@ -9,6 +9,7 @@ use wearwell_engine::layer::{
 };
 use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
 use wearwell_engine::pool::Remains;
+use wearwell_engine::timing::Journal;
 
 type Chips = Fragile<Nand<Content>>;
 
@@ -118,7 +119,8 @@ fn history<const LIES: bool>(cuts: Cuts) -> Result<u64, LayerError> {
     let config = HybridConfig { kind: HybridKind::Fast, log_blocks: 4, logical_pages: LOGICAL_PAGES };
     let ftl = Hybrid::new(config, Fragile::new(nand, supply.clone())).unwrap();
     let cut = CutSettings { cuts, recovery_cut_probability: 0.3, seed: Seed(2) };
-    let mut drive = Interrupted::new(Buffered::<LIES> { ftl, last: None }, config.into(), supply, cut);
+    let mut drive =
+        Interrupted::new(Buffered::<LIES> { ftl, last: None }, config.into(), supply, cut, Journal::paused());
     let mut random = Seed(3).random();
     drive.begin(500);
     for step in 0..500 {

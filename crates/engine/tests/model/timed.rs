@@ -56,7 +56,7 @@ proptest! {
                 Step::Program { pages, .. } => seen.0 += u64::from(pages),
                 Step::Read { .. } => seen.1 += 1,
                 Step::Erase { .. } => seen.2 += 1,
-                Step::Hash { .. } => {}
+                Step::ReadSpare { .. } | Step::Hash { .. } => {}
             }
         }
         prop_assert_eq!(seen, counts(&timed));

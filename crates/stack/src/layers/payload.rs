@@ -10,6 +10,7 @@ use wearwell_engine::forms::{
 };
 use wearwell_engine::layer::{Bytes, Content};
 use wearwell_engine::log::{BoxedLayer, Segments};
+use wearwell_engine::timing::Journal;
 
 /// A payload that stacks are built for.
 pub trait StackPayload: CompiledPayload {
@@ -83,7 +84,8 @@ impl StackPayload for () {
         match &flash.power {
             PowerPlan::AtWork(cut) => {
                 let stamped = flash.nand::<Content>().with_spare_area();
-                ftl_on_supply(stamped, plan, cut.clone()).map(BuiltLayer::from)
+                let journal = flash.journal.clone().unwrap_or_else(Journal::paused);
+                ftl_on_supply(stamped, plan, cut.clone(), journal).map(BuiltLayer::from)
             }
             _ => flash.with_spare_areas(plan),
         }

@@ -70,11 +70,6 @@ pub static REFUSALS: &[Refusal] = &[
     },
     Refusal {
         feature: "power_cuts",
-        with: &["timing"],
-        reason: "cuts power in the middle of a run, which only counts; leave out `timing`, or cut `at_end`",
-    },
-    Refusal {
-        feature: "power_cuts",
         with: &["content"],
         reason: "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end",
     },

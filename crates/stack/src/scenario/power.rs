@@ -1,6 +1,6 @@
 //! Power cuts of a run, as a person writes them.
 
-use super::timing::TimingConfig;
+use super::timing::{SPARE_READS_PER_READ, TimingConfig};
 use crate::device::FlashTimes;
 use crate::layers::PowerPlan;
 use schemars::JsonSchema;
@@ -37,7 +37,10 @@ pub struct PowerConfig {
     /// Microseconds to program a page; from `timing` or the preset unless given, else 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_us: Option<f64>,
-    /// Microseconds to read a spare area; 1/32 of `read_us` unless given.
+    /// Milliseconds without power at each cut of a timed run; 0 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_ms: Option<f64>,
+    /// Microseconds to read a spare area; from `timing` unless given, else 1/32 of `read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_read_us: Option<f64>,
     /// Microseconds to erase a block; from `timing` or the preset unless given, else 3000.
@@ -48,8 +51,8 @@ pub struct PowerConfig {
 /// Read, program and erase time of the drive in the paper of GeckoFTL, microseconds.
 const PAPER_US: [f64; 3] = [100.0, 1000.0, 3000.0];
 
-/// Time of reading a page over that of its spare area (GeckoFTL, section 2).
-const SPARE_READS_PER_READ: f64 = 32.0;
+/// Longest time without power: an hour.
+const LONGEST_OFF_MS: f64 = 3.6e6;
 
 /// Longest time of an operation: a second.
 const LONGEST_US: f64 = 1e6;
@@ -97,6 +100,24 @@ impl PowerConfig {
         Ok(self.cuts()?.map_or(PowerPlan::AtEnd, |cuts| PowerPlan::AtWork(settings(cuts))))
     }
 
+    /// How long power is away at each cut, nanoseconds; `timed`: whether there is a clock. Errors name the key.
+    pub(crate) fn off_ns(&mut self, timed: bool) -> Result<u64, ConfigError> {
+        let wrong = |problem: String| Err(ConfigError::new("power.off_ms", problem));
+        if !timed || self.cuts()?.is_none() {
+            return match self.off_ms {
+                Some(_) => wrong("means nothing without `timing` and cuts in the middle of the run".into()),
+                None => Ok(0),
+            };
+        }
+        let off_ms = *self.off_ms.get_or_insert(0.0);
+        if !(0.0..=LONGEST_OFF_MS).contains(&off_ms) {
+            return wrong(format!(
+                "is {off_ms}; it must be a number of milliseconds, 0 or above, and at most an hour"
+            ));
+        }
+        Ok((off_ms * 1e6).round() as u64)
+    }
+
     /// Fills in how long flash takes, after that of the run's timing.
     pub(crate) fn times(
         &mut self,
@@ -122,7 +143,11 @@ impl PowerConfig {
         Ok(FlashTimes {
             read_us,
             program_us: time("program_us", &mut self.program_us, usual[1].unwrap_or(PAPER_US[1]))?,
-            spare_read_us: time("spare_read_us", &mut self.spare_read_us, read_us / SPARE_READS_PER_READ)?,
+            spare_read_us: time(
+                "spare_read_us",
+                &mut self.spare_read_us,
+                timed(|timing| timing.spare_read_us).unwrap_or(read_us / SPARE_READS_PER_READ),
+            )?,
             erase_us: time("erase_us", &mut self.erase_us, usual[2].unwrap_or(PAPER_US[2]))?,
         })
     }

@@ -324,10 +324,13 @@ fn resolve_timing(
     // A workload of the program's own is in neither place.
     let sources = Sources { trace, workload: writers::have_workload(scenario) || !trace };
     let hash_ns = scenario.hash_ns();
+    let timed = scenario.timing.is_some();
+    let power_off_ns = scenario.power.as_mut().map_or(Ok(0), |power| power.off_ns(timed))?;
     let Some(timing) = &mut scenario.timing else { return Ok(None) };
     let within = |error: ConfigError| error.within("timing");
     let flash = timing.flash(&scenario.device, device, hash_ns).map_err(within)?;
     let host = timing.host(device.geometry.page_bytes, sources).map_err(within)?;
+    let host = HostTiming { power_off_ns, ..host };
     Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::clock(timing) }))
 }
 

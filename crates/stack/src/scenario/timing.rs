@@ -31,6 +31,10 @@ pub struct TimingConfig {
     /// Microseconds from a page of cells to the die's register; from the preset unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<f64>,
+    /// Microseconds to read the spare area of a page alone; 1/32 of `read_us` unless given (GeckoFTL, section 2). Flash that
+    /// has to sense the whole page for it takes `read_us`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_read_us: Option<f64>,
     /// Microseconds from the register to a page of cells; from the preset unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_us: Option<f64>,
@@ -84,6 +88,9 @@ pub struct TimingConfig {
     pub hash_engines: Option<u32>,
 }
 
+/// Time of reading a page over that of its spare area (GeckoFTL, section 2).
+pub(super) const SPARE_READS_PER_READ: f64 = 32.0;
+
 /// An hour.
 const LONGEST_US: f64 = 3.6e9;
 
@@ -124,6 +131,8 @@ impl TimingConfig {
         let unit_bytes = geometry.page_bytes + geometry.spare_bytes;
         self.channel_mb_per_s = self.channel_mb_per_s.or(preset.map(|preset| preset.channel_mb_per_s));
         let channel = rate("channel_mb_per_s", self.channel_mb_per_s)?;
+        let read_ns = nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
+        let spare_read_us = self.read_us.map(|read_us| read_us / SPARE_READS_PER_READ);
         let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
         let flash = FlashTiming {
             layout: Layout {
@@ -135,7 +144,8 @@ impl TimingConfig {
                 units_per_page: (page_bytes / u64::from(geometry.page_bytes)) as u32,
                 pages_per_block: geometry.pages_per_block,
             },
-            read_ns: nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?,
+            read_ns,
+            spare_read_ns: nanoseconds("spare_read_us", &mut self.spare_read_us, spare_read_us)?,
             program_ns: nanoseconds(
                 "program_us",
                 &mut self.program_us,
@@ -179,6 +189,7 @@ impl TimingConfig {
             },
             page_bytes,
             write_buffer_pages: self.write_buffer_pages(page_bytes)?,
+            power_off_ns: 0,
         };
         host.check()?;
         Ok(host)

@@ -1,6 +1,6 @@
 //! Timed runs: the counts are those of counting runs, times are conserved, idle time is used, wrong settings are refused.
 
-use crate::common::{run_text, scenario, try_run};
+use crate::common::{refusal, run_text, scenario, try_run};
 use wearwell_engine::timing::{RequestTimes, TimingReport};
 use wearwell_stack::{Performance, RunResult};
 
@@ -263,4 +263,65 @@ fn traces_of_other_simulators_run_to_the_end() {
             report.requests_per_s
         );
     }
+}
+
+/// A small drive of an FTL that loses power while it is measured.
+fn losing_power(ftl: &str) -> String {
+    let workload = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
+    format!(
+        "ftl = \"{ftl}\"\n[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.3\nchannels = 2\n\
+         {workload}[measure]\nwarm_up = 0.5\ndrive_writes = 1.0\n\
+         [power]\nrandom = 6\nrecovery_cut_probability = 0.3\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\n"
+    )
+}
+
+#[test]
+fn losing_power_takes_time_and_changes_no_count() {
+    let clock = "[timing]\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\nchannel_mb_per_s = 400.0\n";
+    for ftl in ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"] {
+        let mut plain = counts(run_text(&losing_power(ftl)));
+        let timed = run_text(&format!("{}{clock}", losing_power(ftl)));
+        let power = timed.power.clone().expect("cuts");
+        let outages = timing(&timed).outages.expect("cuts");
+        assert_eq!(outages.outages, power.cuts, "{ftl}");
+        // Dies work side by side, and never longer than what they do takes one after the other; transfers come on top.
+        let one_by_one_ns = 1e9 * power.recovery_seconds_max.unwrap();
+        assert!(outages.max_ns as f64 > 0.4 * one_by_one_ns, "{ftl}: {outages:?} {one_by_one_ns}");
+        assert!(
+            power.cuts_in_recovery > 0 || (outages.max_ns as f64) < 1.3 * one_by_one_ns,
+            "{ftl}: {outages:?}"
+        );
+        assert!(writes(&timed).max_ns >= outages.max_ns && writes(&timed).parts_ns["outage_ns"] > 0.0);
+
+        let off = losing_power(ftl).replace("[power]", "[power]\noff_ms = 5.0");
+        let off = run_text(&format!("{off}{clock}"));
+        let longer = timing(&off).outages.expect("cuts");
+        let losses = 5e6 * (power.cuts + power.cuts_in_recovery) as f64 / power.cuts as f64;
+        assert_eq!((longer.outages, longer.mean_off_ns), (outages.outages, losses), "{ftl}");
+        assert!((longer.mean_ns - outages.mean_ns - losses).abs() < 1e-3, "{ftl}");
+
+        let mut timed = counts(timed);
+        for result in [&mut plain, &mut timed] {
+            result.layers.iter_mut().for_each(|layer| layer.directory = String::new());
+            // What a read weighs beside a program comes from the clock, if there is one.
+            for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
+                (report.delta, report.delta_source) = (0.0, String::new());
+                report.write_amplification_with_reads = None;
+            }
+            result.scenario.power = None;
+        }
+        assert!(timed == plain, "{ftl}");
+    }
+}
+
+#[test]
+fn time_without_power_needs_a_clock_and_cuts() {
+    let off = losing_power("gecko").replace("[power]", "[power]\noff_ms = 5.0");
+    assert!(refusal(&off).contains("power.off_ms: means nothing without `timing`"), "{}", refusal(&off));
+    let clock = "[timing]\nread_us = 60.0\nprogram_us = 700.0\nerase_us = 3500.0\nchannel_mb_per_s = 400.0\n";
+    let at_end =
+        format!("{}{clock}", off.replace("random = 6\nrecovery_cut_probability = 0.3", "at_end = true"));
+    assert!(refusal(&at_end).contains("power.off_ms: means nothing"), "{}", refusal(&at_end));
+    let negative = format!("{}{clock}", off.replace("5.0", "-1.0"));
+    assert!(refusal(&negative).contains("power.off_ms: is -1"), "{}", refusal(&negative));
 }

@@ -10,15 +10,8 @@ use std::path::Path;
 
 /// Circles that may be, each the files of one crate, and why.
 const CIRCLES: &[(&str, &[&str], &str)] = &[
-    ("engine", &["dedup/config", "dedup/index"], "settings, and what is made from them"),
-    ("engine", &["ftl/cycled", "ftl/interrupted"], "a switch for the power, and what throws it"),
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
     ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
-    (
-        "engine",
-        &["validity/flash", "validity/gecko", "validity/gecko/run", "validity/page"],
-        "a store of validity, and the flash that asks it",
-    ),
     (
         "nvmfs",
         &["workload/config", "workload/fileserver", "workload/fio", "workload/iozone", "workload/postmark"],

@@ -107,6 +107,7 @@ impl<F: Flash> Recovery<'_, F> {
         let done = std::mem::take(&mut self.step);
         if !done.name.is_empty() {
             self.report.steps.push(done);
+            self.blocks.pool.medium.recovery_step_ended();
         }
     }
 

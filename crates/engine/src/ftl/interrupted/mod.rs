@@ -8,7 +8,7 @@ mod shadow;
 
 use super::lives::Lives;
 use super::told::Told;
-use super::{PowerCycle, Restart};
+use super::{Outages, PowerCycle, Restart};
 use crate::counters::{Counters, Operation};
 use crate::layer::{
     Abilities, Ability, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
@@ -16,6 +16,7 @@ use crate::layer::{
 };
 use crate::nand::{Cut, Flash, Fragile, Supply};
 use crate::seed::{Random, Seed, below};
+use crate::timing::{Event, Journal};
 use crate::units::Lpn;
 pub use plan::{Cuts, parse_cuts};
 use plan::{Plan, name};
@@ -29,21 +30,6 @@ const RECOVERY_OPERATIONS: u64 = 64;
 
 /// Cuts that the name of a case lists.
 const NAMED_CUTS: usize = 16;
-
-/// What power cuts led to.
-#[derive(Clone, Debug, Default)]
-pub struct Outages {
-    /// Cuts while the host was served.
-    pub cuts: u64,
-    /// Of these, those in the middle of an operation.
-    pub torn_cuts: u64,
-    /// Cuts while the FTL was coming back.
-    pub cuts_in_recovery: u64,
-    /// Pages that were read back.
-    pub pages_verified: u64,
-    /// What it did to come back, each time.
-    pub recoveries: Vec<RecoveryReport>,
-}
 
 /// When power is cut.
 #[derive(Clone, Debug)]
@@ -62,6 +48,8 @@ pub struct Interrupted<F: Restart> {
     ftl: Option<F>,
     settings: F::Settings,
     supply: Supply,
+    /// Into which the flash writes what it does; paused where nobody wants to know.
+    journal: Journal,
     plan: Plan,
     recovery_cut_probability: f64,
     random: Random,
@@ -89,14 +77,15 @@ where
     F: Restart<Flash = Fragile<G>>,
     Fragile<G>: Flash<Payload = Content>,
 {
-    /// `ftl`, new and built from `settings` on `supply`.
-    pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings) -> Self {
+    /// `ftl`, new and built from `settings` on `supply`, of flash that writes into `journal`.
+    pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings, journal: Journal) -> Self {
         let pages = ftl.logical_pages();
         let mut interrupted = Interrupted {
             shadow: Shadow::new(pages),
             ftl: Some(ftl),
             settings,
             supply,
+            journal,
             plan: Plan::new(cut.cuts),
             recovery_cut_probability: cut.recovery_cut_probability,
             random: cut.seed.of("power cuts").random(),
@@ -146,7 +135,10 @@ where
         // A battery lets the operation end.
         self.outages.torn_cuts += u64::from(cut.torn && !self.supply.is_failing());
         self.restart()?;
-        let verified = self.verify();
+        self.journal.note(Event::Recovered);
+        // Who checks the drive takes none of its time.
+        let journal = self.journal.clone();
+        let verified = journal.pausing(|| self.verify());
         self.arm();
         verified
     }
@@ -157,6 +149,7 @@ where
         self.lives.end(&ftl);
         let mut remains = ftl.into_flash();
         loop {
+            self.journal.note(Event::PowerLost);
             self.supply.restore();
             let now = self.supply.operations();
             self.armed = self.plan.next_in_recovery(now, self.recovery_cut_probability, &mut self.random);
@@ -220,8 +213,11 @@ where
         self.ftl_mut().save()?;
         self.plan = Plan::new(Cuts::At(Vec::new()));
         self.recovery_cut_probability = 0.0;
-        let report = self.restart()?;
-        self.verify().map(|()| report)
+        let journal = self.journal.clone();
+        journal.pausing(|| {
+            let report = self.restart()?;
+            self.verify().map(|()| report)
+        })
     }
 
     fn begin(&mut self, host_pages: u64) {

@@ -50,7 +50,7 @@ pub(super) struct Steps {
 
 impl Steps {
     /// The step `name` has ended.
-    pub fn end<F: Flash>(&mut self, name: &'static str, ftl: &PagedFtl<F>) {
+    pub fn end<F: Flash>(&mut self, name: &'static str, ftl: &mut PagedFtl<F>) {
         let total = |operation| ftl.space.pool.counters.outgoing_total(operation);
         let now = [
             ftl.space.spare_reads().iter().sum(),
@@ -61,6 +61,7 @@ impl Steps {
         let since = |at: usize| now[at] - self.before[at];
         let (spare_reads, page_reads, page_writes, erases) = (since(0), since(1), since(2), since(3));
         self.before = now;
+        ftl.space.pool.medium.recovery_step_ended();
         self.done.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
     }
 }

@@ -9,6 +9,7 @@ use super::drives::{
 use crate::layer::{Layer, no_data};
 use crate::nand::{Cut, Faults, Supply};
 use crate::seed::{Seed, below};
+use crate::timing::Journal;
 use crate::units::Lpn;
 
 const LOGICAL_PAGES: u32 = 26;
@@ -32,7 +33,7 @@ where
     let supply = Supply::new(battery);
     let (ftl, settings) = build(&supply);
     let cut = CutSettings { cuts, recovery_cut_probability: recovery, seed: Seed(2) };
-    let mut drive = Interrupted::new(ftl, settings, supply, cut);
+    let mut drive = Interrupted::new(ftl, settings, supply, cut, Journal::paused());
     let mut random = Seed(3).random();
     let mut done = Ok(());
     for step in 0..2 * STEPS {

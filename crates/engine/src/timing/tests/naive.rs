@@ -79,6 +79,8 @@ struct Plan {
     number: usize,
     request: Request,
     reads: BTreeSet<usize>,
+    /// The last spare area that was read: its operation and page.
+    spare: Option<(usize, BlockId, u32)>,
     hash: Option<usize>,
     moved: VecDeque<usize>,
     moved_hashes: BTreeSet<usize>,
@@ -136,7 +138,12 @@ impl Naive {
     }
 
     /// When each request ends.
-    pub fn run(mut self, requests: &[Request]) -> Vec<u64> {
+    pub fn run(self, requests: &[Request]) -> Vec<u64> {
+        self.run_to_end(requests).0
+    }
+
+    /// The same, and when the last operation of all ends; 0 without any.
+    pub fn run_to_end(mut self, requests: &[Request]) -> (Vec<u64>, u64) {
         let mut erases = BTreeMap::new();
         for (number, request) in requests.iter().enumerate() {
             self.plan(number, request, &mut erases);
@@ -161,7 +168,8 @@ impl Naive {
             let ops = self.ops.iter().filter(|op| op.request == number && !op.cleaning);
             ops.map(|op| op.done_ns.unwrap()).max().unwrap_or(request.start_ns)
         };
-        requests.iter().enumerate().map(end).collect()
+        let last_ns = self.ops.iter().map(|op| op.done_ns.unwrap()).max().unwrap_or(0);
+        (requests.iter().enumerate().map(end).collect(), last_ns)
     }
 
     fn add(&mut self, op: Op) -> usize {
@@ -174,6 +182,7 @@ impl Naive {
         for &step in &request.steps {
             match step {
                 Step::Read { block, page, cause } => self.plan_read(&mut plan, block, page, cause),
+                Step::ReadSpare { block, page, cause } => self.plan_spare(&mut plan, block, page, cause),
                 Step::Program { block, page, pages, cause } => {
                     for page in page..page + pages {
                         self.plan_program(&mut plan, block, page, cause, erases.get(&block.0));
@@ -191,9 +200,23 @@ impl Naive {
     fn plan_read(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
         let die = self.timing.layout.place(block, page).die;
         let page_ns = self.timing.command_ns + self.timing.unit_transfer_ns;
-        let id = self.add(plan.op(Kind::Read, cause, die, page_ns, self.timing.read_ns));
+        let mut op = plan.op(Kind::Read, cause, die, page_ns, self.timing.read_ns);
+        op.after.extend(plan.spare.filter(|spare| (spare.1, spare.2) == (block, page)).map(|spare| spare.0));
+        let id = self.add(op);
         if cause == Cause::Cleaning {
             plan.moved.push_back(id);
+            plan.note_cleaning(id);
+        } else {
+            plan.reads.insert(id);
+        }
+    }
+
+    fn plan_spare(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
+        let die = self.timing.layout.place(block, page).die;
+        let (channel_ns, array_ns) = (self.timing.command_ns, self.timing.spare_read_ns);
+        let id = self.add(plan.op(Kind::Read, cause, die, channel_ns, array_ns));
+        plan.spare = Some((id, block, page));
+        if cause == Cause::Cleaning {
             plan.note_cleaning(id);
         } else {
             plan.reads.insert(id);

@@ -10,7 +10,7 @@ use crate::units::BlockId;
 use rand::Rng;
 use wearwell_base::request::Op;
 
-const ONE_DIE: FlashTiming = FlashTiming {
+pub(super) const ONE_DIE: FlashTiming = FlashTiming {
     layout: Layout {
         channels: 1,
         ways: 1,
@@ -22,6 +22,7 @@ const ONE_DIE: FlashTiming = FlashTiming {
     },
     read_ns: 50_000,
     program_ns: 400_000,
+    spare_read_ns: 2_000,
     erase_ns: 3_000_000,
     command_ns: 0,
     unit_transfer_ns: 10_000,
@@ -33,35 +34,36 @@ const ONE_DIE: FlashTiming = FlashTiming {
     hash: HashEngine { engines: 1, hash_ns: 14_000 },
 };
 
-const HOST: HostTiming = HostTiming {
+pub(super) const HOST: HostTiming = HostTiming {
     queue_depth: u32::MAX,
     arrivals: Arrivals::Open,
     cleaning: Cleaning::Background,
     link_bytes_per_us: None,
     page_bytes: 4096,
     write_buffer_pages: 0,
+    power_off_ns: 0,
 };
 
-struct Rig {
-    journal: Journal,
-    clock: Clock,
+pub(super) struct Rig {
+    pub(super) journal: Journal,
+    pub(super) clock: Clock,
 }
 
 impl Rig {
-    fn new(host: HostTiming, flash: FlashTiming) -> Rig {
+    pub(super) fn new(host: HostTiming, flash: FlashTiming) -> Rig {
         let journal = Journal::default();
         let clock = Clock::new(host, Flash::new(flash).unwrap(), journal.clone()).unwrap();
         Rig { journal, clock }
     }
 
-    fn request(&mut self, op: Op, pages: u32, arrival_ns: u64, steps: &[Step]) -> u64 {
+    pub(super) fn request(&mut self, op: Op, pages: u32, arrival_ns: u64, steps: &[Step]) -> u64 {
         let dispatch_ns = self.clock.next_dispatch(op, pages, arrival_ns);
         self.journal.extend(steps.iter().copied());
         self.clock.serve(op, pages);
         dispatch_ns
     }
 
-    fn end(mut self) -> TimingReport {
+    pub(super) fn end(mut self) -> TimingReport {
         self.clock.drain();
         self.clock.check().unwrap();
         let report = self.clock.report();
@@ -76,11 +78,11 @@ impl Rig {
     }
 }
 
-fn read(block: u32) -> Step {
+pub(super) fn read(block: u32) -> Step {
     Step::Read { block: BlockId(block), page: 0, cause: Cause::Host }
 }
 
-fn program(block: u32, page: u32, pages: u32) -> Step {
+pub(super) fn program(block: u32, page: u32, pages: u32) -> Step {
     Step::Program { block: BlockId(block), page, pages, cause: Cause::Host }
 }
 

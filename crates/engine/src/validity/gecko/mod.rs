@@ -39,13 +39,14 @@ mod config;
 mod entry;
 mod flush;
 mod merge;
+mod page;
 mod recover;
 mod run;
 #[cfg(test)]
 mod tests;
 
 pub use config::GeckoConfig;
-pub use run::{GeckoPage, Postamble, Preamble};
+pub use page::{GeckoPage, Postamble, Preamble};
 
 use super::{PageSet, PageValidity, ValidityFlash, ValidityPage};
 use crate::config::ConfigError;

@@ -5,7 +5,8 @@
 //! and a run is superseded if, and only if, a complete one created later holds all of its flushes. A merge that leaves no
 //! entry at all writes a run of one empty page, for the same reason.
 
-use super::run::{Postamble, Run, gecko_page};
+use super::page::Postamble;
+use super::run::{Run, gecko_page};
 use super::{Gecko, GeckoConfig};
 use crate::layer::LayerError;
 use crate::units::Slot;

@@ -20,6 +20,7 @@ use wearwell_engine::log::{
 };
 use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
 use wearwell_engine::placement::Frontiers;
+use wearwell_engine::timing::Journal;
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
 const BLOCKS: u32 = 64;
@@ -162,7 +163,7 @@ pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
     let ftl = config.build(Fragile::new(nand::<Content>(seed), supply.clone())).unwrap();
     let cuts = Cuts::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
     let cut = CutSettings { cuts, recovery_cut_probability: 0.0, seed: Seed(seed) };
-    let mut interrupted = Interrupted::new(ftl, config, supply, cut);
+    let mut interrupted = Interrupted::new(ftl, config, supply, cut, Journal::paused());
     wearwell_engine::ftl::PowerCycle::begin(&mut interrupted, 2000);
     Box::new(interrupted)
 }

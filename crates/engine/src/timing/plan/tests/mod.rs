@@ -23,6 +23,7 @@ const LAYOUT: Layout = Layout {
 const TIMING: FlashTiming = FlashTiming {
     layout: LAYOUT,
     read_ns: 100,
+    spare_read_ns: 3,
     program_ns: 1000,
     erase_ns: 10_000,
     command_ns: 1,
@@ -49,6 +50,10 @@ fn read(block: u32, page: u32, cause: Cause) -> Step {
 
 fn reads(block: u32, pages: std::ops::Range<u32>, cause: Cause) -> Vec<Step> {
     pages.map(|page| read(block, page, cause)).collect()
+}
+
+fn spare(block: u32, page: u32, cause: Cause) -> Step {
+    Step::ReadSpare { block: BlockId(block), page, cause }
 }
 
 fn program(block: u32, page: u32, pages: u32, cause: Cause) -> Step {

@@ -1,0 +1,73 @@
+//! Power that is lost: what was begun ends, then recovery has the flash for itself, step by step.
+
+use super::Clock;
+use crate::counters::Cause;
+use crate::timing::journal::{Event, Step};
+use crate::timing::node::NONE;
+
+/// An outage that has not ended.
+#[derive(Clone, Copy)]
+struct Outage {
+    lost_ns: u64,
+    /// How long of it power was off.
+    off_ns: u64,
+}
+
+impl Clock {
+    /// Puts on the flash what the journal holds up to its last event, of a request that was taken at `now_ns` and begins at
+    /// `start_ns`: when the drive serves again. What it did for the host since then stays in the journal.
+    pub(super) fn live_through_outages(&mut self, now_ns: u64, start_ns: u64) -> u64 {
+        let mut steps = Vec::new();
+        self.journal.take(&mut steps);
+        let (mut now_ns, mut start_ns, mut from) = (now_ns, start_ns, 0);
+        let mut outage: Option<Outage> = None;
+        for (at, event) in self.journal.take_events() {
+            match outage {
+                Some(_) => self.recover(&mut steps[from..at], start_ns),
+                None => self.submit_steps(NONE, now_ns, start_ns, &steps[from..at]),
+            }
+            self.settle();
+            start_ns = start_ns.max(self.flash.last_end_ns()).max(self.link_out_ns);
+            now_ns = start_ns;
+            from = at;
+            match event {
+                Event::PowerLost => {
+                    let lost = outage.get_or_insert(Outage { lost_ns: start_ns, off_ns: 0 });
+                    lost.off_ns += self.host.power_off_ns;
+                    start_ns += self.host.power_off_ns;
+                }
+                Event::RecoveryStepEnded => {}
+                Event::Recovered => {
+                    if let Some(Outage { lost_ns, off_ns }) = outage.take() {
+                        self.statistics.outages.add(start_ns - lost_ns, off_ns);
+                    }
+                }
+            }
+        }
+        self.journal.extend(steps.drain(from..));
+        self.now_ns = start_ns;
+        start_ns
+    }
+
+    /// Has the flash do steps of recovery, which wait for each other as those of a request that is neither the host's nor
+    /// cleaning.
+    fn recover(&mut self, steps: &mut [Step], start_ns: u64) {
+        for step in steps.iter_mut() {
+            match step {
+                Step::Read { cause, .. }
+                | Step::ReadSpare { cause, .. }
+                | Step::Program { cause, .. }
+                | Step::Erase { cause, .. }
+                | Step::Hash { cause, .. } => *cause = Cause::Translation,
+            }
+        }
+        self.submit_steps(NONE, start_ns, start_ns, steps);
+    }
+
+    /// Lets everything end that was begun.
+    fn settle(&mut self) {
+        while self.flash.step() {}
+        self.collect();
+        self.settle_until(self.flash.last_end_ns());
+    }
+}
