@@ -55,15 +55,29 @@ pub struct CountingLog<'a> {
 }
 
 impl CountingLog<'_> {
-    fn on<M: Medium<Payload = ()> + 'static>(self, medium: M) -> Result<BoxedLayer<()>, ConfigError> {
-        let size = StoreSize {
+    fn size(&self, medium: &impl Medium) -> StoreSize {
+        StoreSize {
             blocks: medium.blocks(),
             pages_per_block: medium.pages_per_block(),
             logical_pages: self.config.logical_pages,
             seed: self.config.seed,
-        };
-        let CountingLog { config, placement, victim, given, whole_blocks } = self;
-        let builder = Builder { config, medium, placement, whole_blocks };
+        }
+    }
+
+    fn page_table(&self, medium: &impl Medium) -> PageTable {
+        let pages = self.config.logical_pages + medium.metadata_pages();
+        PageTable::new(pages, medium.blocks(), medium.pages_per_block())
+    }
+
+    /// The log with each policy that the table of policies has compiled.
+    fn on<M, D>(self, medium: M, directory: D) -> Result<BoxedLayer<()>, ConfigError>
+    where
+        M: Medium<Payload = ()> + 'static,
+        D: Directory + 'static,
+    {
+        let size = self.size(&medium);
+        let CountingLog { config, placement, victim, given, .. } = self;
+        let builder = Builder { config, medium, directory, placement };
         match given {
             Some(policy) => builder.visit(policy),
             None => victim.visit(&size, builder).map_err(|error| error.within("victim"))?,
@@ -72,45 +86,46 @@ impl CountingLog<'_> {
 }
 
 /// Builds a log around a policy of whatever type the table of policies hands over.
-struct Builder<M> {
+struct Builder<M, D> {
     config: StoreConfig,
     medium: M,
+    directory: D,
     placement: Frontiers,
-    whole_blocks: bool,
 }
 
-impl<M: Medium<Payload = ()> + 'static> Builder<M> {
-    fn store<D: Directory + 'static, V: VictimPolicy + 'static>(
-        self,
-        directory: D,
-        victim: V,
-    ) -> Result<BoxedLayer<()>, ConfigError> {
-        Ok(Box::new(LogStore::new(self.config, self.medium, directory, victim, self.placement)?))
-    }
-}
-
-impl<M: Medium<Payload = ()> + 'static> VictimVisitor for Builder<M> {
+impl<M: Medium<Payload = ()> + 'static, D: Directory + 'static> VictimVisitor for Builder<M, D> {
     type Output = Result<BoxedLayer<()>, ConfigError>;
 
     fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Self::Output {
-        let logical_pages = self.config.logical_pages;
-        if self.whole_blocks {
-            return self.store(BlockTable::new(logical_pages), victim);
-        }
-        let pages = logical_pages + self.medium.metadata_pages();
-        let directory = PageTable::new(pages, self.medium.blocks(), self.medium.pages_per_block());
-        self.store(directory, victim)
+        let Builder { config, medium, directory, placement } = self;
+        Ok(Box::new(LogStore::new(config, medium, directory, victim, placement)?))
     }
 }
 
 /// A log on bare flash.
 pub fn log_on_nand(flash: Nand<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
-    log.on(flash)
+    if log.whole_blocks {
+        let directory = BlockTable::new(log.config.logical_pages);
+        return log.on(flash, directory);
+    }
+    let directory = log.page_table(&flash);
+    log.on(flash, directory)
 }
 
-/// A log on the segments of a layer.
+/// A log on the segments of a layer. Where it keeps whole blocks, which is seldom there, its policy is behind a pointer.
 pub fn log_on_segments(segments: Segments<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
-    log.on(segments)
+    if !log.whole_blocks {
+        let directory = log.page_table(&segments);
+        return log.on(segments, directory);
+    }
+    let size = log.size(&segments);
+    let CountingLog { config, placement, victim, given, .. } = log;
+    let victim = match given {
+        Some(policy) => policy,
+        None => victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
+    };
+    let directory = BlockTable::new(config.logical_pages);
+    Ok(Box::new(LogStore::new(config, segments, directory, victim, placement)?))
 }
 
 /// A log on bare flash, with policies for which no log is compiled.
