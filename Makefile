@@ -6,10 +6,14 @@ BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
 
+# Rooms of the engine, by default all; options of scripts/mutants.py.
+ROOMS ?=
+MUTANTS ?=
+
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost fuzz clean help
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -17,6 +21,7 @@ help:
 	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
+	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make build   the whole program, in target/release/wearwell'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
 	@echo 'make deny    licences and sources of all dependencies'
@@ -61,6 +66,10 @@ properties:
 
 power:
 	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
+
+mutants:
+	cargo mutants --version || cargo install cargo-mutants --locked
+	$(PYTHON) scripts/mutants.py $(ROOMS) $(MUTANTS)
 
 test-python: python
 	$(VENV)/bin/python -m pytest python/tests

@@ -3,10 +3,10 @@
 
 use crate::seed::Seed;
 use schemars::Schema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// A setting that cannot be used: which key, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,8 +59,7 @@ pub struct Entry {
 /// whose key `tag` holds the name.
 ///
 /// `T` reads the table. A visitor that looks at what comes first, unlike an untagged enum, keeps `T`'s own
-/// errors, which name the key and list the choices. Whatever a part is read from, `T` reads it from a JSON table, so that
-/// it is compiled once and not for every source.
+/// errors, which name the key and list the choices.
 pub fn named_or_table<'de, D, T>(
     deserializer: D,
     what: &'static str,
@@ -68,36 +67,35 @@ pub fn named_or_table<'de, D, T>(
 ) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: DeserializeOwned,
+    T: Deserialize<'de>,
 {
-    let table = deserializer.deserialize_any(Form { what, tag })?;
-    serde_json::from_value(Value::Object(table)).map_err(D::Error::custom)
-}
-
-/// Takes either form of a part, and gives the table.
-struct Form {
-    what: &'static str,
-    tag: &'static str,
-}
-
-impl<'de> Visitor<'de> for Form {
-    type Value = Map<String, Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the name of a {0}, or a table with the name as `{1}` and its settings",
-            self.what, self.tag
-        )
+    struct Form<T> {
+        what: &'static str,
+        tag: &'static str,
+        table: PhantomData<T>,
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(Map::from_iter([(self.tag.to_owned(), name.into())]))
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Form<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(
+                f,
+                "the name of a {0}, or a table with the name as `{1}` and its settings",
+                self.what, self.tag
+            )
+        }
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<T, E> {
+            T::deserialize(MapDeserializer::new(std::iter::once((self.tag, name))))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(table))
+        }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-        Map::deserialize(MapAccessDeserializer::new(table))
-    }
+    deserializer.deserialize_any(Form { what, tag, table: PhantomData })
 }
 
 /// Completes the schema of a part: each table gets its help line and its second name, and the names alone

@@ -4,7 +4,9 @@
 //! other, [`describe`] measures. A format is one file in `formats/` and one line in the table.
 
 mod cut;
+mod decode;
 mod describe;
+mod encode;
 mod error;
 mod fields;
 mod format;
@@ -13,17 +15,21 @@ mod input;
 mod options;
 mod reader;
 mod records;
+mod table;
 mod text;
 mod volumes;
 mod writer;
 
 pub use cut::{Cut, convert, cut};
+pub use decode::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped};
 pub use describe::*;
+pub use encode::{Content, Encode};
 pub use error::{Bad, Place, TraceError};
-pub use format::{DIGEST_FORMATS, FORMATS, Format, detect_format, find_format};
+pub use format::Format;
 pub use input::MAX_LINE_BYTES;
 pub use options::{OptionSpec, ReadOptions, Settings, WriteOptions};
-pub use reader::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped, TraceReader, open};
+pub use reader::{TraceReader, open};
+pub use table::{DIGEST_FORMATS, FORMATS, detect_format, find_format};
 use wearwell_base::request;
 pub use wearwell_base::request::{Digest, Op, Request, RequestBatch, is_zero_digest, page_digest};
-pub use writer::{Content, Encode, TraceWriter, Written};
+pub use writer::{TraceWriter, Written};

@@ -2,7 +2,6 @@
 
 use super::error::TraceError;
 use super::fields;
-use super::format::Format;
 
 /// How to read a trace.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +12,7 @@ pub struct ReadOptions {
     pub skip_bad: bool,
     /// Read these volumes only.
     pub volumes: Option<Vec<u32>>,
-    /// Options of the format, as (name, value); see [`Format::options`].
+    /// Options of the format, as (name, value); see [`Format::options`](crate::Format::options).
     pub options: Vec<(String, String)>,
 }
 
@@ -37,7 +36,7 @@ pub struct WriteOptions {
     pub format: String,
     /// Count requests that the format cannot hold and go on, instead of stopping at the first.
     pub drop_inexpressible: bool,
-    /// Options of the format, as (name, value); see [`Format::options`].
+    /// Options of the format, as (name, value); see [`Format::options`](crate::Format::options).
     pub options: Vec<(String, String)>,
 }
 
@@ -87,18 +86,22 @@ impl OptionSpec {
 pub struct Settings(Vec<(&'static str, String)>);
 
 impl Settings {
-    /// Checks `given` against the options of `format` and fills in the defaults. The last value wins.
-    pub(crate) fn new(format: &'static Format, given: &[(String, String)]) -> Result<Self, TraceError> {
-        let unknown = given.iter().find(|(name, _)| format.options.iter().all(|spec| spec.name != name));
+    /// Checks `given` against `options`, those of `format`, and fills in the defaults. The last value wins.
+    pub(crate) fn new(
+        format: &'static str,
+        options: &'static [OptionSpec],
+        given: &[(String, String)],
+    ) -> Result<Self, TraceError> {
+        let unknown = given.iter().find(|(name, _)| options.iter().all(|spec| spec.name != name));
         if let Some((name, _)) = unknown {
-            return Err(unknown_option(format, name));
+            return Err(unknown_option(format, options, name));
         }
         let mut settings = Vec::new();
-        for spec in format.options {
+        for spec in options {
             let value =
                 given.iter().rev().find(|(name, _)| name == spec.name).map(|(_, value)| value.as_str());
             let problem = |problem| TraceError::BadOption {
-                format: format.name,
+                format,
                 option: spec.name,
                 problem,
                 expected: spec.expected(),
@@ -124,11 +127,11 @@ impl Settings {
     }
 }
 
-fn unknown_option(format: &'static Format, option: &str) -> TraceError {
-    let names: Vec<_> = format.options.iter().map(|spec| spec.name).collect();
+fn unknown_option(format: &'static str, options: &[OptionSpec], option: &str) -> TraceError {
+    let names: Vec<_> = options.iter().map(|spec| spec.name).collect();
     let choices = match names.as_slice() {
         [] => "it has none".to_owned(),
         names => format!("it has {}", names.join(", ")),
     };
-    TraceError::UnknownOption { format: format.name, option: option.to_owned(), choices }
+    TraceError::UnknownOption { format, option: option.to_owned(), choices }
 }

@@ -1,8 +1,8 @@
 //! Reading of formats made of binary records.
 
+use super::decode::{Decoder, Sink};
 use super::error::{Bad, Place, TraceError};
 use super::input::{Input, Record};
-use super::reader::{Decoder, Sink};
 use super::request::Request;
 
 /// A binary format: a function from a record to a request.

@@ -1,8 +1,8 @@
 //! Reading of formats that have one request per line.
 
+use super::decode::{Decoder, Sink};
 use super::error::{Bad, Place, TraceError};
 use super::input::{Input, Line};
-use super::reader::{Decoder, Sink};
 use super::request::{Digest, Request};
 
 /// A text format: a function from a line to a request.

@@ -1,6 +1,7 @@
 //! The table of workloads, and the configuration that picks one of them.
 
 use super::error::require;
+use super::kind::Kind;
 use super::place::Space;
 use super::{Fiu, HotCold, Mixed, Phases, Sequential, Uniform, Workload, Zipf};
 use schemars::JsonSchema;
@@ -53,20 +54,6 @@ workloads! {
     "fiu" Fiu "the request mix of an FIU trace: homes, web_vm or mail" "CAGC (Wu et al., IPDPS 2021), Table II; POD (Mao et al., IEEE TC 65(6), 2016), Table 3";
     "mixed" Mixed "several workloads side by side, interleaved" "Yang et al., \"Don't stack your log on my log\", INFLOW 2014";
     "phases" Phases "several workloads one after the other, once or in turns" "as the consecutive jobs of fio; for loads that change";
-}
-
-/// What a kind of workload provides; the fields of its type are its configuration.
-pub(super) trait Kind {
-    /// The workload on `space`. Errors: settings that make no workload there.
-    fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError>;
-
-    /// The oracle of the workload on `space`; `None` where all pages are alike, or do not stay what they are.
-    fn temperature(&self, _space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
-        Ok(None)
-    }
-
-    /// Pages written per request, on average.
-    fn written_per_request(&self) -> f64;
 }
 
 /// What `wearwell list` says about a workload.

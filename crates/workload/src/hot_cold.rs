@@ -2,8 +2,8 @@
 
 use super::Workload;
 use super::alias::threshold;
-use super::config::Kind;
 use super::error::{require, require_share};
+use super::kind::Kind;
 use super::place::{Places, Space};
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};

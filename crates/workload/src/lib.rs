@@ -13,6 +13,7 @@ mod cursor;
 mod error;
 mod fiu;
 mod hot_cold;
+mod kind;
 mod mixed;
 mod permutation;
 mod phases;

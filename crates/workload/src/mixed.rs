@@ -3,9 +3,10 @@
 use super::Workload;
 use super::alias::Alias;
 use super::batch::PageBatch;
-use super::config::{Kind, WorkloadConfig};
+use super::config::WorkloadConfig;
 use super::cursor::RequestCursor;
 use super::error::{require, require_share, require_weights};
+use super::kind::Kind;
 use super::place::Space;
 use super::temperature::RankClasses;
 use rand::RngCore;

@@ -2,8 +2,9 @@
 
 use super::Workload;
 use super::batch::PageBatch;
-use super::config::{Kind, WorkloadConfig};
+use super::config::WorkloadConfig;
 use super::error::{refusal, require};
+use super::kind::Kind;
 use super::place::Space;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

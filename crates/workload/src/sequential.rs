@@ -1,8 +1,8 @@
 //! One page after the other, as a log or a backup writes.
 
 use super::Workload;
-use super::config::Kind;
 use super::error::require;
+use super::kind::Kind;
 use super::place::Space;
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};

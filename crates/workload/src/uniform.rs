@@ -1,7 +1,7 @@
 //! Every page equally likely: the reference case of all theory.
 
 use super::Workload;
-use super::config::Kind;
+use super::kind::Kind;
 use super::place::Space;
 use super::requests::RequestConfig;
 use super::stream::{Addresses, stream};

@@ -10,6 +10,8 @@ mod error;
 mod ftl_report;
 mod medium;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
 pub use dedup_report::DedupReport;

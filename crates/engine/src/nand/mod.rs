@@ -6,6 +6,8 @@ mod geometry;
 mod power;
 mod presets;
 mod spare;
+#[cfg(test)]
+mod tests;
 
 use crate::counters::Cause;
 use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Payload, Reports, Run};

@@ -6,7 +6,7 @@
 //! arrival, or host reads before everything else ([`Priority`](super::Priority)). A program takes its die, waits for the
 //! channel, is transferred (command and units), and keeps the die until the array has it. A read takes its die for
 //! `read_ns`, waits for the channel, is transferred, and keeps the die until then. An erase needs the channel for its
-//! command alone. A spare area that is read without its page takes `spare_read_ns` and the channel for the command alone.
+//! command alone. A spare area that is read without its page takes `spare_read_ns`, and the channel for the command and 1/32 of a unit.
 //!
 //! At the same moment, operations end first, then others arrive, dies choose what they do next, and transfers begin; an idle die
 //! takes what arrives at once.

@@ -105,6 +105,11 @@ impl FlashTiming {
         Ok(())
     }
 
+    /// Time of a spare area on the channel: it is taken to be 1/32 of its page (GeckoFTL, section 2).
+    pub(super) fn spare_channel_ns(&self) -> u64 {
+        self.command_ns + self.unit_transfer_ns.div_ceil(32)
+    }
+
     /// Whether the end of each operation is known as soon as it arrives.
     pub(super) fn is_folded(&self) -> bool {
         self.contention == Contention::Die && self.is_eager()

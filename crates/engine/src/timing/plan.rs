@@ -179,7 +179,7 @@ impl Planner {
         let node = self.create(desk, Kind::Read, cause.into());
         let new = &mut desk.nodes[node];
         (new.die, new.plane) = (place.die, place.plane);
-        (new.channel_ns, new.array_ns) = (timing.command_ns, timing.spare_read_ns);
+        (new.channel_ns, new.array_ns) = (timing.spare_channel_ns(), timing.spare_read_ns);
         self.spare_read = Some(SpareRead { node, block, page });
         if cause != Cause::Cleaning {
             self.note_read(desk, node, cause);

@@ -2,6 +2,7 @@
 
 mod naive;
 mod outages;
+mod pieces;
 mod queues;
 
 use crate::counters::Cause;
@@ -31,7 +32,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
     let suspend = (any::<bool>(), any::<bool>(), 0..20u64, 0..20u64).prop_map(
         |(erase, program, suspend_ns, resume_ns)| Suspend { erase, program, suspend_ns, resume_ns },
     );
-    let times = (1..80u64, 0..9u64, 1..300u64, 1..900u64, 0..6u64, 1..40u64);
+    let times = (1..80u64, 1..9u64, 1..300u64, 1..900u64, 0..6u64, 1..40u64);
     let kinds = (any::<bool>(), any::<bool>());
     (layout(), times, kinds, prop_oneof![Just(Suspend::default()), suspend], 1..3u32, 0..50u64).prop_map(
         |(

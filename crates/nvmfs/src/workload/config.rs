@@ -1,5 +1,6 @@
 //! The table of file workloads, and the configuration that picks one of them.
 
+use super::kind::Kind;
 use super::{FileWorkload, Fileserver, Fio, Iozone, Postmark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,12 +40,6 @@ file_workloads! {
     "postmark" Postmark "small files that come, grow and go" "Katcher, NetApp TR3022, 1997; section IV-A";
     "fio" Fio "random updates in thousands of files" "fio, section IV-A";
     "fileserver" Fileserver "whole files written, extended, read and deleted" "Filebench, fileserver.f; section IV-A";
-}
-
-/// What a kind of workload provides; the fields of its type are its configuration.
-pub(super) trait Kind {
-    /// The workload for a file system of `capacity_bytes`. Errors: settings that make no workload there.
-    fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError>;
 }
 
 impl FileWorkloadConfig {

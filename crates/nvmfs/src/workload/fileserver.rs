@@ -1,6 +1,6 @@
 //! Filebench's file server.
 
-use super::config::Kind;
+use super::kind::Kind;
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_request};
 use super::stream::{Law, Queue, Stream};

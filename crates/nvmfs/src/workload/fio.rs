@@ -1,6 +1,6 @@
 //! fio with many files: random updates in randomly chosen files.
 
-use super::config::Kind;
+use super::kind::Kind;
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
 use super::stream::{Law, Queue, Stream};
 use super::{FileId, FileOp, FileWorkload};

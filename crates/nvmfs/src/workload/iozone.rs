@@ -1,6 +1,6 @@
 //! IOzone's random write test: one large file.
 
-use super::config::Kind;
+use super::kind::Kind;
 use super::size::{both, request_bytes, require, require_ratio, require_request, share_of};
 use super::stream::{Law, Queue, Stream};
 use super::{FileId, FileOp, FileWorkload};

@@ -8,6 +8,7 @@ mod config;
 mod fileserver;
 mod fio;
 mod iozone;
+mod kind;
 pub mod play;
 mod population;
 mod postmark;

@@ -1,6 +1,6 @@
 //! PostMark: the small files of mail and news servers, which come, grow and go.
 
-use super::config::Kind;
+use super::kind::Kind;
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
 use super::stream::{Law, Queue, Stream};

@@ -12,26 +12,7 @@ use std::path::Path;
 const CIRCLES: &[(&str, &[&str], &str)] = &[
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
     ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
-    (
-        "nvmfs",
-        &["workload/config", "workload/fileserver", "workload/fio", "workload/iozone", "workload/postmark"],
-        "a table and its lines",
-    ),
-    (
-        "trace",
-        &["format", "formats", "options", "reader", "text", "writer"],
-        "the table of formats, and readers that look into it",
-    ),
-    (
-        "workload",
-        &["content/config", "content/generator", "fiu/table"],
-        "settings, and what is made from them",
-    ),
-    (
-        "workload",
-        &["config", "fiu", "hot_cold", "mixed", "phases", "sequential", "uniform", "zipf"],
-        "workloads that are made of workloads",
-    ),
+    ("workload", &["config", "mixed", "phases"], "one type, `WorkloadConfig`, which contains itself"),
 ];
 
 /// A module's path from the root of its crate.

@@ -177,7 +177,7 @@ mod tests {
 
     fn read(action: &str, line: &str) -> Result<Option<(Op, u64, u64)>, Bad> {
         let given = [("action".to_owned(), action.to_owned())];
-        let mut format = Blkparse::new(&Settings::new(&FORMAT, &given).unwrap());
+        let mut format = Blkparse::new(&FORMAT.settings(&given).unwrap());
         let request = format.line(line.as_bytes(), &mut Vec::new())?;
         Ok(request.map(|request| (request.op, request.offset_bytes, request.length_bytes)))
     }

@@ -144,7 +144,7 @@ mod tests {
 
     fn reader(action: &str) -> Blktrace {
         let given = [("action".to_owned(), action.to_owned())];
-        Blktrace::new(&Settings::new(&FORMAT, &given).unwrap())
+        Blktrace::new(&FORMAT.settings(&given).unwrap())
     }
 
     /// A record of `bytes` bytes at sector 16 with the given action.

@@ -19,13 +19,13 @@ pub mod wearwell_csv;
 
 /// What the formats' files have in common.
 mod prelude {
+    pub(super) use crate::encode::{Content, Encode, Reason, in_sectors, put, read_or_write, without_volume};
     pub(super) use crate::error::Bad;
     pub(super) use crate::fields::{self, Fields};
     pub(super) use crate::format::Format;
     pub(super) use crate::options::{OptionSpec, Settings};
     pub(super) use crate::request::{Digest, Op, Request};
     pub(super) use crate::text::{LineFormat, Lines, first_line};
-    pub(super) use crate::writer::{Content, Encode, Reason, in_sectors, put, read_or_write, without_volume};
 
     /// Size of the sectors that most formats count in, bytes.
     pub const SECTOR_BYTES: u64 = 512;

@@ -6,9 +6,9 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::prelude::*;
+use crate::decode::{Decoder, Sink};
 use crate::error::TraceError;
 use crate::input::Input;
-use crate::reader::{Decoder, Sink};
 use crate::request::RequestBatch;
 
 /// Seconds in ns.

@@ -3,9 +3,11 @@
 use super::config::ContentConfig;
 use crate::PageBatch;
 use crate::alias::threshold;
+use crate::error::require;
 use crate::stream::Addresses;
 use crate::zipf::ZipfLaw;
 use rand::RngCore;
+use wearwell_base::config::ConfigError;
 use wearwell_base::content::Content;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
@@ -40,6 +42,18 @@ pub struct Contents {
     writes: u64,
     /// Recent share of the writes that went to a warm address.
     warm_share: f64,
+}
+
+impl ContentConfig {
+    /// The generator for a space of `logical_pages` pages.
+    ///
+    /// Equal configurations, sizes and seeds give equal contents to equal pages; generators of different seeds share no
+    /// content. Errors: a setting that is out of range.
+    pub fn build(&self, logical_pages: u32, seed: Seed) -> Result<Contents, ConfigError> {
+        self.check()?;
+        require(logical_pages > 0, "logical_pages", logical_pages, "must be at least 1")?;
+        Ok(Contents::new(self, logical_pages, seed))
+    }
 }
 
 /// What is remembered of a logical page.

@@ -4,6 +4,7 @@
 
 mod config;
 mod generator;
+mod preset;
 
 #[cfg(test)]
 pub(super) mod census;

@@ -5,11 +5,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use table::find;
 pub use table::{FIU_TRACES, FiuTrace};
 
 use super::Workload;
-use super::config::Kind;
 use super::hot_cold::HotCold;
+use super::kind::Kind;
 use super::place::Space;
 use super::requests::{RequestConfig, RequestPages, WeightedPages};
 use schemars::{JsonSchema, Schema};
@@ -51,11 +52,6 @@ fn without_defaults(schema: &mut Schema) {
             property.remove("default");
         }
     }
-}
-
-/// The trace called `name`.
-pub fn find(name: &str) -> Option<&'static FiuTrace> {
-    FIU_TRACES.iter().find(|trace| trace.entry.name == name)
 }
 
 impl FiuTrace {

@@ -69,6 +69,11 @@ macro_rules! notes {
 /// All traces.
 pub static FIU_TRACES: &[FiuTrace] = &[HOMES, WEB_VM, MAIL];
 
+/// The trace called `name`.
+pub fn find(name: &str) -> Option<&'static FiuTrace> {
+    FIU_TRACES.iter().find(|trace| trace.entry.name == name)
+}
+
 const HOMES: FiuTrace = FiuTrace {
     entry: Entry { name: "homes", help: "a file server's home directories", source: DEDUP },
     write_ratio: 0.805,

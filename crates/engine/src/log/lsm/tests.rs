@@ -59,6 +59,15 @@ fn config(shape: Shape, logical_pages: u32) -> LsmConfig {
     }
 }
 
+/// A quarter of all sizes. What a tree writes depends on the ratios of its sizes alone, so that as many levels are filled as
+/// often with a quarter of the writes.
+fn quarter(shape: Shape, logical_pages: u32) -> LsmConfig {
+    LsmConfig { memtable_pages: MEMTABLE_PAGES, table_pages: 32, ..config(shape, logical_pages) }
+}
+
+/// Of [`quarter`].
+const MEMTABLE_PAGES: u32 = 64;
+
 fn tree(config: LsmConfig, lower_pages: u32) -> LsmTree<()> {
     LsmTree::new(config, Box::new(Sink(lower_pages))).unwrap()
 }
@@ -108,10 +117,10 @@ fn distinct(m: f64, all: f64) -> f64 {
 /// al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels near full, so the truth lies between.
 #[test]
 fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
-    let all = 64 * 1024;
+    let all = 16 * 1024;
     for ratio in [4, 8] {
         let shape = Shape::Leveled { level0_runs: 4, ratio, sizes: LevelSizes::FromBottom };
-        let ([host, cleaning, _], report) = uniform(config(shape, all), 3 * all);
+        let ([host, cleaning, _], report) = uniform(quarter(shape, all), 3 * all);
         assert!((0.99..=1.0).contains(&host), "{host}");
         // Level 0 is merged with the whole of level 1.
         let levels = report.levels.len() as f64 - 1.0;
@@ -128,10 +137,10 @@ fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
 /// 10).
 #[test]
 fn levels_sized_from_the_bottom_bound_the_space() {
-    let all = 80 * 1024;
+    let all = 20 * 1024;
     let pages = |sizes| {
         let shape = Shape::Leveled { level0_runs: 4, ratio: 8, sizes };
-        let report = uniform(config(shape, all), 4 * all).1;
+        let report = uniform(quarter(shape, all), 4 * all).1;
         report.levels[1..].iter().map(|level| level.pages).sum::<u64>() as f64 / f64::from(all)
     };
     let (bottom, top) = (pages(LevelSizes::FromBottom), pages(LevelSizes::FromTop));
@@ -143,10 +152,10 @@ fn levels_sized_from_the_bottom_bound_the_space() {
 /// level writes all `U` pages for every `runs - 1` runs that come to it.
 #[test]
 fn a_tiered_tree_writes_each_record_once_a_level() {
-    let all = 64 * 1024;
+    let all = 16 * 1024;
     for runs in [4u32, 8] {
-        let ([host, cleaning, _], report) = uniform(config(Shape::Tiered { runs }, all), 4 * all);
-        let (all, m) = (f64::from(all), 256.0 * host.recip());
+        let ([host, cleaning, _], report) = uniform(quarter(Shape::Tiered { runs }, all), 4 * all);
+        let (all, m) = (f64::from(all), f64::from(MEMTABLE_PAGES) * host.recip());
         let levels = report.levels.len() as i32;
         let size = |level: i32| distinct(m * f64::from(runs).powi(level), all);
         let inner: f64 = (1..levels).map(|level| size(level) / (m * f64::from(runs).powi(level))).sum();
@@ -161,9 +170,9 @@ fn a_tiered_tree_writes_each_record_once_a_level() {
 /// where `d(m)` of `m` uniform writes go to distinct pages.
 #[test]
 fn a_silt_tree_follows_its_closed_form() {
-    let (all, m) = (32 * 1024, 2048);
+    let (all, m) = (8 * 1024, 512);
     for hash_stores in [1, 4] {
-        let silt = LsmConfig { memtable_pages: m, ..config(Shape::Silt { hash_stores }, all) };
+        let silt = LsmConfig { memtable_pages: m, ..quarter(Shape::Silt { hash_stores }, all) };
         let ([host, cleaning, _], _) = uniform(silt, 2 * all);
         let (all, m) = (f64::from(all), f64::from(m));
         let expected = distinct(m, all) / m + all / (f64::from(hash_stores) * m);
@@ -258,6 +267,8 @@ fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
 /// The largest tree that is let in runs in the space it has, whatever is written: here also many tables of a page or two.
 #[test]
 fn the_largest_tree_that_fits_never_runs_out_of_space() {
+    /// Pages below: room for 192 tables.
+    const SPACE: u32 = 3072;
     let mut squeezes = 0;
     for shape in [
         LEVELED,
@@ -267,13 +278,13 @@ fn the_largest_tree_that_fits_never_runs_out_of_space() {
         Shape::Silt { hash_stores: 3 },
     ] {
         let small = |all| LsmConfig { memtable_pages: 24, table_pages: 16, ..config(shape, all) };
-        let error = LsmTree::<()>::new(small(60_000), Box::new(Sink(8192))).err().unwrap();
+        let error = LsmTree::<()>::new(small(60_000), Box::new(Sink(SPACE))).err().unwrap();
         let fits = error.problem.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-        let mut tree = tree(small(fits.parse().unwrap()), 8192);
+        let mut tree = tree(small(fits.parse().unwrap()), SPACE);
         let mut random = Seed(3).random();
-        for round in 0..20 {
+        for round in 0..12 {
             write_all(&mut tree);
-            write_uniform(&mut tree, &mut random, 8192);
+            write_uniform(&mut tree, &mut random, SPACE);
             let pages: Vec<Lpn> = (0..tree.logical_pages()).step_by(2 + round % 3).map(Lpn).collect();
             for page in pages {
                 tree.trim(&[page]).unwrap();

@@ -4,6 +4,8 @@
 //! cleaned like any other.
 
 mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use plan::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
 

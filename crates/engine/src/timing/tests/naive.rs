@@ -213,7 +213,8 @@ impl Naive {
 
     fn plan_spare(&mut self, plan: &mut Plan, block: BlockId, page: u32, cause: Cause) {
         let die = self.timing.layout.place(block, page).die;
-        let (channel_ns, array_ns) = (self.timing.command_ns, self.timing.spare_read_ns);
+        let channel_ns = self.timing.command_ns + self.timing.unit_transfer_ns.div_ceil(32);
+        let array_ns = self.timing.spare_read_ns;
         let id = self.add(plan.op(Kind::Read, cause, die, channel_ns, array_ns));
         plan.spare = Some((id, block, page));
         if cause == Cause::Cleaning {

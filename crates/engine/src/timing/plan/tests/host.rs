@@ -112,7 +112,7 @@ fn programs_wait_for_the_reads_before_them() {
 
 #[test]
 fn spare_areas_are_read_one_by_one_before_their_pages() {
-    let one = "read host die 0 1+3 u0";
+    let one = "read host die 0 2+3 u0";
     let steps = [spare(0, 0, HOST), spare(0, 1, HOST), read(0, 1, HOST), program(1, 0, 2, HOST)];
     let page = "read host die 0 11+100 u1 after 1";
     planned(
@@ -123,14 +123,14 @@ fn spare_areas_are_read_one_by_one_before_their_pages() {
     // Another page waits for nothing, and the map's spare area is read as the map is.
     let steps = [spare(0, 0, HOST), read(0, 4, HOST), spare(0, 2, TRANSLATION), read(1, 0, HOST)];
     let after_map = "read host die 1 11+100 u1 after 2";
-    planned(TIMING, &steps, &[one, "read host die 0 11+100 u1", "read other die 0 1+3 u0", after_map]);
+    planned(TIMING, &steps, &[one, "read host die 0 11+100 u1", "read other die 0 2+3 u0", after_map]);
     // A victim is erased when its spare areas were read; what is moved from it is none of them.
     let steps = [spare(0, 0, CLEANING), read(0, 0, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
     planned(
         TIMING,
         &steps,
         &[
-            "read cleaning die 0 1+3 u0",
+            "read cleaning die 0 2+3 u0",
             "read cleaning die 0 11+100 u1 after 0",
             "program cleaning die 1 11+0 u1 after 1",
             "gate cleaning after 0,1,2",

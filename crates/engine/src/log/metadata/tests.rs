@@ -1,0 +1,174 @@
+//! Where metadata lies and which pages of it a checkpoint writes, page by page; pages of 32 bytes, segments of 4 pages.
+
+use super::*;
+
+const PAGE_BYTES: u32 = 32;
+
+fn plan(layout: MetadataLayout, pages_below: u32) -> Result<MetadataPlan, String> {
+    let layout = MetadataLayout { table_copies: layout.table_copies.max(1), ..layout };
+    MetadataPlan::new(layout, PAGE_BYTES, 4, pages_below).map_err(|error| error.key)
+}
+
+/// Pages of the area, segments, pages of data in each, and logical pages of the log's own.
+fn shape(layout: MetadataLayout) -> Result<[u32; 4], String> {
+    plan(layout, 160).map(|plan| {
+        assert_eq!((plan.segment_pages(), plan.capacity()), (4, plan.segments() * plan.data_pages()));
+        [plan.area_pages, plan.segments(), plan.data_pages(), plan.log_pages()]
+    })
+}
+
+#[test]
+fn a_log_without_metadata_has_all_pages() {
+    let layout = MetadataLayout::default();
+    assert_eq!(shape(layout), Ok([0, 40, 4, 0]));
+    assert!(!plan(layout, 160).unwrap().has_own_stream());
+    assert!(plan(MetadataLayout { own_streams: 1, ..layout }, 160).unwrap().has_own_stream());
+    let copies = |table_copies: u32| MetadataPlan::new(MetadataLayout { table_copies, ..layout }, 32, 4, 160);
+    assert_eq!([0, 1, 8, 9].map(|count| copies(count).is_ok()), [false, true, true, false]);
+    assert_eq!(copies(0).unwrap_err().key, "table_copies");
+}
+
+#[test]
+fn summaries_take_pages_of_each_segment_or_of_the_area() {
+    let summary = |bytes: u32, partial_segment_pages: u32| MetadataLayout {
+        summary_bytes_per_page: bytes,
+        partial_segment_pages,
+        ..MetadataLayout::default()
+    };
+    // Three pages have 24 bytes of summary, which a page takes; four pages of 16 bytes need two.
+    assert_eq!(shape(summary(8, 0)), Ok([0, 40, 3, 0]));
+    assert_eq!(shape(summary(16, 0)), Ok([0, 40, 2, 0]));
+    // A summary for each half.
+    assert_eq!(shape(summary(8, 2)), Ok([0, 40, 2, 0]));
+    assert_eq!(shape(summary(8, 3)), Err("partial_segment".to_owned()));
+    assert_eq!(shape(summary(8, 1)), Err("partial_segment".to_owned()), "no room for data");
+    // A page of area for each of the forty segments that there would be: ten of them are lost.
+    let area = |bytes: u32| MetadataLayout { summary: SummaryPlace::Area, ..summary(bytes, 0) };
+    assert_eq!(shape(area(8)), Ok([40, 30, 4, 0]));
+    assert_eq!(shape(area(9)), Ok([80, 20, 4, 0]));
+    let kept = Metadata::new(plan(area(9), 160).unwrap(), 10);
+    assert_eq!([0, 3].map(|block| kept.area_summary(BlockId(block))), [0..2, 6..8]);
+    assert!(Metadata::new(plan(summary(8, 0), 160).unwrap(), 10).area_summary(BlockId(3)).is_empty());
+    assert_eq!(Metadata::new(plan(summary(8, 2), 160).unwrap(), 10).counts.in_segment_pages, 80);
+}
+
+#[test]
+fn pages_of_data_lie_behind_their_summaries() {
+    let place = |partial_segment_pages: u32, page: u32| {
+        let layout =
+            MetadataLayout { summary_bytes_per_page: 8, partial_segment_pages, ..MetadataLayout::default() };
+        Metadata::new(plan(layout, 160).unwrap(), 10).place(page)
+    };
+    assert_eq!([0, 1, 2].map(|page| place(0, page)), [1, 2, 3]);
+    assert_eq!([0, 1].map(|page| place(2, page)), [1, 3]);
+}
+
+/// Four entries to a page of the map, two to one of segment information.
+fn tables(map: TablePlace, tables: TablePlace) -> MetadataLayout {
+    MetadataLayout {
+        map_entry_bytes: 8,
+        map,
+        map_index_bytes: 4,
+        segment_info_bytes: 16,
+        tables,
+        table_copies: 2,
+        checkpoint_every_pages: 4,
+        checkpoint_pages: 2,
+        checkpoint_pages_per_stream: 1,
+        ..MetadataLayout::default()
+    }
+}
+
+#[test]
+fn tables_take_pages_of_the_area_or_of_the_log() {
+    use TablePlace::{Area, InLog};
+    let never = |layout: MetadataLayout| MetadataLayout { checkpoint_every_pages: 0, ..layout };
+    assert_eq!(shape(never(tables(InLog, InLog))), Err("checkpoint_every".to_owned()));
+    let wide = MetadataLayout { map_entry_bytes: 33, ..tables(InLog, InLog) };
+    assert_eq!(shape(wide), Err("map_entry_bytes".to_owned()));
+    let whole = MetadataLayout { map_entry_bytes: 32, map_index_bytes: 0, ..tables(InLog, InLog) };
+    assert_eq!(shape(whole).unwrap()[3], 18 + 160 + 20, "an entry that fills a page");
+    // A checkpoint of 2 pages and 16 streams; 40 pages of map, 5 of its index, 20 of segment information.
+    assert_eq!(shape(tables(InLog, InLog)), Ok([0, 40, 4, 18 + 40 + 5 + 20]));
+    // Two checkpoints in turn, and two copies of the index and of the segment information: 86 pages, in whole segments.
+    assert_eq!(shape(tables(InLog, Area)), Ok([88, 18, 4, 40]));
+    // A map in the area has no index: 36 + 80 + 40.
+    assert_eq!(shape(tables(Area, Area)), Ok([156, 1, 4, 0]));
+}
+
+fn numbers(pages: &[Lpn]) -> Vec<u32> {
+    pages.iter().map(|page| page.0).collect()
+}
+
+/// The pages that a checkpoint appends, those that it writes in place, and how many of each kind these are.
+fn checkpoint(kept: &mut Metadata) -> (Vec<u32>, Vec<u32>, [u64; 3]) {
+    let (mut in_log, mut in_area) = (Vec::new(), vec![Lpn(99)]);
+    kept.begin_checkpoint(&mut in_log);
+    let written = kept.end_checkpoint(&mut in_area);
+    kept.ended_checkpoint(written);
+    (numbers(&in_log), numbers(&in_area), written)
+}
+
+#[test]
+fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
+    // Two checkpoints of 18 pages, then 400 pages of map and 200 of segment information, twice each.
+    let plan = plan(tables(TablePlace::Area, TablePlace::Area), 1600).unwrap();
+    assert_eq!((plan.area_pages, plan.segments()), (36 + 800 + 400, 91));
+    let mut kept = Metadata::new(plan, 300);
+    kept.serve(1).unwrap();
+    assert_eq!(kept.until_checkpoint(), 4);
+    kept.wrote(BlockId(5), Some(&[0, 1, 9].map(Lpn)), 3, Cause::Host);
+    assert_eq!(kept.until_checkpoint(), 1);
+    kept.died(Lpn(17), BlockId(6));
+    kept.wrote(BlockId(5), None, 2, Cause::Host);
+    assert_eq!(kept.until_checkpoint(), 0, "late is due");
+    // Entries 0, 1, 9 and 17 of the map, 5 and 6 of the segments, and a checkpoint of one stream.
+    assert_eq!(checkpoint(&mut kept), (vec![], vec![36, 38, 40, 838, 839, 0, 1, 2], [3, 2, 3]));
+    assert_eq!((kept.until_checkpoint(), kept.beside_log, kept.counts.checkpoints), (4, 8, 1));
+    kept.wrote(BlockId(4), Some(&[Lpn(1)]), 1, Cause::Cleaning);
+    // The other copies, and the other checkpoint.
+    assert_eq!(checkpoint(&mut kept), (vec![], vec![436, 1038, 18, 19, 20], [1, 1, 3]));
+    kept.freed(BlockId(5));
+    kept.serve(3).unwrap();
+    assert_eq!(checkpoint(&mut kept), (vec![], vec![838, 0, 1, 2, 3, 4], [0, 1, 5]));
+    let counts = kept.counts;
+    assert_eq!((counts.map_pages, counts.segment_info_pages, counts.checkpoint_pages), (4, 4, 11));
+    assert_eq!((counts.moved_pages, counts.written(), kept.beside_log), (0, 19, 19));
+    kept.count_summary(2);
+    assert_eq!((kept.counts.summary_pages, kept.beside_log), (2, 21));
+}
+
+#[test]
+fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
+    // Of the log's own pages 18 are the checkpoint's, 40 the map's from 18 on, 5 its index's from 58 on, and 20 the segments'.
+    let mut kept = Metadata::new(plan(tables(TablePlace::InLog, TablePlace::InLog), 160).unwrap(), 60);
+    kept.wrote(BlockId(1), Some(&[0, 5].map(Lpn)), 2, Cause::Host);
+    let appended = vec![78, 79, 118, 123, 60, 61, 62];
+    assert_eq!(checkpoint(&mut kept), (appended.clone(), vec![], [0; 3]));
+    // They are counted as the log writes them.
+    assert_eq!(kept.counts.written(), 0);
+    let pages: Vec<Lpn> = appended.into_iter().map(Lpn).collect();
+    kept.wrote(BlockId(2), Some(&pages), 7, Cause::LogMetadata);
+    let counts = kept.counts;
+    assert_eq!((counts.map_pages, counts.segment_info_pages, counts.checkpoint_pages), (3, 1, 3));
+    assert_eq!((kept.beside_log, counts.log_pages, counts.checkpoints), (0, 83, 1));
+    // A page of the map that cleaning moves has another place: the index changes. One of a checkpoint has no entry there.
+    kept.wrote(BlockId(3), Some(&[78, 60].map(Lpn)), 2, Cause::Cleaning);
+    assert_eq!(kept.counts.moved_pages, 2);
+    assert_eq!(checkpoint(&mut kept), (vec![118, 124, 60, 61, 62], vec![], [0; 3]));
+    kept.died(Lpn(61), BlockId(9));
+    assert_eq!(checkpoint(&mut kept).0, [127, 60, 61, 62], "a page of its own that dies is in no map");
+}
+
+#[test]
+fn a_layout_may_be_meant_for_some_streams_only() {
+    let serve = |layout: MetadataLayout, placed: u8| {
+        Metadata::new(plan(layout, 160).unwrap(), 60).serve(placed).map_err(|error| error.to_string())
+    };
+    let open = MetadataLayout { own_streams: 2, ..MetadataLayout::default() };
+    assert_eq!((serve(open, 1), serve(open, 14)), (Ok(()), Ok(())));
+    assert!(serve(open, 15).unwrap_err().contains("there are 17"));
+    let only = MetadataLayout { streams: Some(3), ..open };
+    assert_eq!(serve(only, 1), Ok(()));
+    assert!(serve(only, 2).unwrap_err().contains("the placement has 2 and needs 1"));
+}

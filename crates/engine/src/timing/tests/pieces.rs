@@ -1,0 +1,389 @@
+//! The small parts, each by itself.
+
+use super::super::backlog::Backlog;
+use super::super::channel::{Channel, NEVER, Turn, key, time_of};
+use super::super::die::{Die, Queue};
+use super::super::erased::{Erased, Wait};
+use super::super::node::{Class, Kind, NONE, Nodes};
+use super::super::parts::{PARTS, Parts};
+use super::super::placer::Placer;
+use super::super::writes::Writes;
+use super::super::{
+    Arrivals, BusyTime, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Journal, Layout, Priority,
+    Step, Suspend,
+};
+use crate::counters::Cause;
+use crate::seed::{Seed, below};
+use crate::units::BlockId;
+
+/// The n-th part is the n-th power of two, times `unit`.
+fn parts(unit: u64) -> Parts {
+    let power = |at: u32| unit << at;
+    Parts {
+        queue_ns: power(0),
+        queue_of_which_cleaning_ns: power(1),
+        buffer_ns: power(2),
+        buffer_of_which_cleaning_ns: power(3),
+        link_ns: power(4),
+        outage_ns: power(5),
+        flush_ns: power(6),
+        hash_wait_ns: power(7),
+        hash_ns: power(8),
+        cleaning_ns: power(9),
+        die_wait_ns: power(10),
+        die_wait_of_which_cleaning_ns: power(11),
+        channel_wait_ns: power(12),
+        channel_wait_of_which_cleaning_ns: power(13),
+        transfer_ns: power(14),
+        flash_ns: power(15),
+        suspend_ns: power(16),
+    }
+}
+
+#[test]
+fn parts_add_up_to_the_response() {
+    let all = parts(1);
+    assert_eq!(all.values(), std::array::from_fn::<u64, PARTS, _>(|at| 1 << at));
+    let of_which: Vec<usize> = (0..PARTS).filter(|&at| Parts::NAMES[at].contains("of_which")).collect();
+    assert_eq!(of_which, [1, 3, 11, 13]);
+    let whole: u64 = (0..PARTS).filter(|at| !of_which.contains(at)).map(|at| 1 << at).sum();
+    assert_eq!(all.total_ns(), whole);
+    assert_eq!(all.cleaning_total_ns(), (1 << 1) + (1 << 3) + (1 << 9) + (1 << 11) + (1 << 13));
+    assert_eq!(all + parts(3), parts(4));
+    assert_eq!(all + Parts::default(), all);
+}
+
+#[test]
+fn shares_are_rounded_down() {
+    let share = |cleaning_ns: u64, flash_ns: u64| {
+        Parts { cleaning_ns, flash_ns, ..Parts::default() }.cleaning_share()
+    };
+    assert_eq!(share(0, 0).of(1000), 0);
+    assert_eq!(share(0, 5).of(1000), 0);
+    assert_eq!(share(5, 0).of(1000), 1000, "all of it");
+    assert_eq!(share(1, 1).of(1001), 500);
+    // A third is 21845 of 65536, a little less than it should be.
+    assert_eq!((share(1, 2).of(3), share(1, 2).of(3 << 20)), (0, (21845 * (3u64 << 20)) >> 16));
+    assert_eq!(share(u64::MAX / 4, u64::MAX / 4).of(u64::MAX), u64::MAX / 2);
+}
+
+#[test]
+fn busy_times_are_sums_and_differences() {
+    let busy = |unit: u64| BusyTime::from([unit, 10 * unit, 100 * unit, 1000 * unit]);
+    assert_eq!(busy(2).total_ns(), 2222);
+    assert_eq!(
+        (busy(1).host_ns, busy(1).cleaning_ns, busy(1).other_ns, busy(1).suspend_ns),
+        (1, 10, 100, 1000)
+    );
+    assert_eq!(busy(7) - busy(3), busy(4));
+}
+
+#[test]
+fn only_what_lies_ahead_counts() {
+    let mut backlog = Backlog::default();
+    assert!(backlog.is_empty());
+    assert_eq!(backlog.ahead(0), 0);
+    backlog.push(10, 20);
+    backlog.push(20, 25);
+    backlog.push(40, 50);
+    assert!(!backlog.is_empty());
+    assert_eq!([5, 10, 12, 20, 22].map(|now_ns| backlog.ahead(now_ns)), [25, 25, 23, 15, 13]);
+    assert_eq!([30, 40, 49, 50].map(|now_ns| backlog.ahead(now_ns)), [10, 10, 1, 0]);
+    assert!(backlog.is_empty());
+}
+
+#[test]
+fn events_are_ordered_by_time_turn_and_number() {
+    let turns = [Turn::End, Turn::Arrival, Turn::Choice, Turn::Transfer];
+    let keys: Vec<u128> = [3, 4]
+        .iter()
+        .flat_map(|&time_ns| {
+            turns.map(|turn| [0, 1, (1 << 62) - 1].map(|number| key(time_ns, turn, number))).concat()
+        })
+        .collect();
+    assert!(keys.is_sorted_by(|one, other| one < other));
+    assert_eq!(
+        (time_of(keys[0]), time_of(keys[23]), time_of(key(u64::MAX, Turn::Transfer, 5))),
+        (3, 4, u64::MAX)
+    );
+    assert!(key(u64::MAX, Turn::Transfer, 5) < NEVER);
+}
+
+#[test]
+fn a_channel_is_granted_in_order() {
+    let mut channel = Channel::default();
+    assert_eq!(channel.grant(100, 10, Class::Host), (100, 0));
+    assert_eq!(channel.grant(105, 20, Class::Cleaning), (110, 0), "behind a page of the host");
+    // Behind 5 of the host and 20 of cleaning.
+    assert_eq!(channel.grant(105, 7, Class::Other), (130, 20));
+    // Half of cleaning is over.
+    assert_eq!(channel.grant(120, 1, Class::Host), (137, 10));
+    assert_eq!(channel.grant(200, 5, Class::Cleaning), (200, 0));
+    assert_eq!((channel.free_ns, channel.busy_ns), (205, [11, 25, 7, 0]));
+}
+
+#[test]
+fn waiting_operations_stand_in_line() {
+    let (mut nodes, mut queue) = (Nodes::new(), Queue::EMPTY);
+    let all: Vec<u32> = (0..4).map(|_| nodes.create(Kind::Read, Class::Host, 0)).collect();
+    assert_eq!(queue.head, NONE);
+    queue.push(&mut nodes, all[2]);
+    queue.push(&mut nodes, all[0]);
+    assert_eq!(queue.pop(&nodes), all[2]);
+    queue.push(&mut nodes, all[3]);
+    assert_eq!((queue.pop(&nodes), queue.pop(&nodes), queue.head), (all[0], all[3], NONE));
+    queue.push(&mut nodes, all[1]);
+    assert_eq!((queue.pop(&nodes), queue.head), (all[1], NONE));
+}
+
+#[test]
+fn a_die_knows_where_its_time_went() {
+    let mut die = Die::new(0);
+    die.begin(Class::Cleaning, 10);
+    // Under way, its end not yet known.
+    assert_eq!((die.busy_until(Class::Cleaning, 15), die.busy_until(Class::Host, 15)), (5, 0));
+    assert_eq!(die.busy_until(Class::Cleaning, 9), 0);
+    die.end(30);
+    // Ended in the future.
+    assert_eq!([10, 15, 30, 99].map(|now_ns| die.busy_until(Class::Cleaning, now_ns)), [0, 5, 20, 20]);
+    die.spend(Class::Host, 30, 33);
+    assert_eq!((die.busy_until(Class::Host, 31), die.busy_until(Class::Cleaning, 31)), (1, 20));
+    assert_eq!(die.busy_ns(), [3, 20, 0, 0]);
+}
+
+#[test]
+fn nodes_and_edges_are_used_again() {
+    let mut nodes = Nodes::new();
+    let [first, second, third] =
+        [7, 8, 9].map(|begin_ns| nodes.create(Kind::Program, Class::Other, begin_ns));
+    assert_eq!((nodes[second].number, nodes[second].release_ns, nodes.live), (1, 8, 3));
+    nodes.wait(first, second);
+    nodes.wait(first, third);
+    nodes.wait(second, third);
+    assert_eq!((nodes[first].waits, nodes[second].waits, nodes[third].waits), (0, 1, 2));
+    let mut told = [nodes.take_waiting(first), nodes.take_waiting(first), nodes.take_waiting(first)];
+    told.sort_unstable();
+    assert_eq!(told, [None, Some(second), Some(third)]);
+    nodes.remove(first);
+    assert_eq!(nodes.live, 2);
+    let again = nodes.create(Kind::Gate, Class::Host, 3);
+    assert_eq!((again, nodes[again].number, nodes[again].waits, nodes.live), (first, 3, 0, 3));
+    nodes.wait(third, again);
+    assert_eq!(
+        (nodes.take_waiting(third), nodes.take_waiting(second), nodes.take_waiting(second)),
+        (Some(again), Some(third), None)
+    );
+    // What it waited for is remembered only if it was told.
+    assert_eq!(nodes.before(again), Parts::default());
+    nodes.set_before(again, parts(1));
+    assert_eq!((nodes.before(again), nodes.before(third)), (parts(1), Parts::default()));
+    nodes.remove(again);
+    let anew = nodes.create(Kind::Gate, Class::Host, 0);
+    assert_eq!((anew, nodes.before(anew)), (again, Parts::default()));
+    assert_eq!(
+        [Cause::Host, Cause::Cleaning, Cause::Dedup].map(Class::from),
+        [Class::Host, Class::Cleaning, Class::Other]
+    );
+}
+
+#[test]
+fn programs_wait_for_the_last_erase_of_their_block() {
+    let mut erased = Erased::default();
+    let block = BlockId(3);
+    assert_eq!(erased.wait(block, 0), Wait::Nothing);
+    erased.begin(block, 11);
+    assert_eq!((erased.wait(block, 0), erased.wait(BlockId(2), 0)), (Wait::For(11), Wait::Nothing));
+    assert_eq!(erased.wait(BlockId(9), 0), Wait::Nothing, "a block that was never erased");
+    // Erased once more before the first erase has ended.
+    erased.begin(block, 12);
+    erased.end(block, 11, 50);
+    assert_eq!(erased.wait(block, 0), Wait::For(12));
+    erased.end(block, 12, 70);
+    assert_eq!(
+        [60, 69, 70, 71].map(|now_ns| erased.wait(block, now_ns)),
+        [Wait::Until(70), Wait::Until(70), Wait::Nothing, Wait::Nothing]
+    );
+    erased.begin(BlockId(0), 13);
+    assert_eq!((erased.wait(block, 60), erased.wait(BlockId(0), 60)), (Wait::Until(70), Wait::For(13)));
+    erased.end(BlockId(0), 13, 40);
+    assert_eq!((erased.wait(block, 60), erased.wait(BlockId(0), 30)), (Wait::Until(70), Wait::Until(40)));
+}
+
+#[test]
+fn flushes_wait_for_all_earlier_writes() {
+    let mut writes = Writes::default();
+    writes.wait(90);
+    assert_eq!(std::mem::take(&mut writes.released), [(90, 0)], "there is none");
+    assert_eq!((writes.begin(), writes.begin()), (0, 1));
+    writes.wait(91);
+    assert_eq!(writes.begin(), 2);
+    writes.wait(92);
+    writes.end(1, 500);
+    writes.end(2, 100);
+    assert_eq!(writes.released, []);
+    // The first write was the one that the others waited for; the last to end was another.
+    writes.end(0, 300);
+    assert_eq!(std::mem::take(&mut writes.released), [(91, 500), (92, 500)]);
+    writes.wait(93);
+    assert_eq!(std::mem::take(&mut writes.released), [(93, 500)]);
+    assert_eq!(writes.begin(), 3);
+    writes.wait(94);
+    writes.end(3, 200);
+    assert_eq!(writes.released, [(94, 500)]);
+}
+
+#[test]
+fn the_placer_agrees_with_the_layout() {
+    let mut random = Seed(1).random();
+    for (channels, ways, dies, planes) in [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 2, 4)] {
+        let all = channels * ways * dies * planes;
+        for superblock_blocks in [1, planes, all] {
+            let units_per_page = 1 + below(&mut random, 4) as u32;
+            let pages_per_block = 4 * units_per_page * superblock_blocks;
+            let layout =
+                Layout { channels, ways, dies, planes, superblock_blocks, units_per_page, pages_per_block };
+            layout.check().unwrap();
+            let placer = Placer::new(&layout);
+            for block in (0..3 * all).map(BlockId) {
+                for flash_page in 0..pages_per_block / units_per_page {
+                    let place = layout.place(block, flash_page);
+                    assert_eq!(placer.die(block, flash_page), place.die);
+                    assert!(place.die < layout.all_dies() && place.plane < planes);
+                    assert_eq!(layout.channel_of(place.die), place.die / layout.dies_per_channel());
+                }
+            }
+            for (page, units) in (0..20).flat_map(|page| (0..6).map(move |units| (page, units))) {
+                let first = page / units_per_page;
+                let is_one = units > 0 && (page + units - 1) / units_per_page == first;
+                let is_full = page + units == (first + 1) * units_per_page;
+                assert_eq!(placer.flash_page(page, units), (first, is_one, is_full));
+            }
+        }
+    }
+}
+
+const TIMING: FlashTiming = FlashTiming {
+    layout: Layout {
+        channels: 1,
+        ways: 1,
+        dies: 1,
+        planes: 1,
+        superblock_blocks: 1,
+        units_per_page: 1,
+        pages_per_block: 4,
+    },
+    read_ns: 1,
+    spare_read_ns: 1,
+    program_ns: 1,
+    erase_ns: 1,
+    command_ns: 1,
+    unit_transfer_ns: 1,
+    contention: Contention::Die,
+    priority: Priority::Fcfs,
+    suspend: Suspend { erase: false, program: false, suspend_ns: 1, resume_ns: 1 },
+    multi_plane: false,
+    copyback: false,
+    hash: HashEngine { engines: 1, hash_ns: 1 },
+};
+
+#[test]
+fn times_of_more_than_an_hour_are_refused() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    type Change = fn(&mut FlashTiming, u64);
+    let key = |change: Change, time_ns: u64| {
+        let mut timing = TIMING;
+        change(&mut timing, time_ns);
+        timing.check().err().map(|error| error.key)
+    };
+    let changes: [(&str, Change); 9] = [
+        ("read_ns", |timing, time_ns| timing.read_ns = time_ns),
+        ("spare_read_ns", |timing, time_ns| timing.spare_read_ns = time_ns),
+        ("program_ns", |timing, time_ns| timing.program_ns = time_ns),
+        ("erase_ns", |timing, time_ns| timing.erase_ns = time_ns),
+        ("command_ns", |timing, time_ns| timing.command_ns = time_ns),
+        ("unit_transfer_ns", |timing, time_ns| timing.unit_transfer_ns = time_ns),
+        ("suspend_ns", |timing, time_ns| timing.suspend.suspend_ns = time_ns),
+        ("resume_ns", |timing, time_ns| timing.suspend.resume_ns = time_ns),
+        ("hash_ns", |timing, time_ns| timing.hash.hash_ns = time_ns),
+    ];
+    for (name, change) in changes {
+        assert_eq!((key(change, 0), key(change, HOUR_NS)), (None, None));
+        assert_eq!(key(change, HOUR_NS + 1).as_deref(), Some(name));
+    }
+    assert_eq!(key(|timing, _| timing.hash.engines = 0, 0).as_deref(), Some("hash.engines"));
+    assert_eq!(key(|timing, _| timing.layout.ways = 0, 0).as_deref(), Some("ways"));
+}
+
+#[test]
+fn ends_are_known_at_once_only_where_nobody_is_overtaken() {
+    let first = TIMING.suspend;
+    for (timing, is_eager, is_folded) in [
+        (TIMING, true, true),
+        (FlashTiming { contention: Contention::Channel, ..TIMING }, true, false),
+        (FlashTiming { priority: Priority::ReadFirst, ..TIMING }, false, false),
+        (FlashTiming { suspend: Suspend { erase: true, ..first }, ..TIMING }, false, false),
+        (FlashTiming { suspend: Suspend { program: true, ..first }, ..TIMING }, false, false),
+    ] {
+        assert_eq!((timing.is_eager(), timing.is_folded()), (is_eager, is_folded), "{timing:?}");
+    }
+}
+
+#[test]
+fn the_host_is_checked_and_its_link_takes_time() {
+    let host = HostTiming {
+        queue_depth: 1,
+        arrivals: Arrivals::Open,
+        cleaning: Cleaning::Foreground,
+        link_bytes_per_us: Some(2048.0),
+        page_bytes: 4096,
+        write_buffer_pages: 0,
+        power_off_ns: 0,
+    };
+    assert_eq!((host.check(), host.link_ns(1), host.link_ns(3), host.link_ns(0)), (Ok(()), 2000, 6000, 0));
+    assert_eq!(
+        HostTiming { link_bytes_per_us: Some(3000.0), ..host }.link_ns(1),
+        1365,
+        "to the next nanosecond"
+    );
+    let free = HostTiming { link_bytes_per_us: None, ..host };
+    assert_eq!((free.check(), free.link_ns(9)), (Ok(()), 0));
+    let key = |host: HostTiming| host.check().err().map(|error| error.key);
+    assert_eq!(key(HostTiming { queue_depth: 0, ..host }).as_deref(), Some("queue_depth"));
+    assert_eq!(key(HostTiming { page_bytes: 0, ..host }).as_deref(), Some("page_bytes"));
+    for rate in [0.0, 1e-4, 1e10, f64::NAN, -1.0] {
+        let refused = key(HostTiming { link_bytes_per_us: Some(rate), ..host });
+        assert_eq!(refused.as_deref(), Some("link_bytes_per_us"), "{rate}");
+    }
+    assert_eq!(key(HostTiming { link_bytes_per_us: Some(1e-3), ..host }), None);
+}
+
+#[test]
+fn a_journal_keeps_steps_in_order_unless_it_is_paused() {
+    let erase = |block: u32| Step::Erase { block: BlockId(block), cause: Cause::Host };
+    let journal = Journal::default();
+    let other = journal.clone();
+    journal.push(erase(0));
+    other.extend([1, 2].map(erase).into_iter());
+    let mut steps = vec![erase(9)];
+    journal.take(&mut steps);
+    assert_eq!(steps, [9, 0, 1, 2].map(erase));
+    other.take(&mut steps);
+    assert_eq!(steps.len(), 4, "all were taken");
+    journal.set_recording(false);
+    other.push(erase(3));
+    other.extend([erase(4)].into_iter());
+    journal.set_recording(true);
+    other.push(erase(5));
+    steps.clear();
+    journal.take(&mut steps);
+    assert_eq!(steps, [erase(5)]);
+    journal.push(erase(6));
+    journal.clear();
+    steps.clear();
+    journal.take(&mut steps);
+    assert_eq!(steps, []);
+    let paused = Journal::paused();
+    paused.push(erase(7));
+    paused.take(&mut steps);
+    assert_eq!(steps, []);
+}

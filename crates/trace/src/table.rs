@@ -1,0 +1,78 @@
+//! The table of trace formats, and how one is found in it.
+
+use super::error::TraceError;
+use super::format::Format;
+use super::formats::*;
+use super::input::Input;
+
+/// Every trace format. A new one is a file in `formats/` and a line here.
+pub static FORMATS: &[&Format] = &[
+    &msr::FORMAT,
+    &fiu::FORMAT,
+    &fiu::HOMES,
+    &blkparse::FORMAT,
+    &blktrace::FORMAT,
+    &fio::V2,
+    &fio::V3,
+    &spc::FORMAT,
+    &alibaba::FORMAT,
+    &tencent::FORMAT,
+    &systor17::FORMAT,
+    &disksim::FORMAT,
+    &ssdsim::FORMAT,
+    &mqsim::FORMAT,
+    &blkreplay::FORMAT,
+    &cloudphysics::FORMAT,
+    &oracle_general::FORMAT,
+    &wearwell_csv::FORMAT,
+];
+
+/// Formats whose requests may come with digests of their content, for those who need them and have a trace without.
+pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "wearwell-csv"];
+
+/// The format called `name`.
+pub fn find_format(name: &str) -> Result<&'static Format, TraceError> {
+    FORMATS.iter().copied().find(|format| format.name == name).ok_or_else(|| TraceError::UnknownFormat {
+        name: name.escape_debug().to_string(),
+        choices: names(|_| true),
+    })
+}
+
+/// The one format that the first bytes of a trace can be, if the bytes are enough to be certain.
+pub fn detect_format(beginning: &[u8]) -> Option<&'static Format> {
+    let mut certain = FORMATS.iter().filter(|format| format.detect.is_some_and(|detect| detect(beginning)));
+    match (certain.next(), certain.next()) {
+        (Some(format), None) => Some(format),
+        _ => None,
+    }
+}
+
+/// The format called `name`, or else the one that the input shows.
+pub(crate) fn choose(name: Option<&str>, input: &mut Input) -> Result<&'static Format, TraceError> {
+    if let Some(name) = name {
+        return find_format(name);
+    }
+    if let Some(format) = detect_format(input.beginning()?) {
+        return Ok(format);
+    }
+    Err(TraceError::FormatNeeded {
+        path: input.path().to_owned(),
+        choices: names(|_| true),
+        hint: extension_hint(input.path()),
+    })
+}
+
+/// The names of the formats that `chosen` picks, separated by commas.
+pub(crate) fn names(chosen: impl Fn(&Format) -> bool) -> String {
+    let names: Vec<_> = FORMATS.iter().filter(|format| chosen(format)).map(|format| format.name).collect();
+    names.join(", ")
+}
+
+/// Which formats use the extension of `path`: worth saying, but no ground for a decision.
+fn extension_hint(path: &std::path::Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut parts = name.rsplit('.').skip_while(|part| ["gz", "xz", "zst"].contains(part));
+    let Some(extension) = parts.next() else { return String::new() };
+    let usual = names(|format| format.extensions.contains(&extension));
+    if usual.is_empty() { usual } else { format!(" (the extension is usual for {usual})") }
+}
