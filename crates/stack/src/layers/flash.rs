@@ -1,11 +1,10 @@
 //! The flash of a drive, and how a layer is put on it, whatever its type.
 
-use super::payload::StackPayload;
 use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-use wearwell_engine::forms::FtlPlan;
+use wearwell_engine::forms::{CompiledPayload, FtlPlan};
 use wearwell_engine::ftl::CutSettings;
 use wearwell_engine::layer::Payload;
 use wearwell_engine::nand::Nand;
@@ -64,7 +63,7 @@ impl FlashParts {
     }
 
     /// An FTL on flash with spare areas, with a switch if its power is cut from outside.
-    pub fn with_spare_areas<P: StackPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
+    pub fn with_spare_areas<P: CompiledPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
         let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
         let built = match self.journal.clone() {
             Some(journal) => P::ftl_on_timed(Timed::new(nand, journal), plan, switched),
