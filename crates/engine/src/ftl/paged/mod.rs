@@ -5,12 +5,14 @@
 //! Devices", SIGMOD 2016; sections are its.
 
 mod abilities;
+mod ahead;
 mod check;
 mod clean;
 mod config;
 mod contents;
 mod directory;
 mod part;
+mod protected;
 mod recover;
 mod restart;
 mod restore;
