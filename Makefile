@@ -13,7 +13,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair mutants fuzz clean help
+.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -22,6 +22,7 @@ help:
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
+	@echo 'make build   the whole program, in target/release/wearwell'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
 	@echo 'make deny    licences and sources of all dependencies'
 	@echo 'make advisories   known faults of dependencies, from the RustSec database'
@@ -29,9 +30,12 @@ help:
 	@echo 'make docs    the documentation of the crates, and the links of all documents'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
+	@echo 'make build-cost   what one changed line costs, until its unit tests have run and the command line is built'
 	@echo 'make python  install the Python package into $(VENV)'
 
-demo: build
+# Without the parts that take long to compile and that the demo does not need.
+demo:
+	cargo build --release -p wearwell --no-default-features
 	@mkdir -p $(RESULTS)
 	$(BIN) run scenarios/demo.toml --output $(RESULTS)/demo.json
 	@echo
@@ -43,16 +47,18 @@ build:
 
 test: test-rust test-python
 
+# Of the same crates as all tests, so that what one has compiled the other need not.
+RUST_TESTS := PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
+
 # Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
 # programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	PROPTEST_RNG_SEED=2026 cargo test --no-fail-fast --workspace --exclude wearwell-python --lib --bin wearwell --examples --test '*'
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --doc
+	$(RUST_TESTS) --no-fail-fast --lib --bin wearwell --examples --test '*'
+	$(RUST_TESTS) --doc
 
 # What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
 test-quick:
-	PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python --lib
-	cargo test -p wearwell-study --test house
+	$(RUST_TESTS) --lib --bin wearwell --test house
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \
@@ -133,6 +139,10 @@ FILTER ?= paper
 RUNS ?= 7
 bench-pair:
 	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
+
+# What compiles when a line changes; `scripts/build_cost.py fresh` measures a fresh clone.
+build-cost:
+	$(PYTHON) scripts/build_cost.py changes --release
 
 clean:
 	rm -rf target $(VENV) $(RESULTS)

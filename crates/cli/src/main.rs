@@ -7,6 +7,11 @@ mod output;
 mod progress;
 mod report;
 mod scenario_args;
+#[cfg(feature = "nvmfs")]
+mod top;
+#[cfg(not(feature = "nvmfs"))]
+#[path = "no_top.rs"]
+mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -58,8 +63,7 @@ enum Command {
     Theory(commands::theory::Command),
     #[command(subcommand)]
     Model(commands::model::Command),
-    #[cfg(target_os = "linux")]
-    #[command(subcommand)]
+    #[cfg_attr(all(target_os = "linux", feature = "nvmfs"), command(subcommand))]
     Nvmfs(commands::nvmfs::Command),
     #[command(subcommand)]
     Check(commands::check::Command),
@@ -82,7 +86,6 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::run(&args),
         Command::Theory(command) => commands::theory::run(&command),
         Command::Model(command) => commands::model::run(&command),
-        #[cfg(target_os = "linux")]
         Command::Nvmfs(command) => commands::nvmfs::run(&command),
         Command::Check(command) => commands::check::run(&command),
         Command::Trace(command) => commands::trace::run(&command),

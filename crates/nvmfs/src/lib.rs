@@ -5,7 +5,7 @@
 //! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
 //!
 //! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
-//! [`fs`] is what they make together, and `mount` puts it under a directory; [`model`] is the plainest one, to compare it with;
+//! [`fs`] is what they make together; [`model`] is the plainest one, to compare it with;
 //! [`workload`] is what is played on all of them, and [`top`] plays it into a simulated stack.
 
 pub mod api;
@@ -14,8 +14,6 @@ pub mod backing;
 pub mod fs;
 pub mod layout;
 pub mod model;
-#[cfg(all(target_os = "linux", feature = "mount"))]
-pub mod mount;
 pub mod names;
 pub mod nvram;
 pub mod options;

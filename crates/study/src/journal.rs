@@ -1,6 +1,7 @@
 //! The finished runs of a sweep on disk, one JSON line each, so that an interrupted sweep can go on.
 
 use super::points::{PointResult, SweepError};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
@@ -38,12 +39,12 @@ impl Journal {
         let mut number = 0;
         while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             number += 1;
-            let point: PointResult = serde_json::from_slice(&line).map_err(|error| {
+            let result = result_of(&line).map_err(|error| {
                 let problem = format!("line {number} is no result of a sweep ({error}); name another file");
                 io::Error::new(io::ErrorKind::InvalidData, problem)
             })?;
-            if point.result.version == env!("CARGO_PKG_VERSION") {
-                self.known.insert(identity(&point.result.scenario), point.result);
+            if result.version == env!("CARGO_PKG_VERSION") {
+                self.known.insert(identity(&result.scenario), result);
             }
             whole += line.len() as u64;
             line.clear();
@@ -69,6 +70,12 @@ impl Journal {
         let written = self.file.write_all(&line).and_then(|()| self.file.flush());
         written.map_err(|source| SweepError::Journal { path: self.path.clone(), source })
     }
+}
+
+/// The result in a line.
+fn result_of(line: &[u8]) -> serde_json::Result<RunResult> {
+    let mut point: Value = serde_json::from_slice(line)?;
+    RunResult::read(point["result"].take())
 }
 
 fn identity(scenario: &Scenario) -> String {

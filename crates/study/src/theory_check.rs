@@ -211,7 +211,7 @@ impl CheckPoint {
             "workload": { "kind": "hot_cold", "hot_writes": self.hot_writes, "hot_space": self.hot_space },
             "measure": { "warm_up": self.warm_up(), "drive_writes": self.warm_up(), "window": 1.0 },
         });
-        serde_json::from_value(scenario).expect("the keys of a scenario")
+        Scenario::read(&scenario).expect("the keys of a scenario")
     }
 }
 

@@ -8,8 +8,8 @@ use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::advice::{Repeat, as_json, as_rows, as_table};
 use crate::report::{csv_rows, parquet, rows_as_columns};
 use crate::scenario_args::ScenarioArgs;
+use crate::top;
 use std::path::{Path, PathBuf};
-use wearwell_nvmfs::top;
 use wearwell_study::SweepOptions;
 use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 

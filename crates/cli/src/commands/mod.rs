@@ -4,7 +4,10 @@ pub mod advise;
 pub mod check;
 pub mod list;
 pub mod model;
-#[cfg(target_os = "linux")]
+#[cfg(not(all(target_os = "linux", feature = "nvmfs")))]
+#[path = "no_nvmfs.rs"]
+pub mod nvmfs;
+#[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
 pub mod power;
 pub mod run;

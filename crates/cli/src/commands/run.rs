@@ -5,9 +5,9 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, RunProgress};
 use crate::report::{csv_rows, json, parquet, table, windows};
 use crate::scenario_args::ScenarioArgs;
+use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
-use wearwell_nvmfs::top;
 use wearwell_stack::{Progress, RunResult};
 use wearwell_study::summary;
 

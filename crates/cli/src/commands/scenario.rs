@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::{CANONICAL, ScenarioArgs};
-use wearwell_nvmfs::top;
+use crate::top;
 
 /// Starts, checks and describes scenarios
 #[derive(clap::Subcommand)]

@@ -6,8 +6,8 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
 use crate::scenario_args::ScenarioArgs;
+use crate::top;
 use std::path::{Path, PathBuf};
-use wearwell_nvmfs::top;
 use wearwell_stack::RunError;
 use wearwell_study::{Axis, PointResult, Row, Sweep, SweepError, SweepOptions, rows};
 

@@ -10,6 +10,10 @@ pub mod parquet;
 pub mod parquet;
 pub mod table;
 pub mod timing;
+#[cfg(feature = "nvmfs")]
+pub mod top;
+#[cfg(not(feature = "nvmfs"))]
+#[path = "no_top.rs"]
 pub mod top;
 pub mod windows;
 

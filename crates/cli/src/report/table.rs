@@ -28,8 +28,7 @@ pub fn result(result: &RunResult) -> String {
         text += &tenants(&result.tenants);
         text.push('\n');
     }
-    let top = result.top.as_ref().and_then(|top| serde_json::from_value(top.clone()).ok());
-    text.extend(top.as_ref().map(top::table));
+    text.extend(top::table(result));
     if result.layers.len() > 1 {
         text += &boundaries(&result.layers);
         text.push('\n');

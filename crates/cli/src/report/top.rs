@@ -3,9 +3,11 @@
 use super::{count, grid};
 use wearwell_nvmfs::stats::Stats;
 use wearwell_nvmfs::top::TopReport;
+use wearwell_stack::RunResult;
 
-/// The figures as a table.
-pub fn table(report: &TopReport) -> String {
+/// The figures of a run as a table, if there was one.
+pub fn table(result: &RunResult) -> Option<String> {
+    let report: TopReport = serde_json::from_value(result.top.clone()?).ok()?;
     let played = &report.played;
     let mut rows = vec![(
         "Played".to_owned(),
@@ -21,7 +23,7 @@ pub fn table(report: &TopReport) -> String {
     }
     rows.extend(stats_rows(&report.stats));
     let rows = rows.into_iter().map(|(name, value)| vec![name, value]).collect();
-    grid(&["NVMFS", ""], rows, &[]) + "\n"
+    Some(grid(&["NVMFS", ""], rows, &[]) + "\n")
 }
 
 /// How a file system stands, line by line.

@@ -151,7 +151,7 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
 
 /// The JSON Schema of scenarios, with what may stand at `top`.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Scenario).to_value();
+    let mut schema = wearwell_stack::scenario::schema().clone();
     let mut top = schemars::schema_for!(TopConfig).to_value();
     // The engine takes any `top`.
     if let (Value::Object(all), Value::Object(more)) = (&mut schema["$defs"], top["$defs"].take()) {

@@ -11,10 +11,9 @@ use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-use wearwell_engine::checked::Checked;
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::ftl::PowerCycle;
-use wearwell_engine::log::{BoxedLayer, Observed, Shared};
+use wearwell_engine::log::{BoxedLayer, Shared};
 use wearwell_engine::timing::Journal;
 use wearwell_engine::victim::VictimPolicy;
 
@@ -107,13 +106,13 @@ impl<P: StackPayload> StackBuilder<P> {
     fn take(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);
-        let layer: BoxedLayer<P> = if node.has_log_above() { Box::new(Observed::new(layer)) } else { layer };
-        let layer: BoxedLayer<P> = if cfg!(debug_assertions) { Box::new(Checked::new(layer)) } else { layer };
+        let layer = if node.has_log_above() { P::observed(layer) } else { layer };
+        let layer = if cfg!(debug_assertions) { P::checked(layer) } else { layer };
         let Some(partitions) = &node.partitions else { return self.give(node.users[0], layer) };
-        let (shared, partitions) = Shared::new(layer, partitions);
+        let (shared, partitions) = P::shared(layer, partitions);
         self.shared.push(shared);
         for (&user, partition) in node.users.iter().zip(partitions) {
-            self.give(user, Box::new(partition));
+            self.give(user, partition);
         }
     }
 

@@ -1,12 +1,13 @@
-//! The flash of a drive, and how an FTL is put on it, whatever its type.
+//! The flash of a drive, and how a layer is put on it, whatever its type.
 
 use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-use wearwell_engine::ftl::{CutSettings, Cycled, Interrupted, Restart, Switched};
-use wearwell_engine::layer::{Content, Medium, Payload};
-use wearwell_engine::nand::{Flash, Fragile, Nand, Supply};
+use wearwell_engine::forms::{CompiledPayload, FtlPlan};
+use wearwell_engine::ftl::CutSettings;
+use wearwell_engine::layer::Payload;
+use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
 
 /// The flash of a drive, before it is known what its pages hold.
@@ -40,27 +41,6 @@ impl PowerPlan {
     }
 }
 
-/// Builds a layer on flash of whatever type.
-pub trait BuildOnMedium: Sized {
-    /// The layer.
-    fn build<M: Medium + 'static>(self, flash: M) -> Result<BuiltLayer<M::Payload>, ConfigError>;
-}
-
-/// Builds an FTL that comes back from what is in spare areas, on flash of whatever type.
-pub trait BuildOnSpareAreas: Sized {
-    /// Whether a battery saves what is in RAM.
-    fn has_battery(&self) -> bool {
-        false
-    }
-
-    /// The FTL, handed to `finish`.
-    fn build<F: Flash + 'static, X: Finish<F>>(
-        self,
-        flash: F,
-        finish: X,
-    ) -> Result<BuiltLayer<X::Payload>, ConfigError>;
-}
-
 impl FlashParts {
     /// The erased flash.
     pub fn nand<P: Payload>(&self) -> Nand<P> {
@@ -83,82 +63,12 @@ impl FlashParts {
     }
 
     /// An FTL on flash with spare areas, with a switch if its power is cut from outside.
-    pub fn with_spare_areas<P: Payload>(
-        &self,
-        builder: impl BuildOnSpareAreas,
-    ) -> Result<BuiltLayer<P>, ConfigError> {
-        let nand = self.nand::<P>().with_spare_area();
-        let finish = AsItIs { switched: self.power.cuts() };
-        match self.journal.clone() {
-            Some(journal) => builder.build(Timed::new(nand, journal), finish),
-            None => builder.build(nand, finish),
-        }
-    }
-
-    /// The same on a supply that is cut, with pages that are known by stamps.
-    pub fn on_supply(
-        &self,
-        builder: impl BuildOnSpareAreas,
-        cut: CutSettings,
-    ) -> Result<BuiltLayer<()>, ConfigError> {
-        let supply = Supply::new(builder.has_battery());
-        let journal = self.journal.clone().unwrap_or_else(Journal::paused);
-        let timed = Timed::new(self.nand::<Content>().with_spare_area(), journal.clone());
-        builder.build(Fragile::new(timed, supply.clone()), Cutting { supply, cut, journal })
-    }
-}
-
-/// Takes an FTL of whatever type and makes a layer of it.
-pub trait Finish<F: Flash> {
-    /// What its pages hold.
-    type Payload;
-    /// The layer of `ftl`, which was built from `settings`.
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<Self::Payload>
-    where
-        T: Restart<Flash = F> + 'static,
-        T::Settings: Send;
-}
-
-/// As it is, or with a switch.
-struct AsItIs {
-    switched: bool,
-}
-
-impl<F: Flash> Finish<F> for AsItIs {
-    type Payload = F::Payload;
-
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<F::Payload>
-    where
-        T: Restart<Flash = F> + 'static,
-        T::Settings: Send,
-    {
-        if !self.switched {
-            return BuiltLayer { layer: Box::new(ftl), power: None };
-        }
-        let switched = Switched::new(Cycled::new(ftl, settings));
-        BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
-    }
-}
-
-/// On a supply that is cut.
-struct Cutting {
-    supply: Supply,
-    cut: CutSettings,
-    journal: Journal,
-}
-
-impl<G: 'static> Finish<Fragile<G>> for Cutting
-where
-    Fragile<G>: Flash<Payload = Content>,
-{
-    type Payload = ();
-
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<()>
-    where
-        T: Restart<Flash = Fragile<G>> + 'static,
-        T::Settings: Send,
-    {
-        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut, self.journal));
-        BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
+    pub fn with_spare_areas<P: CompiledPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
+        let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
+        let built = match self.journal.clone() {
+            Some(journal) => P::ftl_on_timed(Timed::new(nand, journal), plan, switched),
+            None => P::ftl_on_nand(nand, plan, switched),
+        };
+        built.map(BuiltLayer::from)
     }
 }

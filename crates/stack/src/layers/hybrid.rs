@@ -1,7 +1,7 @@
 //! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
 
 use super::features::Features;
-use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
+use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
-use wearwell_engine::nand::Flash;
 use wearwell_engine::pool::FreeBlocks;
 
 /// Which hybrid FTL.
@@ -118,27 +118,11 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(
-            HybridBuilder(HybridSettings { config, wear: spec.wear, free_blocks, seed: spec.seed }),
-            &flash,
-        )
-    }
-}
-
-/// Builds the FTL on flash of whatever type.
-struct HybridBuilder(HybridSettings);
-
-impl BuildOnSpareAreas for HybridBuilder {
-    fn build<F: Flash + 'static, X: Finish<F>>(
-        self,
-        flash: F,
-        finish: X,
-    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        let ftl = self.0.build(flash).map_err(|error| match error.key.as_str() {
+        let settings = HybridSettings { config, wear: spec.wear, free_blocks, seed: spec.seed };
+        P::on_spare_areas(FtlPlan::Hybrid(settings), &flash).map_err(|error| match error.key.as_str() {
             "log_blocks" => error.within("structure"),
             key if key.starts_with("wear") || key.starts_with("free_blocks") => error,
             _ => ConfigError { key: "structure".into(), ..error },
-        })?;
-        Ok(finish.finish(ftl, self.0))
+        })
     }
 }

@@ -1,13 +1,14 @@
 //! What layers that are merge trees have in common.
 
 use super::kinds::LayerPlan;
+use super::payload::StackPayload;
 use super::spec::{BuiltLayer, LayerSpec, LowerLayer};
 use super::trim::TrimConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::layer::Payload;
-use wearwell_engine::log::{BoxedLayer, LsmConfig, LsmTree};
+use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::log::{BoxedLayer, LsmConfig};
 
 /// Keys of a merge tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,12 +57,11 @@ impl TreeKeys {
 }
 
 /// Builds the tree.
-pub(super) fn build<P: Payload>(
+pub(super) fn build<P: StackPayload>(
     layout: LsmConfig,
     _spec: LayerSpec,
     lower: BoxedLayer<P>,
 ) -> Result<BuiltLayer<P>, ConfigError> {
-    let tree = LsmTree::new(layout, lower).map_err(|error| error.within("structure"))?;
-    let layer: BoxedLayer<P> = Box::new(tree);
-    Ok(layer.into())
+    let tree = P::upper(lower, UpperPlan::Tree(layout)).map_err(|error| error.within("structure"))?;
+    Ok(tree.into())
 }

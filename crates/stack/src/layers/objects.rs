@@ -8,7 +8,8 @@ use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::log::{self, BoxedLayer, ObjectLayout};
+use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::log::{BoxedLayer, ObjectLayout};
 
 /// Objects that the drive knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +59,6 @@ impl Kind for Objects {
         _spec: LayerSpec,
         lower: BoxedLayer<P>,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let layer: BoxedLayer<P> = Box::new(log::Objects::new(lower, layout)?);
-        Ok(layer.into())
+        P::upper(lower, UpperPlan::Objects(layout)).map(BuiltLayer::from)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::features::Used;
 use super::flash::FlashParts;
-use super::flash::{BuildOnSpareAreas, Finish};
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::FtlModel;
 use super::payload::StackPayload;
@@ -11,8 +10,7 @@ use super::store_keys::{StoreKeys, StoreSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
-use wearwell_engine::ftl::page::PageConfig;
-use wearwell_engine::nand::Flash;
+use wearwell_engine::forms::FtlPlan;
 use wearwell_theory::ftl::Ftl;
 
 /// The log-structured store, which its keys describe.
@@ -65,21 +63,8 @@ impl Kind for Page {
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
         if flash.power.cuts() {
-            return P::on_spare_areas(PageFtlBuilder(spec.page_config(&settings)), &flash);
+            return P::on_spare_areas(FtlPlan::Page(spec.page_config(&settings)), &flash);
         }
         P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
-    }
-}
-
-/// Builds the FTL that comes back by reading all spare areas.
-struct PageFtlBuilder(PageConfig);
-
-impl BuildOnSpareAreas for PageFtlBuilder {
-    fn build<F: Flash + 'static, X: Finish<F>>(
-        self,
-        flash: F,
-        finish: X,
-    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        Ok(finish.finish(self.0.build(flash)?, self.0))
     }
 }

@@ -2,7 +2,7 @@
 //! may be given otherwise.
 
 use super::features::Features;
-use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
+use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
+use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::paged::{
-    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings, Policies,
+    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedSettings, Policies,
 };
-use wearwell_engine::nand::Flash;
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::validity::{GeckoSettings, ValidityConfig};
 use wearwell_engine::victim::VictimConfig;
@@ -215,7 +215,8 @@ impl<D: PagedDesign> Kind for Paged<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(PagedBuilder { settings, spec }, &flash)
+        let policies = policies(&settings, spec, &flash)?;
+        P::on_spare_areas(FtlPlan::Paged(settings, policies), &flash).map_err(key_of_scenario)
     }
 }
 
@@ -337,38 +338,15 @@ fn model(config: &PagedConfig) -> FtlModel {
     FtlModel { design, cache: Some(cache) }
 }
 
-/// Builds the FTL on flash of whatever type.
-struct PagedBuilder {
-    settings: PagedSettings,
-    spec: LayerSpec,
-}
-
-impl BuildOnSpareAreas for PagedBuilder {
-    fn has_battery(&self) -> bool {
-        self.settings.config.durability == Durability::Battery
-    }
-
-    fn build<F: Flash + 'static, X: Finish<F>>(
-        self,
-        flash: F,
-        finish: X,
-    ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        let PagedBuilder { settings, spec } = self;
-        let policies = policies(&settings, spec, &flash)?;
-        let ftl = PagedFtl::new(settings.config.clone(), flash, policies).map_err(key_of_scenario)?;
-        Ok(finish.finish(ftl, settings))
-    }
-}
-
 /// The policies of the FTL: those of the caller, or of the scenario.
-fn policies<F: Flash>(
+fn policies(
     settings: &PagedSettings,
     mut spec: LayerSpec,
-    flash: &F,
+    flash: &FlashParts,
 ) -> Result<Policies, ConfigError> {
     let size = StoreSize {
-        blocks: flash.blocks(),
-        pages_per_block: flash.pages_per_block(),
+        blocks: flash.device.geometry.blocks(),
+        pages_per_block: flash.device.geometry.pages_per_block,
         logical_pages: settings.config.logical_pages,
         seed: settings.config.seed,
     };

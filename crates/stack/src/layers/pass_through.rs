@@ -7,7 +7,8 @@ use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::log::{self, BoxedLayer};
+use wearwell_engine::forms::UpperPlan;
+use wearwell_engine::log::BoxedLayer;
 
 /// A layer that passes everything on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +39,6 @@ impl Kind for PassThrough {
         spec: LayerSpec,
         lower: BoxedLayer<P>,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let layer: BoxedLayer<P> = Box::new(log::PassThrough::new(lower, spec.logical_pages));
-        Ok(layer.into())
+        P::upper(lower, UpperPlan::PassThrough(spec.logical_pages)).map(BuiltLayer::from)
     }
 }

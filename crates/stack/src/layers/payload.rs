@@ -1,23 +1,28 @@
 //! What the pages of a stack hold, and how its layers are built accordingly.
 
-use super::flash::{BuildOnMedium, BuildOnSpareAreas, FlashParts, PowerPlan};
+use super::flash::{FlashParts, PowerPlan};
 use super::spec::{BuiltLayer, LayerSpec};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::dedup::{Dedup, Sharing};
-use wearwell_engine::layer::{Bytes, Content, Payload};
+use wearwell_engine::forms::{
+    CompiledPayload, FtlPlan, boxed_log_on_nand, ftl_on_supply, log_on_nand, log_on_segments,
+};
+use wearwell_engine::layer::{Bytes, Content};
 use wearwell_engine::log::{BoxedLayer, Segments};
+use wearwell_engine::timing::Journal;
 
 /// A payload that stacks are built for.
-pub trait StackPayload: Payload {
+pub trait StackPayload: CompiledPayload {
     /// The log as an FTL.
     fn log_on_flash(
         settings: &StoreSettings,
         spec: LayerSpec,
         flash: &FlashParts,
     ) -> Result<BoxedLayer<Self>, ConfigError> {
-        let pages = spec.logical_pages;
-        spec.boxed_store(settings, pages, flash.timed(), |_| None)
+        let (pages, flash) = (spec.logical_pages, flash.timed());
+        let log = spec.boxed_log(settings, pages, &flash, |_| None)?;
+        Self::boxed_log_on_timed(flash, log)
     }
 
     /// A log on the segments of a layer.
@@ -27,20 +32,13 @@ pub trait StackPayload: Payload {
         segments: Segments<Self>,
     ) -> Result<BoxedLayer<Self>, ConfigError> {
         let pages = spec.logical_pages;
-        spec.boxed_store(settings, pages, segments, |_| None)
-    }
-
-    /// A layer on flash whose spare areas it does not look at.
-    fn on_flash(builder: impl BuildOnMedium, flash: &FlashParts) -> Result<BuiltLayer<Self>, ConfigError> {
-        builder.build(flash.timed())
+        let log = spec.boxed_log(settings, pages, &segments, |_| None)?;
+        Self::boxed_log_on_segments(segments, log)
     }
 
     /// An FTL on flash with spare areas.
-    fn on_spare_areas(
-        builder: impl BuildOnSpareAreas,
-        flash: &FlashParts,
-    ) -> Result<BuiltLayer<Self>, ConfigError> {
-        flash.with_spare_areas(builder)
+    fn on_spare_areas(plan: FtlPlan, flash: &FlashParts) -> Result<BuiltLayer<Self>, ConfigError> {
+        flash.with_spare_areas(plan)
     }
 }
 
@@ -51,11 +49,20 @@ impl StackPayload for () {
         spec: LayerSpec,
         flash: &FlashParts,
     ) -> Result<BoxedLayer<()>, ConfigError> {
-        if !flash.reads_by_page() {
-            return spec.store(settings, flash.nand());
-        }
         let pages = spec.logical_pages;
-        spec.boxed_store(settings, pages, flash.timed(), |_| None)
+        if flash.reads_by_page() {
+            let flash = flash.timed();
+            let log = spec.boxed_log(settings, pages, &flash, |_| None)?;
+            return <()>::boxed_log_on_timed(flash, log);
+        }
+        let flash = flash.nand();
+        match spec.frontiers(settings) {
+            Some(frontiers) => log_on_nand(flash, spec.counting_log(settings, frontiers)),
+            None => {
+                let log = spec.boxed_log(settings, pages, &flash, |_| None)?;
+                boxed_log_on_nand(flash, log)
+            }
+        }
     }
 
     fn log_on_segments(
@@ -63,20 +70,24 @@ impl StackPayload for () {
         spec: LayerSpec,
         segments: Segments<()>,
     ) -> Result<BoxedLayer<()>, ConfigError> {
-        spec.store(settings, segments)
+        match spec.frontiers(settings) {
+            Some(frontiers) => log_on_segments(segments, spec.counting_log(settings, frontiers)),
+            None => {
+                let pages = spec.logical_pages;
+                let log = spec.boxed_log(settings, pages, &segments, |_| None)?;
+                <()>::boxed_log_on_segments(segments, log)
+            }
+        }
     }
 
-    fn on_flash(builder: impl BuildOnMedium, flash: &FlashParts) -> Result<BuiltLayer<()>, ConfigError> {
-        if flash.reads_by_page() { builder.build(flash.timed()) } else { builder.build(flash.nand()) }
-    }
-
-    fn on_spare_areas(
-        builder: impl BuildOnSpareAreas,
-        flash: &FlashParts,
-    ) -> Result<BuiltLayer<()>, ConfigError> {
+    fn on_spare_areas(plan: FtlPlan, flash: &FlashParts) -> Result<BuiltLayer<()>, ConfigError> {
         match &flash.power {
-            PowerPlan::AtWork(cut) => flash.on_supply(builder, cut.clone()),
-            _ => flash.with_spare_areas(builder),
+            PowerPlan::AtWork(cut) => {
+                let stamped = flash.nand::<Content>().with_spare_area();
+                let journal = flash.journal.clone().unwrap_or_else(Journal::paused);
+                ftl_on_supply(stamped, plan, cut.clone(), journal).map(BuiltLayer::from)
+            }
+            _ => flash.with_spare_areas(plan),
         }
     }
 }
@@ -90,14 +101,15 @@ impl StackPayload for Content {
         spec: LayerSpec,
         flash: &FlashParts,
     ) -> Result<BoxedLayer<Content>, ConfigError> {
-        let pages = spec.logical_pages;
+        let (pages, journal, flash) = (spec.logical_pages, flash.journal.clone(), flash.timed());
         if spec.dedup.is_none() {
-            return spec.boxed_store(settings, pages, flash.timed(), |_| None);
+            let log = spec.boxed_log(settings, pages, &flash, |_| None)?;
+            return Content::boxed_log_on_timed(flash, log);
         }
         let sharing = Sharing::new(&spec.dedup, pages, 0).map_err(|error| error.within("dedup"))?;
-        let (stored, journal) = (sharing.store_pages(), flash.journal.clone());
         let migration = |wants_references| sharing.migration(journal.clone(), wants_references);
-        let store = spec.boxed_store(settings, stored, flash.timed(), migration)?;
+        let log = spec.boxed_log(settings, sharing.store_pages(), &flash, migration)?;
+        let store = Content::boxed_log_on_timed(flash, log)?;
         Ok(Box::new(Dedup::new(sharing, store, journal)?))
     }
 }

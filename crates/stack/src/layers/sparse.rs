@@ -7,8 +7,9 @@ use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
+use wearwell_engine::forms::UpperPlan;
 use wearwell_engine::layer::Ability;
-use wearwell_engine::log::{self, BoxedLayer, TrimLog};
+use wearwell_engine::log::{BoxedLayer, TrimLog};
 
 /// Bytes of a record of a trimmed range: its first page and its length.
 const TRIM_RECORD_BYTES: u32 = 16;
@@ -68,7 +69,6 @@ impl Kind for Sparse {
         _spec: LayerSpec,
         lower: BoxedLayer<P>,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        let layer: BoxedLayer<P> = Box::new(log::Sparse::new(lower, log)?);
-        Ok(layer.into())
+        P::upper(lower, UpperPlan::Sparse(log)).map(BuiltLayer::from)
     }
 }

@@ -7,6 +7,7 @@ use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 use wearwell_engine::dedup::DedupConfig;
+use wearwell_engine::forms::BuiltFtl;
 use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::placement::{Placement, PlacementConfig, PlacementContext};
@@ -121,6 +122,12 @@ pub struct BuiltLayer<P> {
     pub layer: BoxedLayer<P>,
     /// What cuts its power, where that was asked for.
     pub power: Option<Box<dyn PowerCycle>>,
+}
+
+impl<P> From<BuiltFtl<P>> for BuiltLayer<P> {
+    fn from(BuiltFtl { layer, power }: BuiltFtl<P>) -> Self {
+        BuiltLayer { layer, power }
+    }
 }
 
 impl<P> From<BoxedLayer<P>> for BuiltLayer<P> {

@@ -1,6 +1,6 @@
 //! A zoned drive in place of an FTL.
 
-use super::flash::{BuildOnMedium, FlashParts};
+use super::flash::FlashParts;
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
@@ -8,8 +8,7 @@ use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
-use wearwell_engine::layer::Medium;
-use wearwell_engine::log::{self, BoxedLayer, ZonesConfig};
+use wearwell_engine::log::ZonesConfig;
 
 /// A drive without a map: zones that the host writes in order and resets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,17 +63,10 @@ impl Kind for Zones {
         _spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_flash(ZonesBuilder(config), &flash)
-    }
-}
-
-/// Builds the drive on flash of whatever type.
-struct ZonesBuilder(ZonesConfig);
-
-impl BuildOnMedium for ZonesBuilder {
-    fn build<M: Medium + 'static>(self, flash: M) -> Result<BuiltLayer<M::Payload>, ConfigError> {
-        let zones = log::Zones::new(flash, self.0).map_err(|error| error.within("structure"))?;
-        let layer: BoxedLayer<M::Payload> = Box::new(zones);
-        Ok(layer.into())
+        let built = match flash.reads_by_page() {
+            true => P::zones_on_timed(flash.timed(), config),
+            false => P::zones_on_nand(flash.nand(), config),
+        };
+        built.map(BuiltLayer::from).map_err(|error| error.within("structure"))
     }
 }

@@ -6,6 +6,7 @@ use crate::run::Window;
 use crate::run::steady::Estimate;
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use wearwell_base::units::OverProvisioning;
 use wearwell_engine::counters::{Cause, Counters, Operation};
@@ -57,11 +58,21 @@ pub struct RunResult {
     /// What stands at the top of the stack and did the writing has to tell, if it is a part of the program that ran the
     /// scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top: Option<serde_json::Value>,
+    pub top: Option<Value>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
     /// How fast the simulation ran; differs from run to run.
     pub performance: Performance,
+}
+
+impl RunResult {
+    /// Reads a result that was written as JSON.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(value: Value) -> serde_json::Result<RunResult> {
+        serde_json::from_value(value)
+    }
 }
 
 /// The drive of a run.

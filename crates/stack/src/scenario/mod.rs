@@ -16,6 +16,6 @@ mod types;
 pub(crate) mod writers;
 
 pub use course::{Fill, Measure, Precondition};
-pub use short_forms::short_form;
+pub use short_forms::{schema, short_form};
 pub use sources::{AddressRule, Backwards, MissingDigests, TenantConfig, TraceConfig, VolumeRule};
 pub use types::Scenario;

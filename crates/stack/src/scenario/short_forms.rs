@@ -14,6 +14,11 @@ pub(super) struct ShortForm {
     pub is_kind: bool,
 }
 
+/// The JSON Schema of scenarios, with anything at `top`.
+pub fn schema() -> &'static Value {
+    &SCHEMA
+}
+
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
 
 /// The key inside of the table at `key` that a name alone stands for: `policy` for `ftl.victim`; `None` where a table cannot be

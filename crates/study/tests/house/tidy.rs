@@ -16,6 +16,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "nvmfs"],
+    &["mount"],
     &["cli", "python", "experiments"],
 ];
 
@@ -32,6 +33,7 @@ const ORDER: &[&[&str]] = &[
     &["timing", "pool", "checked"],
     &["log"],
     &["ftl", "dedup"],
+    &["forms"],
 ];
 
 /// The rooms of the stack: each may import those in rows above its own.
@@ -46,7 +48,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["store"],
     &["names"],
     &["fs"],
-    &["mount", "top"],
+    &["top"],
 ];
 
 /// Sources whose modules have an order.
@@ -337,6 +339,41 @@ fn files_are_small_and_name_no_place_on_this_machine() {
         }
         if content.windows(place.len()).any(|window| window == place.as_bytes()) {
             complaints.push(format!("{}: names a place on one machine, {place}", path.display()));
+        }
+    }
+    refuse(&complaints);
+}
+
+/// Beginnings of examples in the doc comments of a file: fences that do not say what else they hold.
+fn examples(text: &str) -> Vec<usize> {
+    let lines = text.lines().map(str::trim_start).enumerate();
+    let fences = lines.filter_map(|(at, line)| {
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        comment.trim_start().strip_prefix("```").map(|kind| (at + 1, kind))
+    });
+    let opening = fences.enumerate().filter(|(number, _)| number % 2 == 0).map(|(_, fence)| fence);
+    opening.filter(|(_, kind)| kind.is_empty()).map(|(line, _)| line).collect()
+}
+
+/// Each crate whose examples are tested is compiled once more, which is left out where there are none.
+#[test]
+fn every_example_is_tested() {
+    assert_eq!(examples("//! ```\n//! code\n//! ```\n/// ```text\n/// ```\n    /// ```\n"), [1, 6]);
+    let mut complaints = Vec::new();
+    let sources = sources();
+    for folder in fs::read_dir(root().join("crates")).unwrap() {
+        let manifest = fs::read_to_string(folder.as_ref().unwrap().path().join("Cargo.toml")).unwrap();
+        let home = format!("crates/{}/src/", folder.unwrap().file_name().display());
+        let of_crate = sources.iter().filter(|(path, _)| path.starts_with(&home));
+        let found: Vec<String> = of_crate
+            .flat_map(|(path, text)| examples(text).into_iter().map(move |line| format!("{path}:{line}")))
+            .collect();
+        match (found.as_slice(), manifest.contains("doctest = false")) {
+            ([], false) if home != "crates/cli/src/" => {
+                complaints.push(format!("{home} has no example to test"))
+            }
+            ([first, ..], true) => complaints.push(format!("{first} is an example and not tested")),
+            _ => {}
         }
     }
     refuse(&complaints);

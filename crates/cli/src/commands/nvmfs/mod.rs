@@ -3,12 +3,7 @@
 mod devices;
 mod fsck;
 mod mkfs;
-#[cfg(feature = "mount")]
 mod mount;
-#[cfg(not(feature = "mount"))]
-#[path = "no_mount.rs"]
-mod mount;
-#[cfg(feature = "mount")]
 mod options;
 mod stats;
 

@@ -8,10 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
-use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::mount::{self, Mountable, Mounted};
+use wearwell_mount::{MountedOnFiles, OnFiles};
 
 /// Mounts a file system on a directory, by FUSE
 ///
@@ -57,22 +55,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
     let guarantee = nvram.guarantee();
-    let options = mount::Options {
+    let options = wearwell_mount::Options {
         source: args.devices.nvram.display().to_string(),
         allow_other: args.options.allow_other,
         read_only: args.options.read_only,
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
-        ..mount::Options::default()
+        ..wearwell_mount::Options::default()
     };
-    let opened = Nvmfs::mount(nvram, Arc::new(ssd), args.options.file_system.clone());
+    let opened = OnFiles::open(nvram, ssd, args.options.file_system.clone());
     let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
     if !found.was_closed {
         eprintln!("it was not unmounted before; everything acknowledged is there");
     }
     let directory = args.directory.display();
-    let mounted = mount::mount(file_system, &args.directory, &options)
-        .map_err(|error| about(&directory.to_string(), error))?;
+    let mounted =
+        file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
     eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
     if args.quiet_once_mounted {
         // Whoever reads what the command says would wait for this process otherwise.
@@ -83,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Waits for the end, which Ctrl-C asks for and open files put off.
-fn serve<F: Mountable + Send>(mounted: Mounted<F>, directory: &Path) -> Result<(), Failure> {
+fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
     let directory = directory.display();
     let mut told = false;
     while !mounted.ended() {

@@ -236,7 +236,7 @@ fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, F
             "window": args.drive_writes / args.points.max(1) as f64,
         },
     });
-    serde_json::from_value(scenario).map_err(Failure::usage)
+    Scenario::read(&scenario).map_err(Failure::usage)
 }
 
 /// Write amplification of the simulator, window by window.

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use wearwell_nvmfs::mount::{Mounted, Options, mount};
+use wearwell_mount::{Mounted, Options, mount};
 
 const NVRAM_BYTES: u64 = 32 << 20;
 const SSD_BYTES: u64 = 96 << 20;

@@ -6,12 +6,13 @@
 
 mod adapter;
 mod convert;
+mod files;
 mod nvmfs;
 mod privileges;
 mod worker;
 mod xattrs;
 
-use crate::api::{FileSystem, Result};
+pub use files::{MountedOnFiles, OnFiles};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -21,6 +22,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use wearwell_nvmfs::api::{FileSystem, Result};
 use worker::{Shared, Worker};
 
 /// A file system that can be mounted.
@@ -45,7 +47,7 @@ pub trait Mountable: FileSystem {
     where
         Self: Sized;
 
-    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](crate::stats::REPORT_XATTR).
+    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! Requests of the kernel, turned into calls of a [`FileSystem`](crate::api::FileSystem).
+//! Requests of the kernel, turned into calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
 //!
 //! The kernel is told of files by number and generation. When the number of a file that is gone is given to a new one, the kernel
 //! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted.
@@ -8,7 +8,6 @@ use super::privileges::drop_privileges;
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
-use crate::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -22,6 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 
 /// Largest write in one request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;

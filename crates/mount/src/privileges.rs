@@ -3,7 +3,7 @@
 //! The kernel leaves this to the file system (FUSE_HANDLE_KILLPRIV_V2), and need not ask for `security.capability` before every
 //! write then.
 
-use crate::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, Result};
+use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, Result};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;

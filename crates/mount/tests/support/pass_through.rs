@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use wearwell_mount::Mountable;
 use wearwell_nvmfs::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
     SetXattr, Statistics,
 };
-use wearwell_nvmfs::mount::Mountable;
 
 /// A file that the kernel was told of.
 struct Held {

@@ -1,11 +1,11 @@
 //! NVMFS as it is mounted: a thread flushes (section III-B).
 
 use super::Mountable;
-use crate::api::Result;
-use crate::fs::{Nvmfs, Work};
-use crate::nvram::Nvram;
-use crate::ssd::Ssd;
 use std::io;
+use wearwell_nvmfs::api::Result;
+use wearwell_nvmfs::fs::{Nvmfs, Work};
+use wearwell_nvmfs::nvram::Nvram;
+use wearwell_nvmfs::ssd::Ssd;
 
 impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     type Job = Work<S>;

@@ -1,9 +1,9 @@
 //! What the kernel calls what this crate calls otherwise.
 
-use crate::api::{Allocate, Attributes, BLOCK_BYTES, Error, Ino, Kind, Rename, Seek, SetXattr};
 use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Ino, Kind, Rename, Seek, SetXattr};
 
 /// What a request gives back.
 pub type Answer<T> = std::result::Result<T, Errno>;

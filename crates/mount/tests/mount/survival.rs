@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
-use wearwell_nvmfs::mount::{Options, mount};
+use wearwell_mount::{Options, mount};
 
 /// Tells the process that serves where.
 const SERVE: &str = "WEARWELL_TEST_SERVE";

@@ -2,9 +2,9 @@
 
 use super::Mountable;
 use super::convert::Answer;
-use crate::api::{Error, Ino, ROOT, Result};
-use crate::stats::REPORT_XATTR;
 use fuser::{Errno, ReplyXattr};
+use wearwell_nvmfs::api::{Error, Ino, ROOT, Result};
+use wearwell_nvmfs::stats::REPORT_XATTR;
 
 /// Extended attributes that no file has.
 enum Otherwise {

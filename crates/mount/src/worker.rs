@@ -2,13 +2,13 @@
 
 use super::Mountable;
 use super::convert::errno;
-use crate::api::Result;
 use fuser::Errno;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use wearwell_nvmfs::api::Result;
 
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
-use wearwell_nvmfs::mount::Options;
+use wearwell_mount::Options;
 
 const NOBODY: u32 = 65_534;
 

@@ -1,6 +1,6 @@
 //! What a mounted NVMFS costs, beside a mount of the same kind that hands everything on to a directory in memory.
 //!
-//!     cargo bench -p wearwell-nvmfs --bench mount -- [--quick]
+//!     cargo bench -p wearwell-mount --bench mount -- [--quick]
 //!
 //! Both are mounted by the same code with the same options, in rounds by turns, so that what FUSE costs is in both and the ratio
 //! is that of the file systems. The directory and both devices lie in memory, and everything fits the NVRAM. The kernel
@@ -19,7 +19,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use wearwell_nvmfs::mount::{Mountable, Options, mount};
+use wearwell_mount::{Mountable, Options, mount};
 
 /// How much is done.
 struct Size {

@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use wearwell_mount::Options;
 use wearwell_nvmfs::api::MAX_FILE_BYTES;
-use wearwell_nvmfs::mount::Options;
 
 const MIB: u64 = 1 << 20;
 

@@ -1,0 +1,134 @@
+//! Logs with their types filled in.
+
+use crate::config::{ConfigError, StoreSize};
+use crate::layer::{Medium, MediumExt, Payload};
+use crate::log::{BlockTable, BoxedLayer, Directory, LogStore, Migration, PageTable, Segments, StoreConfig};
+use crate::nand::Nand;
+use crate::placement::{Frontiers, Placement};
+use crate::victim::{VictimConfig, VictimPolicy, VictimVisitor};
+use crate::wear::WearLevelling;
+
+/// What a log is made of that has all its policies behind pointers and a directory of pages: slower by a little than one that
+/// is compiled for its policies.
+pub struct BoxedLog<P: Payload> {
+    /// Its configuration.
+    pub config: StoreConfig,
+    /// Which block is cleaned next.
+    pub victim: Box<dyn VictimPolicy>,
+    /// Which stream a page goes to.
+    pub placement: Box<dyn Placement>,
+    /// How wear is levelled, if it is.
+    pub levelling: Option<Box<dyn WearLevelling>>,
+    /// What cleaning asks about live pages, if it does.
+    pub migration: Option<Box<dyn Migration<P>>>,
+}
+
+impl<P: Payload> BoxedLog<P> {
+    /// The log on `medium`.
+    pub(super) fn on<M: Medium<Payload = P> + 'static>(
+        self,
+        medium: M,
+    ) -> Result<BoxedLayer<P>, ConfigError> {
+        let pages = self.config.logical_pages + medium.metadata_pages();
+        let directory = PageTable::new(pages, medium.blocks(), medium.pages_per_block());
+        let store = LogStore::new(self.config, medium, directory, self.victim, self.placement)?;
+        let store = store.with_levelling(self.levelling)?;
+        Ok(Box::new(match self.migration {
+            Some(migration) => store.with_migration(migration)?,
+            None => store,
+        }))
+    }
+}
+
+/// What a log is made of that is compiled for its policies, because a counting run does nothing else.
+pub struct CountingLog<'a> {
+    /// Its configuration.
+    pub config: StoreConfig,
+    /// Which stream a page goes to.
+    pub placement: Frontiers,
+    /// Which block is cleaned next.
+    pub victim: &'a VictimConfig,
+    /// Stands in for the victim policy.
+    pub given: Option<Box<dyn VictimPolicy>>,
+    /// Whether to keep only in which block a page is.
+    pub whole_blocks: bool,
+}
+
+impl CountingLog<'_> {
+    fn size(&self, medium: &impl Medium) -> StoreSize {
+        StoreSize {
+            blocks: medium.blocks(),
+            pages_per_block: medium.pages_per_block(),
+            logical_pages: self.config.logical_pages,
+            seed: self.config.seed,
+        }
+    }
+
+    fn page_table(&self, medium: &impl Medium) -> PageTable {
+        let pages = self.config.logical_pages + medium.metadata_pages();
+        PageTable::new(pages, medium.blocks(), medium.pages_per_block())
+    }
+
+    /// The log with each policy that the table of policies has compiled.
+    fn on<M, D>(self, medium: M, directory: D) -> Result<BoxedLayer<()>, ConfigError>
+    where
+        M: Medium<Payload = ()> + 'static,
+        D: Directory + 'static,
+    {
+        let size = self.size(&medium);
+        let CountingLog { config, placement, victim, given, .. } = self;
+        let builder = Builder { config, medium, directory, placement };
+        match given {
+            Some(policy) => builder.visit(policy),
+            None => victim.visit(&size, builder).map_err(|error| error.within("victim"))?,
+        }
+    }
+}
+
+/// Builds a log around a policy of whatever type the table of policies hands over.
+struct Builder<M, D> {
+    config: StoreConfig,
+    medium: M,
+    directory: D,
+    placement: Frontiers,
+}
+
+impl<M: Medium<Payload = ()> + 'static, D: Directory + 'static> VictimVisitor for Builder<M, D> {
+    type Output = Result<BoxedLayer<()>, ConfigError>;
+
+    fn visit<V: VictimPolicy + 'static>(self, victim: V) -> Self::Output {
+        let Builder { config, medium, directory, placement } = self;
+        Ok(Box::new(LogStore::new(config, medium, directory, victim, placement)?))
+    }
+}
+
+/// A log on bare flash.
+pub fn log_on_nand(flash: Nand<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
+    if log.whole_blocks {
+        let directory = BlockTable::new(log.config.logical_pages);
+        return log.on(flash, directory);
+    }
+    let directory = log.page_table(&flash);
+    log.on(flash, directory)
+}
+
+/// A log on the segments of a layer. Where it keeps whole blocks, which is seldom there, its policy is behind a pointer.
+pub fn log_on_segments(segments: Segments<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
+    if !log.whole_blocks {
+        let directory = log.page_table(&segments);
+        return log.on(segments, directory);
+    }
+    let size = log.size(&segments);
+    let CountingLog { config, placement, victim, given, .. } = log;
+    let victim = match given {
+        Some(policy) => policy,
+        None => victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
+    };
+    let directory = BlockTable::new(config.logical_pages);
+    Ok(Box::new(LogStore::new(config, segments, directory, victim, placement)?))
+}
+
+/// A log on bare flash, with policies for which no log is compiled.
+pub fn boxed_log_on_nand(flash: Nand<()>, log: BoxedLog<()>) -> Result<BoxedLayer<()>, ConfigError> {
+    log.on(flash)
+}
