@@ -2,9 +2,10 @@
 
 use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
+use std::marker::PhantomData;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
-use wearwell_engine::ftl::{CutSettings, Cycled, Interrupted, Restart, Switched};
+use wearwell_engine::ftl::{CutSettings, Cycled, Interrupted, Known, Restart, Switched};
 use wearwell_engine::layer::{Content, Medium, Payload};
 use wearwell_engine::nand::{Flash, Fragile, Nand, Supply};
 use wearwell_engine::timing::{Journal, Timed};
@@ -53,6 +54,9 @@ pub trait BuildOnSpareAreas: Sized {
         false
     }
 
+    /// The same for an FTL of so many logical pages, more than are shown above.
+    fn storing(self, logical_pages: u32) -> Self;
+
     /// The FTL, handed to `finish`.
     fn build<F: Flash + 'static, X: Finish<F>>(
         self,
@@ -74,7 +78,12 @@ impl FlashParts {
 
     /// The same, writing down what it does.
     pub fn timed<P: Payload>(&self) -> Timed<P> {
-        Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
+        self.journaled(self.nand())
+    }
+
+    /// `nand`, writing down what it does.
+    pub fn journaled<P: Payload>(&self, nand: Nand<P>) -> Timed<P> {
+        Timed::new(nand, self.journal.clone().unwrap_or_else(Journal::paused))
     }
 
     /// Whether it must be told which pages are read, not only how many.
@@ -104,7 +113,7 @@ impl FlashParts {
         let supply = Supply::new(builder.has_battery());
         let journal = self.journal.clone().unwrap_or_else(Journal::paused);
         let timed = Timed::new(self.nand::<Content>().with_spare_area(), journal.clone());
-        builder.build(Fragile::new(timed, supply.clone()), Cutting { supply, cut, journal })
+        builder.build(Fragile::new(timed, supply.clone()), Cutting::<()>::new(supply, cut, journal))
     }
 }
 
@@ -112,53 +121,61 @@ impl FlashParts {
 pub trait Finish<F: Flash> {
     /// What its pages hold.
     type Payload;
-    /// The layer of `ftl`, which was built from `settings`.
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<Self::Payload>
+    /// The layer of `ftl`, which was built from `settings`; or the setting that does not go with it.
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltLayer<Self::Payload>, ConfigError>
     where
         T: Restart<Flash = F> + 'static,
         T::Settings: Send;
 }
 
 /// As it is, or with a switch.
-struct AsItIs {
-    switched: bool,
+pub(super) struct AsItIs {
+    pub switched: bool,
 }
 
 impl<F: Flash> Finish<F> for AsItIs {
     type Payload = F::Payload;
 
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<F::Payload>
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltLayer<F::Payload>, ConfigError>
     where
         T: Restart<Flash = F> + 'static,
         T::Settings: Send,
     {
         if !self.switched {
-            return BuiltLayer { layer: Box::new(ftl), power: None };
+            return Ok(BuiltLayer { layer: Box::new(ftl), power: None });
         }
         let switched = Switched::new(Cycled::new(ftl, settings));
-        BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
+        Ok(BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) })
     }
 }
 
-/// On a supply that is cut.
-struct Cutting {
+/// On a supply that is cut, below a layer whose pages hold `P`.
+pub(super) struct Cutting<P> {
     supply: Supply,
     cut: CutSettings,
     journal: Journal,
+    holds: PhantomData<P>,
 }
 
-impl<G: 'static> Finish<Fragile<G>> for Cutting
+impl<P> Cutting<P> {
+    pub fn new(supply: Supply, cut: CutSettings, journal: Journal) -> Self {
+        Cutting { supply, cut, journal, holds: PhantomData }
+    }
+}
+
+impl<G: 'static, P: Known> Finish<Fragile<G>> for Cutting<P>
 where
     Fragile<G>: Flash<Payload = Content>,
 {
-    type Payload = ();
+    type Payload = P;
 
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltLayer<()>
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltLayer<P>, ConfigError>
     where
         T: Restart<Flash = Fragile<G>> + 'static,
         T::Settings: Send,
     {
-        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut, self.journal));
-        BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
+        let interrupted = Interrupted::<T, P>::new(ftl, settings, self.supply, self.cut, self.journal);
+        let switched = Switched::new(interrupted);
+        Ok(BuiltLayer { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) })
     }
 }

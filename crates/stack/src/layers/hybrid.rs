@@ -1,5 +1,6 @@
 //! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
 
+use super::equal_pages::EqualPages;
 use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
@@ -80,7 +81,9 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(HybridBuilder(HybridSettings { config, wear: spec.wear, seed: spec.seed }), &flash)
+        let equal = EqualPages::of(&spec);
+        let settings = HybridSettings { config, wear: spec.wear, seed: spec.seed };
+        P::on_spare_areas(HybridBuilder(settings), equal, &flash)
     }
 }
 
@@ -88,6 +91,11 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
 struct HybridBuilder(HybridSettings);
 
 impl BuildOnSpareAreas for HybridBuilder {
+    fn storing(mut self, logical_pages: u32) -> Self {
+        self.0.config.logical_pages = logical_pages;
+        self
+    }
+
     fn build<F: Flash + 'static, X: Finish<F>>(
         self,
         flash: F,
@@ -98,6 +106,6 @@ impl BuildOnSpareAreas for HybridBuilder {
             key if key.starts_with("wear") => error,
             _ => ConfigError { key: "structure".into(), ..error },
         })?;
-        Ok(finish.finish(ftl, self.0))
+        finish.finish(ftl, self.0)
     }
 }

@@ -1,6 +1,6 @@
 //! The log-structured store as an FTL, with its map of pages in RAM.
 
-use super::features::Used;
+use super::equal_pages::{self, EqualPages};
 use super::flash::FlashParts;
 use super::flash::{BuildOnSpareAreas, Finish};
 use super::kinds::{Kind, LayerPlan, OnFlash};
@@ -40,21 +40,11 @@ impl Kind for Page {
             logical_pages,
             seed: context.seed,
         };
-        let cold_above = keys.placement.reference_threshold();
-        if let (Some(own), Some(theirs)) = (dedup.threshold(), cold_above)
-            && own != theirs
-        {
-            let problem = format!(
-                "is {own}, but the {theirs} of the placement says which pages are cold; they must be equal"
-            );
-            return Err(ConfigError::new("dedup.threshold", problem));
-        }
         let (store, mut features) = keys.resolve(&size, 0, context)?;
-        if !dedup.is_none() && (dedup.threshold().is_some() || cold_above.is_some()) {
-            features.add(Used::new("dedup_cleaning", "dedup"));
-        }
+        equal_pages::add_features(dedup, &keys.placement, &mut features)?;
         let streams = store.streams;
-        let model = Some(FtlModel::of(Ftl::Page.design(None)));
+        // The model knows nothing of a map above the FTL's.
+        let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
         Ok(LayerPlan { streams, features, model, ..plan })
     }
@@ -65,7 +55,8 @@ impl Kind for Page {
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
         if flash.power.cuts() {
-            return P::on_spare_areas(PageFtlBuilder(spec.page_config(&settings)), &flash);
+            let equal = EqualPages::of(&spec);
+            return P::on_spare_areas(PageFtlBuilder(spec.page_config(&settings)), equal, &flash);
         }
         P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
     }
@@ -75,11 +66,16 @@ impl Kind for Page {
 struct PageFtlBuilder(PageConfig);
 
 impl BuildOnSpareAreas for PageFtlBuilder {
+    fn storing(mut self, logical_pages: u32) -> Self {
+        self.0.store.logical_pages = logical_pages;
+        self
+    }
+
     fn build<F: Flash + 'static, X: Finish<F>>(
         self,
         flash: F,
         finish: X,
     ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
-        Ok(finish.finish(self.0.build(flash)?, self.0))
+        finish.finish(self.0.build(flash)?, self.0)
     }
 }

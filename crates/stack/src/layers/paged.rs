@@ -1,6 +1,7 @@
 //! What FTLs have in common that map pages and keep their tables in flash. Each is a preset of the same settings, any of which
 //! may be given otherwise.
 
+use super::equal_pages::{self, EqualPages};
 use super::features::Features;
 use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
 use super::kinds::{Kind, LayerPlan, OnFlash};
@@ -200,9 +201,12 @@ impl<D: PagedDesign> Kind for Paged<D> {
             deferred: keys.free_blocks_deferred,
             idle: keys.free_blocks_idle,
         };
-        let features = keys.features(&config.wear);
+        let mut features = keys.features(&config.wear);
+        equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
+        features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
-        let model = Some(model(&config));
+        // The model knows nothing of a map above the FTL's.
+        let model = drive.dedup.is_none().then(|| model(&config));
         let settings =
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
@@ -215,7 +219,8 @@ impl<D: PagedDesign> Kind for Paged<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        P::on_spare_areas(PagedBuilder { settings, spec }, &flash)
+        let equal = EqualPages::of(&spec);
+        P::on_spare_areas(PagedBuilder { settings, spec }, equal, &flash)
     }
 }
 
@@ -344,6 +349,11 @@ struct PagedBuilder {
 }
 
 impl BuildOnSpareAreas for PagedBuilder {
+    fn storing(mut self, logical_pages: u32) -> Self {
+        self.settings.config.logical_pages = logical_pages;
+        self
+    }
+
     fn has_battery(&self) -> bool {
         self.settings.config.durability == Durability::Battery
     }
@@ -356,7 +366,7 @@ impl BuildOnSpareAreas for PagedBuilder {
         let PagedBuilder { settings, spec } = self;
         let policies = policies(&settings, spec, &flash)?;
         let ftl = PagedFtl::new(settings.config.clone(), flash, policies).map_err(key_of_scenario)?;
-        Ok(finish.finish(ftl, settings))
+        finish.finish(ftl, settings)
     }
 }
 

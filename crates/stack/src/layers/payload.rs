@@ -1,10 +1,11 @@
 //! What the pages of a stack hold, and how its layers are built accordingly.
 
+use super::equal_pages::EqualPages;
 use super::flash::{BuildOnMedium, BuildOnSpareAreas, FlashParts, PowerPlan};
 use super::spec::{BuiltLayer, LayerSpec};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::ConfigError;
-use wearwell_engine::dedup::{Dedup, Sharing};
+use wearwell_engine::dedup::Dedup;
 use wearwell_engine::layer::{Bytes, Content, Payload};
 use wearwell_engine::log::{BoxedLayer, Segments};
 
@@ -35,11 +36,13 @@ pub trait StackPayload: Payload {
         builder.build(flash.timed())
     }
 
-    /// An FTL on flash with spare areas.
+    /// An FTL on flash with spare areas, which stores `equal` pages once if pages can be told to be equal.
     fn on_spare_areas(
         builder: impl BuildOnSpareAreas,
+        equal: EqualPages,
         flash: &FlashParts,
     ) -> Result<BuiltLayer<Self>, ConfigError> {
+        let _ = equal;
         flash.with_spare_areas(builder)
     }
 }
@@ -72,6 +75,7 @@ impl StackPayload for () {
 
     fn on_spare_areas(
         builder: impl BuildOnSpareAreas,
+        _equal: EqualPages,
         flash: &FlashParts,
     ) -> Result<BuiltLayer<()>, ConfigError> {
         match &flash.power {
@@ -94,10 +98,21 @@ impl StackPayload for Content {
         if spec.dedup.is_none() {
             return spec.boxed_store(settings, pages, flash.timed(), |_| None);
         }
-        let sharing = Sharing::new(&spec.dedup, pages, 0).map_err(|error| error.within("dedup"))?;
+        let sharing = EqualPages::of(&spec).sharing()?;
         let (stored, journal) = (sharing.store_pages(), flash.journal.clone());
         let migration = |wants_references| sharing.migration(journal.clone(), wants_references);
         let store = spec.boxed_store(settings, stored, flash.timed(), migration)?;
         Ok(Box::new(Dedup::new(sharing, store, journal)?))
+    }
+
+    fn on_spare_areas(
+        builder: impl BuildOnSpareAreas,
+        equal: EqualPages,
+        flash: &FlashParts,
+    ) -> Result<BuiltLayer<Content>, ConfigError> {
+        if equal.config.is_none() {
+            return flash.with_spare_areas(builder);
+        }
+        flash.with_dedup(builder, equal)
     }
 }

@@ -31,7 +31,8 @@ const ORDER: &[&[&str]] = &[
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked"],
     &["log"],
-    &["ftl", "dedup"],
+    &["ftl"],
+    &["dedup"],
 ];
 
 /// The rooms of the stack: each may import those in rows above its own.

@@ -10,6 +10,7 @@ mod clean;
 mod config;
 mod contents;
 mod directory;
+mod judged;
 mod part;
 mod recover;
 mod restart;
