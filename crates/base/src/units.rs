@@ -123,14 +123,26 @@ pub fn run_length(pages: &[Lpn]) -> usize {
     leading(pages, |at, page| page.0 == first.wrapping_add(at))
 }
 
+/// Runs of consecutive pages that a list is made of.
+pub fn count_runs(pages: &[Lpn]) -> usize {
+    let gaps = pages.windows(2).filter(|pair| pair[1].0 != pair[0].0.wrapping_add(1)).count();
+    gaps + usize::from(!pages.is_empty())
+}
+
 /// Items at the beginning of the list of which `holds` holds, told their position, too.
 ///
-/// Sixty-four at a time without a branch, which the compiler turns into vector code: most lists are long runs.
+/// Sixty-four at a time without a branch, which the compiler turns into vector code: most lists are long runs. But where
+/// they are not, most end soon, and the first few are looked at one by one.
 #[inline(always)]
 pub fn leading<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
     const STEP: usize = 64;
-    let mut length = 0;
-    for step in items.chunks_exact(STEP) {
+    const FEW: usize = 4;
+    let few = (0..).zip(&items[..FEW.min(items.len())]);
+    let mut length = few.take_while(|&(at, &item)| holds(at, item)).count();
+    if length < FEW {
+        return length;
+    }
+    for step in items[FEW..].chunks_exact(STEP) {
         if !(length as u32..).zip(step).fold(true, |all, (at, &item)| all & holds(at, item)) {
             break;
         }

@@ -9,11 +9,11 @@
 use cpu_time::ThreadTime;
 use serde_json::json;
 use wearwell_base::seed::{Seed, below};
-use wearwell_base::units::Lpn;
+use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::ftl::Restart;
 use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_engine::layer::{Layer, Reports, no_data};
+use wearwell_engine::layer::{Layer, Medium, Reports, no_data};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::ValidityConfig;
 
@@ -69,11 +69,36 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
     PagedSettings { config, victim: greedy, placement: single }
 }
 
+/// A hash of all counts, wear and the translation table: an optimisation that changes it is a defect.
+fn state(ftl: &PagedFtl<Nand<()>>, reports: &Reports) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let layer = &reports.layers[0];
+    for operation in Operation::ALL {
+        add(layer.counters.incoming(operation));
+        Cause::ALL.iter().for_each(|&cause| add(layer.counters.outgoing(cause, operation)));
+    }
+    layer.victim_valid_pages.iter().for_each(|&victims| add(victims));
+    let report = layer.ftl.as_ref().expect("an FTL");
+    report.counts.iter().for_each(|&(_, count)| add(count));
+    report.spare_reads.iter().for_each(|&reads| add(reads));
+    let nand = reports.nand.as_ref().expect("flash");
+    [nand.programs, nand.reads, nand.spare_reads, nand.erases].into_iter().for_each(&mut add);
+    nand.erase_counts.iter().for_each(|&erases| add(u64::from(erases)));
+    (0..ftl.flash().blocks()).for_each(|block| {
+        ftl.flash().spare_area().expect("spare areas").block(BlockId(block)).iter().for_each(|spare| {
+            add(u64::from(spare.owner.0) << 32 | spare.sequence & 0xffff_ffff);
+        });
+    });
+    hash
+}
+
 fn report(ftl: &PagedFtl<Nand<()>>, writes: u64) {
     let mut reports = Reports::default();
     ftl.describe(&mut reports);
+    println!("    state {:016x}", state(ftl, &reports));
     let layer = &reports.layers[0];
-    let memory = layer.memory_bytes + reports.nand.expect("flash").memory_bytes;
+    let memory = layer.memory_bytes + reports.nand.as_ref().expect("flash").memory_bytes;
     let per_write = |cause, operation| layer.counters.outgoing(cause, operation) as f64 / writes as f64;
     for cause in [Cause::Host, Cause::Cleaning, Cause::Translation, Cause::Validity] {
         println!(

@@ -62,11 +62,12 @@ pub fn no_data(pages: usize) -> &'static [()] {
 /// Refuses pages that a layer of `logical_pages` pages does not have.
 pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), LayerError> {
     // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
-    let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
-    if highest >= logical_pages && !pages.is_empty() {
-        return Err(LayerError::OutOfRange { page: highest, pages: logical_pages });
+    let outside = |page: &Lpn| page.0 >= logical_pages;
+    if !pages.iter().fold(false, |any, page| any | outside(page)) {
+        return Ok(());
     }
-    Ok(())
+    let highest = pages.iter().fold(0, |highest, page| highest.max(page.0));
+    Err(LayerError::OutOfRange { page: highest, pages: logical_pages })
 }
 
 /// A store of logical pages. Every layer answers all of this; what only some can are abilities.

@@ -9,6 +9,9 @@ use crate::pool::{Frontier, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
+/// Pages before which the map's entry of a page that dies is fetched.
+const DEATHS_AHEAD: usize = 32;
+
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Appends host writes, each to the stream that the placement names.
     #[inline]
@@ -106,10 +109,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if !self.pool.medium.hears_of_deaths() {
             return;
         }
-        for &page in pages {
-            if let (Some(block), Some(index)) =
-                (self.directory.block_of(page), self.directory.page_in_block(page))
+        for (at, &page) in pages.iter().enumerate() {
+            if self.prefetch
+                && let Some(&far) = pages.get(at + DEATHS_AHEAD)
             {
+                self.directory.foresee(far, false, &self.pool.blocks);
+            }
+            if let Some((block, index)) = self.directory.place_of(page) {
                 self.pool.medium.died(page, block, index);
             }
         }

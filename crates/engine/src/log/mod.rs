@@ -15,6 +15,7 @@ mod checkpoint;
 mod clean;
 mod config;
 mod directory;
+mod discard;
 mod fault;
 mod lsm;
 mod metadata;

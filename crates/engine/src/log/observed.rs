@@ -4,7 +4,7 @@ use super::segments::BoxedLayer;
 use crate::layer::{
     Abilities, Answer, Arrivals, Command, Layer, LayerError, LayerExt, Payload, Query, Reports,
 };
-use crate::units::{Lpn, runs};
+use crate::units::{Lpn, count_runs, runs};
 
 /// Tails of write streams that are remembered: a drive that follows eight streams sees eight interleaved logs as
 /// sequential.
@@ -60,7 +60,7 @@ impl<P: Payload> Layer<P> for Observed<P> {
 
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         self.inner.trim(pages)?;
-        self.arrivals.trimmed_ranges += runs(pages).count() as u64;
+        self.arrivals.trimmed_ranges += count_runs(pages) as u64;
         self.arrivals.trimmed_pages += pages.len() as u64;
         Ok(())
     }

@@ -5,9 +5,14 @@ use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Reports, Run,
+    Abilities, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Query, Reports,
+    Run,
 };
 use crate::units::{BlockId, Lpn, StreamId};
+
+/// Pages of a victim at most that the layer below is told of beforehand, and entries of its map that are fetched with one.
+const FORESEEN: usize = 64;
+const ENTRIES_PER_LINE: u32 = 16;
 
 /// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
 pub type BoxedLayer<P> = Box<dyn Layer<P>>;
@@ -201,8 +206,11 @@ impl<P: Payload> Medium for Segments<P> {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
         self.next_page[block.index()] = end;
-        if let Some(trims) = self.trims.as_mut().filter(|_| page == 0) {
-            trims.reopened(block);
+        if page == 0 {
+            let first = self.first_page(block);
+            if let Some(trims) = &mut self.trims {
+                trims.reopened(block, first, self.segment_pages);
+            }
         }
         self.write_parts(block, page, run.data, self.hint(run.stream))?;
         if let Some(trims) = &mut self.trims {
@@ -251,8 +259,19 @@ impl<P: Payload> Medium for Segments<P> {
         unreachable!("segments are told which pages are read");
     }
 
-    #[inline(always)]
-    fn prefetch_block(&self, _block: BlockId) {}
+    /// The layer below will be asked for some of the segment's pages, whose entries in its map stand together.
+    fn prefetch_block(&self, block: BlockId) {
+        let first = self.first_page(block);
+        let mut pages = [Lpn(first); FORESEEN];
+        let step = self.segment_pages.div_ceil(FORESEEN as u32).max(ENTRIES_PER_LINE);
+        let mut count = 0;
+        for (place, page) in pages.iter_mut().zip((first..first + self.segment_pages).step_by(step as usize))
+        {
+            *place = Lpn(page);
+            count += 1;
+        }
+        self.lower.query(Query::Foresee { pages: &pages[..count], near: false });
+    }
 
     fn flush(&mut self) -> Result<(), MediumError> {
         self.send_trims()?;
@@ -310,11 +329,12 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
 
+    #[inline]
     fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
         let first = self.first_page(block);
         let place = self.metadata.as_ref().map_or(page, |metadata| metadata.place(page));
         if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
-            trims.discard(block, first + place, 1);
+            trims.discard_page(block, first + place);
         }
         if let Some(metadata) = &mut self.metadata {
             metadata.died(owner, block);

@@ -13,7 +13,7 @@ use crate::layer::{
 use crate::placement::Placement;
 use crate::pool::{Judge, Pool, PoolConfig};
 use crate::seed::Random;
-use crate::units::{BlockId, Lpn, StreamId, runs};
+use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::WearLevelling;
 use rand::RngCore;
@@ -44,7 +44,7 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) tally: Tally,
     pub(super) random: Random,
     /// Blocks that lost pages to the range of trims in hand.
-    touched: Vec<BlockId>,
+    pub(super) touched: Vec<BlockId>,
     /// Indices of the pages being read.
     indices: Vec<u32>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
@@ -156,43 +156,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.written(block)
     }
 
-    /// Trims consecutive pages, and counts how many blocks they were scattered over.
-    fn trim_run(&mut self, run: &[Lpn]) {
-        let LogStore { directory, touched, pool, placement, .. } = self;
-        let Pool { blocks, victim, .. } = pool;
-        directory.remove_run(run, |block, pages| {
-            touched.push(block);
-            let before = blocks.score(block);
-            let left = blocks.invalidate_many(block, pages.len() as u32);
-            (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));
-            pages.iter().for_each(|&page| placement.trimmed(page));
-        });
-        if self.touched.is_empty() {
-            return;
-        }
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        self.tally.scatter.ranges += 1;
-        self.tally.scatter.blocks += self.touched.len() as u64;
-        self.touched.clear();
-    }
-
-    /// Reads pages that are all in `block`.
+    /// Reads `count` pages that are all in `block`, at the indices in hand.
     fn read_group(
         &mut self,
         block: BlockId,
-        group: &[Lpn],
+        count: usize,
         out: &mut Vec<M::Payload>,
     ) -> Result<(), LayerError> {
-        self.pool.counters.add_outgoing(Cause::Host, Operation::Read, group.len() as u64);
-        let pages = if D::PAGE_EXACT {
-            let directory = &self.directory;
-            self.indices.clear();
-            self.indices.extend(group.iter().filter_map(|&page| directory.page_in_block(page)));
-            Pages::Listed(&self.indices)
-        } else {
-            Pages::Counted(group.len() as u32)
-        };
+        self.pool.counters.add_outgoing(Cause::Host, Operation::Read, count as u64);
+        let pages = if D::PAGE_EXACT { Pages::Listed(&self.indices) } else { Pages::Counted(count as u32) };
         Ok(self.pool.medium.read(block, pages, Cause::Host, out)?)
     }
 }
@@ -221,14 +193,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         }
         let mut rest = pages;
         while !rest.is_empty() {
-            let Some((block, count)) = self.directory.together(rest) else {
+            let Some((block, count)) = self.directory.together(rest, &mut self.indices) else {
                 out.push(M::Payload::default());
                 rest = &rest[1..];
                 continue;
             };
-            let (group, others) = rest.split_at(count);
-            self.read_group(block, group, out)?;
-            rest = others;
+            self.read_group(block, count, out)?;
+            rest = &rest[count..];
         }
         match self.refresh_disturbed() {
             // What was read was read; the next write will say that the drive has come to its end.
@@ -242,10 +213,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         self.pool.counters.add_incoming(Operation::Trim, pages.len() as u64);
         self.tell_deaths(pages);
         self.pool.moves.trimmed(pages);
-        self.touched.clear();
-        for run in runs(pages) {
-            self.trim_run(run);
-        }
+        self.trim_runs(pages);
         Ok(())
     }
 

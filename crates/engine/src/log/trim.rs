@@ -51,6 +51,10 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct Trims {
     rule: TrimRule,
+    /// Whether a page that dies is trimmed alone, as soon as what replaces it is written.
+    page_at_once: bool,
+    /// Such pages of the layer below.
+    dead: Vec<Lpn>,
     pending: VecDeque<Pending>,
     /// How often each segment was opened.
     lives: Vec<u32>,
@@ -61,22 +65,45 @@ pub(super) struct Trims {
 
 impl Trims {
     pub fn new(rule: TrimRule, segments: u32) -> Self {
-        let lives = vec![0; segments as usize];
-        Trims { rule, pending: VecDeque::new(), lives, written: 0, counts: TrimCounts::default() }
+        Trims {
+            rule,
+            page_at_once: rule.delay_pages == 0 && rule.batch <= 1 && rule.align_pages == 1,
+            dead: Vec::new(),
+            pending: VecDeque::new(),
+            lives: vec![0; segments as usize],
+            written: 0,
+            counts: TrimCounts::default(),
+        }
     }
 
     pub fn unit(&self) -> TrimUnit {
         self.rule.unit
     }
 
-    /// The segment takes new pages from now on: trims that wait for its old ones must not be sent.
-    pub fn reopened(&mut self, block: BlockId) {
+    /// The segment, whose `pages` pages below begin with `first`, takes new pages from now on: trims that wait for its old
+    /// ones must not be sent.
+    pub fn reopened(&mut self, block: BlockId, first: u32, pages: u32) {
         self.lives[block.index()] += 1;
+        if !self.dead.is_empty() {
+            let waiting = self.dead.len();
+            self.dead.retain(|page| page.0.wrapping_sub(first) >= pages);
+            self.counts.overtaken_pages += (waiting - self.dead.len()) as u64;
+        }
     }
 
     /// This many pages more were written to the layer below.
     pub fn wrote(&mut self, pages: u64) {
         self.written += pages;
+    }
+
+    /// Page `page` of the layer below, which is in `block`, is no longer wanted.
+    #[inline]
+    pub fn discard_page(&mut self, block: BlockId, page: u32) {
+        if self.page_at_once {
+            self.dead.push(Lpn(page));
+        } else {
+            self.discard(block, page, 1);
+        }
     }
 
     /// The `pages` pages of the layer below from `first` on, which are in `block`, are no longer wanted.
@@ -88,12 +115,36 @@ impl Trims {
     /// Sets `pages` to what is to be trimmed now; nothing most of the time.
     pub fn take_due(&mut self, pages: &mut Vec<Lpn>) {
         pages.clear();
+        if self.page_at_once && self.pending.is_empty() {
+            self.take_dead(pages);
+        } else {
+            self.take_ranges(pages);
+        }
+    }
+
+    /// Takes all pages that died, when nothing else waits: as [`Trims::take_ranges`] would, without making ranges of them.
+    #[inline]
+    fn take_dead(&mut self, pages: &mut Vec<Lpn>) {
+        if self.dead.is_empty() {
+            return;
+        }
+        std::mem::swap(pages, &mut self.dead);
+        pages.sort_unstable();
+        // A page that is written twice in one run was reported twice.
+        pages.dedup();
+        let gaps = pages.windows(2).filter(|pair| pair[1].0 - pair[0].0 > 1).count();
+        self.counts.sent_pages += pages.len() as u64;
+        self.counts.sent_ranges += 1 + gaps as u64;
+    }
+
+    fn take_ranges(&mut self, pages: &mut Vec<Lpn>) {
         let batch = self.rule.batch as usize;
         if self.pending.len() < batch || self.pending[batch - 1].due > self.written {
             return;
         }
         let due = self.pending.partition_point(|trim| trim.due <= self.written);
-        let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due);
+        let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due + self.dead.len());
+        ranges.extend(self.dead.drain(..).map(|page| (page.0, page.0 + 1)));
         for trim in self.pending.drain(..due) {
             if self.lives[trim.block.index()] == trim.life {
                 ranges.push((trim.first, trim.first + trim.pages));
@@ -151,13 +202,31 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_die_are_sent_in_order_and_once_and_with_segments_in_ranges() {
+        let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
+        for page in [9, 4, 5, 4, 30] {
+            trims.discard_page(BlockId(page / 8), page);
+        }
+        assert_eq!(due(&mut trims), [4, 5, 9, 30]);
+        assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (4, 3));
+        [2, 7, 16].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
+        trims.discard(BlockId(1), 8, 4);
+        assert_eq!(due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
+        assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (11, 6));
+        [2, 9].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
+        trims.reopened(BlockId(1), 8, 8);
+        assert_eq!(due(&mut trims), [2]);
+        assert_eq!(trims.counts.overtaken_pages, 1);
+    }
+
+    #[test]
     fn a_delayed_trim_waits_for_writes_and_is_overtaken_by_a_reuse() {
         let mut trims = trims(TrimRule { delay_pages: 10, ..TrimRule::default() });
         trims.discard(BlockId(0), 0, 4);
         trims.discard(BlockId(1), 4, 4);
         trims.wrote(9);
         assert!(due(&mut trims).is_empty());
-        trims.reopened(BlockId(0));
+        trims.reopened(BlockId(0), 0, 4);
         trims.wrote(1);
         assert_eq!(due(&mut trims), [4, 5, 6, 7]);
         assert_eq!(trims.counts.overtaken_pages, 4);

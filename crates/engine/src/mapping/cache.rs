@@ -1,6 +1,7 @@
 //! The cache of mapping entries of an FTL that keeps its table in flash (DFTL, LazyFTL, GeckoFTL).
 
 use super::ENTRY_BYTES;
+use super::ahead::Ahead;
 use super::index::Index;
 use super::lists::{Chains, DIRTY, Links, Node, Queue, Ring, UNCERTAIN, UNIDENTIFIED, WriteOrder};
 use crate::config::ConfigError;
@@ -67,8 +68,13 @@ impl CacheConfig {
     }
 }
 
-/// How far ahead of removals the end of the queue is fetched.
-const REMOVALS_AHEAD: u32 = 3;
+/// Removals before which the tables of an entry at the end of the queue are fetched, and its neighbours in them.
+const TABLES_AHEAD: usize = 26;
+const NEIGHBOURS_AHEAD: usize = 20;
+/// Entries of a translation page, at most, that are looked at beforehand.
+const COMPANIONS: usize = 4;
+/// Entries from which on a cache looks ahead: those of a smaller one are all in the processor's.
+const AHEAD_FROM: u32 = 1 << 11;
 
 /// Mapping entries by page, by their last use, and by the translation page that they belong to.
 ///
@@ -90,10 +96,8 @@ pub struct MapCache {
     pub(super) len: u32,
     pub(super) dirty: u32,
     pub(super) dirty_limit: Option<u32>,
+    ahead: Ahead,
 }
-
-/// Entries before the end of the queue that [`MapCache::oldest_soon`] looks.
-const SOON: u32 = 6;
 
 impl MapCache {
     /// An empty cache. Errors name the key of [`CacheConfig`].
@@ -129,6 +133,7 @@ impl MapCache {
             len: 0,
             dirty: 0,
             dirty_limit: config.dirty_entries,
+            ahead: Ahead::new(anchor),
         })
     }
 
@@ -239,8 +244,8 @@ impl MapCache {
     #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
         let Node { page, flags, queue, .. } = *self.node(handle.0);
-        if queue.after >= self.anchor() {
-            self.foresee(queue.before);
+        if queue.after == self.anchor() && self.capacity >= AHEAD_FROM {
+            self.look_ahead(handle.0);
         }
         self.index.remove(page);
         self.queue.unlink(handle.0);
@@ -252,29 +257,34 @@ impl MapCache {
         self.len -= 1;
     }
 
-    /// The end of the queue is removed, and those before it will be next: fetches what removing one of them will need, a few
-    /// removals ahead. Saves a third of the time in a cache of 2^19 entries.
+    /// The end of the queue is removed, and those before it will be next: fetches what removing them will need. Halves the
+    /// time in a cache of 2^19 entries.
     #[inline(always)]
-    fn foresee(&self, next: u32) {
-        let mut at = next;
-        for _ in 1..REMOVALS_AHEAD {
-            at = self.node(at).queue.before;
-        }
-        let Node { page, queue, chain, .. } = *self.node(at);
-        self.prefetch(Lpn(page));
-        for node in [queue.before, chain.before, chain.after] {
-            prefetch(self.queue.0.as_ptr().wrapping_add(node as usize));
-        }
+    fn look_ahead(&mut self, removed: u32) {
+        let nodes = &self.queue.0;
+        let farthest = self.ahead.removed(removed, |node| nodes[node as usize].queue.before);
+        self.prefetch_node(farthest);
+        let soon = self.ahead.node(TABLES_AHEAD);
+        self.prefetch(Lpn(self.node(soon).page));
+        self.write_order.prefetch(soon);
+        let sooner = self.ahead.node(NEIGHBOURS_AHEAD);
+        let Links { before, after } = self.node(sooner).chain;
+        [before, after].into_iter().for_each(|node| self.prefetch_node(node));
+        let Links { before, after } = self.write_order.neighbours(sooner);
+        [before, after].into_iter().for_each(|node| self.write_order.prefetch(node));
     }
 
-    /// The page of an entry that will be the least recently used one soon; a hint for prefetching.
     #[inline(always)]
-    pub fn oldest_soon(&self) -> Lpn {
-        let mut at = self.anchor();
-        for _ in 0..SOON {
-            at = self.node(at).queue.before;
-        }
-        Lpn(self.node(at).page)
+    fn prefetch_node(&self, node: u32) {
+        prefetch(self.queue.0.as_ptr().wrapping_add(node as usize));
+    }
+
+    /// The page of the entry that will probably be removed, as the least recently used one, after so many others, at most 16,
+    /// if it is dirty; `None` in a small cache, for which it is not worth while to know. A hint for prefetching.
+    #[inline(always)]
+    pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
+        let node = self.node(self.ahead.node(removals));
+        (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
     /// Whether an entry must be removed before another can be inserted.
@@ -344,6 +354,22 @@ impl MapCache {
     pub fn prefetch(&self, page: Lpn) {
         self.index.prefetch(page.0);
         self.chains.prefetch(self.translation_page_of(page.0));
+    }
+
+    /// The cached pages of the same translation page, a few of them at most. For prefetching.
+    #[inline(always)]
+    pub fn companions(&self, page: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+        let nodes = self.chains.nodes(&self.queue.0, self.translation_page_of(page.0));
+        nodes.take(COMPANIONS).map(|node| self.page(Handle(node)))
+    }
+
+    /// The same of what those read next, when what [`MapCache::prefetch`] asked for has arrived.
+    #[inline(always)]
+    pub fn prefetch_near(&self, page: Lpn) {
+        self.prefetch_node(self.chains.heads[self.translation_page_of(page.0) as usize]);
+        if let Some(node) = self.index.find(page.0) {
+            self.prefetch_node(node);
+        }
     }
 
     /// RAM of the cache on the modelled drive, bytes: [`ENTRY_BYTES`] for each entry that it may hold.

@@ -94,6 +94,14 @@ impl Ring for WriteOrder {
     }
 }
 
+impl WriteOrder {
+    /// A hint that the links of `node` will be looked at.
+    #[inline(always)]
+    pub fn prefetch(&self, node: u32) {
+        prefetch(self.0.as_ptr().wrapping_add(node as usize));
+    }
+}
+
 /// The nodes from `first` on, up to `end`.
 #[inline(always)]
 pub(super) fn follow(first: u32, end: u32, after: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {

@@ -1,5 +1,6 @@
 //! Which mapping entries does an FTL hold in RAM whose table is in flash?
 
+mod ahead;
 mod cache;
 mod check;
 mod index;

@@ -143,6 +143,11 @@ impl SpareArea {
         self.unreadable_pages += u64::from(pages);
     }
 
+    /// Pages of all blocks that cannot be read.
+    pub(super) fn unreadable_pages(&self) -> u64 {
+        self.unreadable_pages
+    }
+
     /// Pages of the block that cannot be read.
     fn unreadable(&self, block: BlockId) -> u32 {
         let from = block.index() * self.pages_per_block;

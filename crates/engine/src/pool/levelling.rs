@@ -89,8 +89,20 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
                 let at = levelling.policy.choose(&self.erased, hot);
                 self.erased.remove(at)
             }
-            _ => self.erased.pop_front(),
+            _ => {
+                let block = self.erased.pop_front();
+                if self.erased.capacity() > 64 && self.erased.len() < self.erased.capacity() / 8 {
+                    self.shrink_erased();
+                }
+                block
+            }
         }
+    }
+
+    /// Gives back the memory of a list that held all blocks when the drive was new.
+    #[cold]
+    fn shrink_erased(&mut self) {
+        self.erased.shrink_to(2 * self.erased.len());
     }
 
     /// A block is about to be erased: reads how often it was, if that is of interest.

@@ -110,8 +110,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// All blocks of `medium` that are not bad, as erased ones.
     pub(crate) fn new(medium: M, victim: V, config: PoolConfig) -> Self {
         let (count, pages_per_block) = (medium.blocks(), medium.pages_per_block());
-        let erased: VecDeque<BlockId> =
-            (0..count).map(BlockId).filter(|&block| !medium.is_bad(block)).collect();
+        let mut erased = VecDeque::with_capacity(count as usize);
+        erased.extend((0..count).map(BlockId).filter(|&block| !medium.is_bad(block)));
         let usable_blocks = erased.len() as u32;
         Pool {
             counters: Counters::default(),

@@ -1,7 +1,7 @@
 //! Which pages cleaning moves: whose they are, on whose account, and how often.
 
 use crate::counters::Cause;
-use crate::units::Lpn;
+use crate::units::{Lpn, runs};
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
 #[derive(Debug, Default)]
@@ -63,10 +63,18 @@ impl Moves {
         if self.counts.is_empty() {
             return;
         }
-        for page in pages {
-            if let Some(count) = self.counts.get_mut(page.index()) {
-                *count = 0;
+        for run in runs(pages) {
+            if let [page] = run {
+                if let Some(count) = self.counts.get_mut(page.index()) {
+                    *count = 0;
+                }
+                continue;
             }
+            // Page 0 seems to follow the name of padding, which is the last of all numbers.
+            let run = run.strip_prefix(&[Lpn(u32::MAX)]).unwrap_or(run);
+            let known = self.counts.len();
+            let first = run.first().map_or(known, |page| page.index()).min(known);
+            self.counts[first..(first + run.len()).min(known)].fill(0);
         }
     }
 
@@ -178,7 +186,10 @@ mod tests {
         moves.cleaned(&[Lpn(1), Lpn(2), Lpn(9)]);
         moves.moved(&[Lpn(2)]);
         assert_eq!((moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), moves.again_pages()), (Some(2), 1));
-        moves.written(&[Lpn(2)]);
+        moves.written(&[Lpn(u32::MAX), Lpn(2), Lpn(3), Lpn(4), Lpn(5)]);
         assert_eq!(moves.among(&[Lpn(0), Lpn(1), Lpn(2)]), Some(1));
+        moves.moved(&[Lpn(0), Lpn(1)]);
+        moves.written(&[Lpn(u32::MAX), Lpn(0)]);
+        assert_eq!(moves.among(&[Lpn(0), Lpn(1)]), Some(1));
     }
 }

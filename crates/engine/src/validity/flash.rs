@@ -15,6 +15,12 @@ pub trait ValidityFlash {
     /// The page at `at` at no cost, for checks and for what a drive has in the spare area.
     fn peek(&self, at: Slot) -> Option<&ValidityPage>;
 
+    /// The page at `at` will be read soon: a hint, given for all pages of a query once for each step on the way to their
+    /// contents, from 0 on.
+    fn foresee(&self, at: Slot, step: u32) {
+        let _ = (at, step);
+    }
+
     /// Writes the page at `at` anew, with what is kept with it, and discards the old copy; where the new one is.
     fn copy(&mut self, at: Slot) -> Result<Slot, LayerError> {
         let page = self.read(at)?.clone();

@@ -2,6 +2,7 @@
 
 use super::{Found, ImagePage, PageSet, PageValidity, RamBitmap, ValidityFlash, ValidityPage};
 use crate::layer::{LayerError, RamPart};
+use crate::table::prefetch;
 use crate::units::{BlockId, Slot};
 
 /// The page-validity bitmap of DFTL and LazyFTL: no flash traffic, but 64 MB of RAM for a drive of 2 TB.
@@ -112,6 +113,10 @@ impl PageValidity for InRam {
         self.changed(flash);
         self.valid.clear(page);
         Ok(())
+    }
+
+    fn prefetch(&self, page: Slot) {
+        prefetch(self.valid.address(page));
     }
 
     fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {

@@ -51,6 +51,11 @@ pub trait PageValidity: Send {
     /// The page at `page` is invalid from now on. Idempotent.
     fn invalidate(&mut self, page: Slot, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
+    /// The page at `page` will be invalidated soon: a hint.
+    fn prefetch(&self, page: Slot) {
+        let _ = page;
+    }
+
     /// `block` has just been erased: all its pages are free, hence not invalid.
     fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 

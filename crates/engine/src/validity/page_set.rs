@@ -1,5 +1,7 @@
 //! Pages of one block.
 
+use crate::table::{filled, prefetch};
+
 /// A set of pages of one block: bit `i` stands for page `i`. A buffer to be used again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSet {
@@ -10,7 +12,7 @@ pub struct PageSet {
 impl PageSet {
     /// The empty set of the pages of a block of `pages` pages.
     pub fn new(pages: u32) -> Self {
-        PageSet { pages, words: vec![0; pages.div_ceil(64) as usize] }
+        PageSet { pages, words: filled(pages.div_ceil(64) as usize, 0) }
     }
 
     /// Pages of the block.
@@ -33,7 +35,7 @@ impl PageSet {
     /// The page will be looked at soon: a hint.
     #[inline(always)]
     pub fn prefetch(&self, page: u32) {
-        crate::table::prefetch(self.words.as_ptr().wrapping_add(page as usize / 64));
+        prefetch(self.words.as_ptr().wrapping_add(page as usize / 64));
     }
 
     /// Takes a page out.

@@ -2,6 +2,7 @@
 
 use crate::table::filled;
 use crate::units::{BlockId, Slot};
+use std::ops::Range;
 
 /// A bit for every page, block after block without gaps: a page's bit is found from its slot alone.
 #[derive(Clone, Debug)]
@@ -64,6 +65,22 @@ impl RamBitmap {
     /// Whether the page is marked valid.
     pub fn is_set(&self, slot: Slot) -> bool {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
+    }
+
+    /// Calls `visit` with each stretch of the first `pages` pages of `block` whose bits are in one word, and with those bits,
+    /// of the first page the lowest, in order.
+    #[inline(always)]
+    pub fn for_each_word(&self, block: BlockId, pages: u32, mut visit: impl FnMut(Range<u32>, u64)) {
+        let first = block.index() * self.pages_per_block;
+        let end = first + pages as usize;
+        let mut at = first;
+        while at < end {
+            let next = ((at | 63) + 1).min(end);
+            let length = next - at;
+            let bits = self.words[at / 64] >> (at % 64) & (u64::MAX >> (64 - length));
+            visit((at - first) as u32..(next - first) as u32, bits);
+            at = next;
+        }
     }
 
     /// Calls `visit` with the valid ones of the first `pages` pages of `block`, in order.
@@ -138,6 +155,12 @@ mod tests {
                 bitmap.for_each_valid(BlockId(block), written, |page| found.push(page));
                 let wanted: Vec<u32> =
                     (0..written).filter(|&page| model[(first + page) as usize]).collect();
+                prop_assert_eq!(&found, &wanted);
+                found.clear();
+                bitmap.for_each_word(BlockId(block), written, |pages, bits| {
+                    assert!(pages.len() <= 64 && (pages.len() == 64 || bits >> pages.len() == 0));
+                    found.extend(pages.clone().filter(|page| bits >> (page - pages.start) & 1 == 1));
+                });
                 prop_assert_eq!(found, wanted);
             }
         }

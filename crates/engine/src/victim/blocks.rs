@@ -106,6 +106,7 @@ impl Blocks {
     }
 
     /// The scores of all blocks.
+    #[inline(always)]
     pub fn scores(&self) -> &[u32] {
         &self.counts
     }

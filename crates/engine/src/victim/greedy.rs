@@ -25,6 +25,8 @@ impl Victim for Config {
             lowest: 0,
             entries: 0,
             stacks: vec![Vec::new(); size.pages_per_block as usize + 1],
+            told: vec![(BlockId(0), 0); TOLD],
+            told_len: 0,
         })
     }
 }
@@ -46,12 +48,41 @@ pub struct Greedy {
     /// Entries on all stacks, stale ones included.
     entries: usize,
     stacks: Vec<Vec<BlockId>>,
+    /// Watched blocks that reached a count, which have yet to be put on its stack.
+    ///
+    /// Whether a block that loses a page is watched cannot be foreseen, and a branch on it would cost more than all the
+    /// rest. So each is written here, and the length moves on if it is watched.
+    told: Vec<(BlockId, u32)>,
+    told_len: usize,
 }
+
+/// Room for blocks that are told of before they are put on their stacks.
+const TOLD: usize = 512;
 
 /// One block in this many is watched after a scan.
 const WATCHED_SHARE: usize = 32;
 
 impl Greedy {
+    /// The block has reached the count.
+    #[inline(always)]
+    fn tell(&mut self, block: BlockId, count: u32) {
+        if self.told_len == self.told.len() {
+            self.settle();
+        }
+        self.told[self.told_len] = (block, count);
+        self.told_len += usize::from(count <= self.limit);
+    }
+
+    /// Puts the blocks that were told of on the stacks.
+    #[inline(never)]
+    fn settle(&mut self) {
+        for at in 0..self.told_len {
+            let (block, count) = self.told[at];
+            self.push(block, count);
+        }
+        self.told_len = 0;
+    }
+
     #[inline(always)]
     fn push(&mut self, block: BlockId, count: u32) {
         self.stacks[count as usize].push(block);
@@ -106,20 +137,16 @@ impl Greedy {
 impl VictimPolicy for Greedy {
     #[inline]
     fn closed(&mut self, block: BlockId, blocks: &Blocks) {
-        let score = blocks.score(block);
-        if score <= self.limit {
-            self.push(block, score);
-        }
+        self.tell(block, blocks.score(block));
     }
 
     #[inline(always)]
     fn invalidated(&mut self, block: BlockId, score: u32, _blocks: &Blocks) {
-        if score <= self.limit {
-            self.push(block, score);
-        }
+        self.tell(block, score);
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
+        self.settle();
         // Stale entries of counts that are no longer reached would pile up without end.
         if self.entries > 2 * blocks.len() as usize + 64 {
             self.watch_afresh(blocks);
@@ -134,7 +161,8 @@ impl VictimPolicy for Greedy {
 
     #[inline]
     fn upcoming(&self, _blocks: &Blocks) -> Option<BlockId> {
-        self.stacks.get(self.lowest)?.last().copied()
+        let watched = self.stacks.get(self.lowest..=self.limit as usize)?;
+        watched.iter().find_map(|stack| stack.last().copied())
     }
 
     fn memory_bytes(&self) -> usize {

@@ -17,7 +17,7 @@ impl<F: Flash> PagedFtl<F> {
         if at == Slot::NONE {
             return Slot::NONE;
         }
-        self.space.contents.entry(number, at, page.0 % self.space.contents.entries_per_page())
+        self.space.contents.entry(number, at, self.space.contents.entry_of(page))
     }
 
     /// Counts afresh which logical pages hold data.

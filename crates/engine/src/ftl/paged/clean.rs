@@ -53,9 +53,15 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Erases blocks of which nothing is needed, but for those that protect what the validity store has not written yet.
     fn erase_dead(&mut self) -> Result<(), LayerError> {
-        if self.space.protects && !self.space.protected.is_empty() {
+        if self.space.protects {
             self.space.release();
         }
+        let looked_at = Some(self.space.protected.losses);
+        if self.space.looked_at_dead == looked_at {
+            return Ok(());
+        }
+        // Erasing one may add others to them, which are yet to be looked at.
+        self.space.looked_at_dead = looked_at;
         let dead = std::mem::take(&mut self.space.dead);
         for (at, &block) in dead.iter().enumerate() {
             if self.space.is_protected(block) {
@@ -66,6 +72,7 @@ impl<F: Flash> PagedFtl<F> {
             self.events.metadata_blocks_erased += u64::from(group != BlockGroup::User);
             if let Err(error) = self.erase(block, group.cause()) {
                 self.space.dead.extend(&dead[at..]);
+                self.space.looked_at_dead = None;
                 return Err(error);
             }
         }
@@ -86,7 +93,7 @@ impl<F: Flash> PagedFtl<F> {
         let is_user = self.space.group(block) == BlockGroup::User;
         self.space.give_back(block, cause)?;
         self.approximate.remove(&block);
-        self.space.protected.retain(|&(protected, _)| protected != block);
+        self.space.protected.remove(block);
         self.space.settled = self.space.pool.sequence;
         if is_user { self.validity.erased(block, &mut self.space) } else { Ok(()) }
     }
@@ -191,6 +198,7 @@ impl<F: Flash> PagedFtl<F> {
     fn move_valid(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
         let from = self.space.streams[victim.index()];
         for page in 0..self.space.pages_per_block() {
+            self.foresee_moves(victim, page);
             if self.invalid.contains(page) {
                 continue;
             }
@@ -324,7 +332,7 @@ impl<F: Flash> PagedFtl<F> {
         self.events.failed_programs += 1;
         self.space.give_back(block, cause)?;
         self.approximate.remove(&block);
-        self.space.protected.retain(|&(protected, _)| protected != block);
+        self.space.protected.remove(block);
         self.validity.erased(block, &mut self.space)
     }
 

@@ -1,7 +1,7 @@
 //! What the pages hold that an FTL writes for itself: they survive power cuts as their flash does.
 
 use crate::table::{filled, prefetch};
-use crate::units::{BlockId, Slot};
+use crate::units::{BlockId, Divider, Lpn, Slot};
 use crate::validity::ValidityPage;
 
 /// An entry of a translation page that its predecessor had otherwise.
@@ -22,24 +22,6 @@ pub struct Note {
     pub horizon: u64,
 }
 
-/// The changes of a version; most have one, which needs no memory of its own.
-#[derive(Debug)]
-pub enum Changes {
-    /// A single one.
-    One(Change),
-    /// None, or several.
-    Several(Box<[Change]>),
-}
-
-impl Changes {
-    fn as_slice(&self) -> &[Change] {
-        match self {
-            Changes::One(change) => std::slice::from_ref(change),
-            Changes::Several(changes) => changes,
-        }
-    }
-}
-
 /// A page that the FTL wrote for itself.
 #[derive(Debug)]
 pub enum MetaPage {
@@ -47,8 +29,10 @@ pub enum MetaPage {
     Translation {
         /// Where the version before was written; [`Slot::NONE`] for the first.
         previous: Slot,
-        /// Entries that differ from it.
-        changes: Changes,
+        /// Where the entries that differ from it begin among those of its block.
+        first: u32,
+        /// How many they are.
+        changes: u32,
     },
     /// A node of a translation tree: addresses of its children.
     Node(Box<[Slot]>),
@@ -56,6 +40,17 @@ pub enum MetaPage {
     Validity(Box<(ValidityPage, Note)>),
     /// A page that was not programmed to its end.
     Unreadable,
+}
+
+/// Changes a page for which an erased block of metadata keeps memory.
+const KEPT_CHANGES: usize = 8;
+
+/// What a block of metadata holds. Blocks keep their memory when they are erased, for those that come after them.
+#[derive(Debug, Default)]
+struct Held {
+    pages: Vec<MetaPage>,
+    /// Changes of all its versions of translation pages, one after the other.
+    changes: Vec<Change>,
 }
 
 /// Contents of the flash-resident translation table and of all other metadata pages, by their place in flash.
@@ -66,16 +61,16 @@ pub enum MetaPage {
 pub struct Contents {
     /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling keeps them.
     pub erased_at: Vec<u32>,
-    entries_per_page: u32,
+    per_page: Divider,
     /// The newest version of every translation page, one after the other.
     table: Vec<Slot>,
     /// Where the newest version of each is.
     newest: Vec<Slot>,
     /// Number of each block's entry in `held`, plus 1; 0 for a block without metadata.
     holders: Vec<u32>,
-    held: Vec<Vec<MetaPage>>,
+    held: Vec<Held>,
     unused: Vec<u32>,
-    pages_per_block: u32,
+    per_block: Divider,
 }
 
 impl Contents {
@@ -84,19 +79,37 @@ impl Contents {
         let translation_pages = logical_pages.div_ceil(entries_per_page) as usize;
         Contents {
             erased_at: Vec::new(),
-            entries_per_page,
+            per_page: Divider::new(entries_per_page),
             table: filled(translation_pages * entries_per_page as usize, Slot::NONE),
-            newest: vec![Slot::NONE; translation_pages],
-            holders: vec![0; blocks as usize],
+            newest: filled(translation_pages, Slot::NONE),
+            holders: filled(blocks as usize, 0),
             held: Vec::new(),
             unused: Vec::new(),
-            pages_per_block,
+            per_block: Divider::new(pages_per_block),
         }
     }
 
     /// Entries of a translation page.
     pub fn entries_per_page(&self) -> u32 {
-        self.entries_per_page
+        self.per_page.divisor()
+    }
+
+    /// The translation page that has the entry of a logical page.
+    #[inline]
+    pub fn translation_page(&self, page: Lpn) -> u32 {
+        self.per_page.quotient(page.0)
+    }
+
+    /// Position of the logical page's entry in it.
+    #[inline]
+    pub fn entry_of(&self, page: Lpn) -> u32 {
+        page.0 - self.translation_page(page) * self.per_page.divisor()
+    }
+
+    /// Position in the table of the first entry of a translation page.
+    #[inline]
+    fn first_entry(&self, number: u32) -> usize {
+        number as usize * self.per_page.divisor() as usize
     }
 
     /// Number of translation pages.
@@ -105,53 +118,57 @@ impl Contents {
     }
 
     fn block_of(&self, at: Slot) -> (usize, usize) {
-        ((at.0 / self.pages_per_block) as usize, (at.0 % self.pages_per_block) as usize)
+        let block = self.per_block.quotient(at.0);
+        (block as usize, (at.0 - block * self.per_block.divisor()) as usize)
     }
 
-    /// Notes what was programmed at `at`.
-    fn hold(&mut self, at: Slot, page: MetaPage) {
+    /// What the block of `at` holds, to be added what was programmed there.
+    #[inline]
+    fn holder(&mut self, at: Slot) -> &mut Held {
         let (block, index) = self.block_of(at);
         if self.holders[block] == 0 {
             self.holders[block] = match self.unused.pop() {
                 Some(free) => free,
                 None => {
-                    self.held.push(Vec::new());
+                    self.held.push(Held::default());
                     self.held.len() as u32
                 }
             };
         }
-        let pages = &mut self.held[self.holders[block] as usize - 1];
+        let held = &mut self.held[self.holders[block] as usize - 1];
         // Attempts that failed left no content.
-        pages.resize_with(index, || MetaPage::Unreadable);
-        pages.push(page);
+        if held.pages.len() < index {
+            held.pages.resize_with(index, || MetaPage::Unreadable);
+        }
+        held
     }
 
     /// A page other than one of the table was programmed.
     pub fn program(&mut self, at: Slot, page: MetaPage) {
         debug_assert!(!matches!(page, MetaPage::Translation { .. }));
-        self.hold(at, page);
+        self.holder(at).pages.push(page);
     }
 
     /// The next version of translation page `number` was programmed at `at`, with these entries changed.
     pub fn program_translation(&mut self, number: u32, at: Slot, entries: &[(u32, Slot)]) {
-        let first = number as usize * self.entries_per_page as usize;
-        let mut change = |&(entry, new): &(u32, Slot)| {
-            let old = std::mem::replace(&mut self.table[first + entry as usize], new);
-            Change { entry, old }
-        };
-        let changes = match entries {
-            [only] => Changes::One(change(only)),
-            several => Changes::Several(several.iter().map(change).collect()),
-        };
+        let first = self.first_entry(number);
         let previous = std::mem::replace(&mut self.newest[number as usize], at);
-        self.hold(at, MetaPage::Translation { previous, changes });
+        let mut table = std::mem::take(&mut self.table);
+        let held = self.holder(at);
+        let (from, changes) = (held.changes.len() as u32, entries.len() as u32);
+        held.changes.extend(entries.iter().map(|&(entry, new)| {
+            let old = std::mem::replace(&mut table[first + entry as usize], new);
+            Change { entry, old }
+        }));
+        held.pages.push(MetaPage::Translation { previous, first: from, changes });
+        self.table = table;
     }
 
     /// What was programmed at `at`; `None` where that is no metadata.
     pub fn page(&self, at: Slot) -> Option<&MetaPage> {
         let (block, index) = self.block_of(at);
         let holder = (*self.holders.get(block)?).checked_sub(1)?;
-        self.held[holder as usize].get(index)
+        self.held[holder as usize].pages.get(index)
     }
 
     /// Lets go of what a page of the bitmap holds that was replaced: nobody reads it again, its spare area says all that
@@ -159,7 +176,7 @@ impl Contents {
     pub fn forget_bitmap(&mut self, at: Slot) {
         let (block, index) = self.block_of(at);
         let Some(holder) = self.holders[block].checked_sub(1) else { return };
-        if let Some(MetaPage::Validity(page)) = self.held[holder as usize].get_mut(index)
+        if let Some(MetaPage::Validity(page)) = self.held[holder as usize].pages.get_mut(index)
             && let ValidityPage::Bitmap(bitmap) = &mut page.0
         {
             bitmap.words = Box::default();
@@ -170,7 +187,13 @@ impl Contents {
     pub fn erase(&mut self, block: BlockId) {
         let holder = std::mem::take(&mut self.holders[block.index()]);
         if holder > 0 {
-            self.held[holder as usize - 1].clear();
+            let held = &mut self.held[holder as usize - 1];
+            held.pages.clear();
+            held.changes.clear();
+            // When a drive is filled a version changes a thousand entries; hardly any later one does.
+            if held.changes.capacity() > KEPT_CHANGES * self.per_block.divisor() as usize {
+                held.changes = Vec::new();
+            }
             self.unused.push(holder);
         }
     }
@@ -183,43 +206,83 @@ impl Contents {
     #[inline]
     pub fn entry(&self, number: u32, at: Slot, entry: u32) -> Slot {
         if self.newest[number as usize] == at {
-            return self.table[number as usize * self.entries_per_page as usize + entry as usize];
+            return self.table[self.first_entry(number) + entry as usize];
         }
         self.version(number, at)[entry as usize]
     }
 
     /// All entries of the version of translation page `number` that was programmed at `at`; panics as [`Contents::entry`].
     pub fn version(&self, number: u32, at: Slot) -> Vec<Slot> {
-        let first = number as usize * self.entries_per_page as usize;
-        let mut entries = self.table[first..first + self.entries_per_page as usize].to_vec();
+        let first = self.first_entry(number);
+        let mut entries = self.table[first..first + self.per_page.divisor() as usize].to_vec();
         let mut newer = self.newest[number as usize];
         while newer != at {
-            let Some(MetaPage::Translation { previous, changes }) = self.page(newer) else {
+            let Some((previous, changes)) = self.translation(newer) else {
                 panic!("no version of translation page {number} is at {at:?}");
             };
-            changes.as_slice().iter().for_each(|change| entries[change.entry as usize] = change.old);
-            newer = *previous;
+            changes.iter().for_each(|change| entries[change.entry as usize] = change.old);
+            newer = previous;
         }
         entries
     }
 
     /// What the version at `at` changed, of whatever translation page it is.
     pub fn changes(&self, at: Slot) -> &[Change] {
-        match self.page(at) {
-            Some(MetaPage::Translation { changes, .. }) => changes.as_slice(),
-            _ => panic!("no translation page is at {at:?}"),
-        }
+        let (_, changes) = self.translation(at).unwrap_or_else(|| panic!("no translation page is at {at:?}"));
+        changes
+    }
+
+    /// The version at `at`, if one is there: where the version before it is, and what it changed.
+    fn translation(&self, at: Slot) -> Option<(Slot, &[Change])> {
+        let Some(&MetaPage::Translation { previous, first, changes }) = self.page(at) else { return None };
+        let holder = self.holders[self.block_of(at).0] as usize - 1;
+        Some((previous, &self.held[holder].changes[first as usize..(first + changes) as usize]))
     }
 
     /// The table's entry of a logical page will be read and changed soon: a hint.
     #[inline]
-    pub fn prefetch(&self, page: u32) {
-        prefetch(self.table.as_ptr().wrapping_add(page as usize));
+    pub fn prefetch(&self, page: Lpn) {
+        prefetch(self.table.as_ptr().wrapping_add(page.index()));
+        prefetch(self.newest.as_ptr().wrapping_add(self.translation_page(page) as usize));
+    }
+
+    /// The page of the validity store at `at` will be read soon: fetches what the step leads to, of those from the address to
+    /// the content.
+    #[inline]
+    pub fn foresee(&self, at: Slot, step: u32) {
+        let (block, index) = self.block_of(at);
+        if step == 0 {
+            prefetch(self.holders.as_ptr().wrapping_add(block));
+            return;
+        }
+        let held = self.held.as_ptr().wrapping_add((self.holders[block] as usize).wrapping_sub(1));
+        if step == 1 {
+            prefetch(held);
+            return;
+        }
+        let Some(Held { pages, .. }) = self.held.get((self.holders[block] as usize).wrapping_sub(1)) else {
+            return;
+        };
+        match pages.get(index) {
+            None => {}
+            Some(page) if step == 2 => prefetch(page),
+            Some(MetaPage::Validity(page)) => prefetch(&raw const **page),
+            Some(_) => {}
+        }
+    }
+
+    /// The entry of a logical page in the newest version of its translation page.
+    #[inline]
+    pub fn newest_entry(&self, page: Lpn) -> Slot {
+        self.table[page.index()]
     }
 
     /// Bytes of memory of the simulation.
     pub fn memory_bytes(&self) -> u64 {
-        let held: usize = self.held.iter().map(|pages| pages.capacity() * size_of::<MetaPage>()).sum();
+        let bytes = |held: &Held| {
+            held.pages.capacity() * size_of::<MetaPage>() + held.changes.capacity() * size_of::<Change>()
+        };
+        let held: usize = self.held.iter().map(bytes).sum();
         (4 * (self.table.len() + self.newest.len() + self.holders.len()) + held) as u64
     }
 }

@@ -5,6 +5,7 @@ use super::space::Space;
 use super::tree::Tree;
 use crate::layer::{LayerError, RamPart};
 use crate::nand::Flash;
+use crate::table::prefetch;
 use crate::units::Slot;
 
 /// The addresses of translation pages.
@@ -30,6 +31,23 @@ impl Directory {
         match self {
             Directory::Global(places) => places[number as usize],
             Directory::Tree(tree) => tree.peek(number, contents),
+        }
+    }
+
+    /// Where the translation page is, if that is in RAM without fail; [`Slot::NONE`] if not. For prefetching.
+    #[inline]
+    pub fn hint(&self, number: u32) -> Slot {
+        match self {
+            Directory::Global(places) => places[number as usize],
+            Directory::Tree(_) => Slot::NONE,
+        }
+    }
+
+    /// The translation page's address will be read soon: a hint.
+    #[inline]
+    pub fn prefetch(&self, number: u32) {
+        if let Directory::Global(places) = self {
+            prefetch(places.as_ptr().wrapping_add(number as usize));
         }
     }
 

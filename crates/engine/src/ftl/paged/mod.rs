@@ -5,6 +5,7 @@
 //! Devices", SIGMOD 2016; sections are its.
 
 mod abilities;
+mod ahead;
 mod check;
 mod clean;
 mod config;
@@ -12,6 +13,7 @@ mod contents;
 mod directory;
 mod judged;
 mod part;
+mod protected;
 mod recover;
 mod restart;
 mod restore;

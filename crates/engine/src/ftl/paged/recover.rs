@@ -163,6 +163,7 @@ impl<F: Flash> PagedFtl<F> {
         }
         scan.streams.values_mut().for_each(|blocks| blocks.sort_unstable());
         self.space.dead.clone_from(&scan.unreadable);
+        self.space.looked_at_dead = None;
         self.space.pool.recover_wear();
         scan
     }

@@ -94,7 +94,7 @@ impl<F: Flash> PagedFtl<F> {
             if read.insert(number) {
                 self.space.read_metadata(version.at, Cause::Translation)?;
             }
-            let entry = page.0 % self.space.contents.entries_per_page();
+            let entry = self.space.contents.entry_of(page);
             if self.space.contents.entry(number, version.at, entry) != slot {
                 self.tell_again(slot)?;
             }

@@ -1,11 +1,13 @@
 //! The flash of an FTL by groups of blocks: pages are appended to a group's open block, die, and are erased in blocks.
 
 use super::contents::{Contents, MetaPage, Note};
+use super::protected::Protected;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{LayerError, Pages};
 use crate::nand::{Flash, PageState};
 use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot, StreamId};
 use crate::validity::ValidityPage;
 use crate::victim::VictimPolicy;
@@ -51,10 +53,10 @@ pub struct Space<F: Flash> {
     pub host_opened: Vec<u64>,
     /// Blocks of which nothing is valid, or can be read, to be erased when there is an occasion.
     pub dead: Vec<BlockId>,
-    /// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation
-    /// pages from which what is in the buffer could be found again (paper, App. C.2.2). Each with the number of the version
-    /// that followed.
-    pub protected: Vec<(BlockId, u64)>,
+    /// Which of the dead ones could not be erased when they were last looked at: all, if no block has lost its protection
+    /// since.
+    pub looked_at_dead: Option<u64>,
+    pub protected: Protected,
     /// Whether versions are to be protected at all.
     pub protects: bool,
     /// Whether metadata blocks are candidates for cleaning.
@@ -97,11 +99,12 @@ impl<F: Flash> Space<F> {
         Space {
             pool,
             contents,
-            streams: vec![StreamId(0); blocks as usize],
-            opened: vec![0; blocks as usize],
+            streams: filled(blocks as usize, StreamId(0)),
+            opened: filled(blocks as usize, 0),
             host_opened: Vec::new(),
             dead: Vec::new(),
-            protected: Vec::new(),
+            looked_at_dead: None,
+            protected: Protected::default(),
             protects: false,
             cleans_metadata: true,
             horizon: 0,
@@ -261,7 +264,7 @@ impl<F: Flash> Space<F> {
         if self.cleans_metadata || self.group(block) == BlockGroup::User {
             self.pool.close(block);
         } else if self.pool.blocks.valid_pages(block) == 0 {
-            self.dead.push(block);
+            self.bury(block);
         }
     }
 
@@ -276,6 +279,21 @@ impl<F: Flash> Space<F> {
         self.close(frontier.block);
         // It is dealt with as failed, not as dead.
         self.dead.retain(|&block| block != frontier.block);
+    }
+
+    /// The page will be invalidated soon: a hint.
+    #[inline]
+    pub fn prefetch_counter(&self, at: Slot) {
+        self.pool.blocks.prefetch_score(self.split(at).0);
+    }
+
+    /// The page will be read and invalidated soon: a hint.
+    #[inline]
+    pub fn prefetch_place(&self, at: Slot) {
+        let (block, _) = self.split(at);
+        self.pool.blocks.prefetch_score(block);
+        self.pool.medium.prefetch_block(block);
+        prefetch(self.streams.as_ptr().wrapping_add(block.index()));
     }
 
     /// One valid page less in its block.
@@ -296,8 +314,14 @@ impl<F: Flash> Space<F> {
         let (block, _) = self.split(at);
         let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;
         if !candidate && !self.pool.is_open(block) && !self.pool.has_failed(block) {
-            self.dead.push(block);
+            self.bury(block);
         }
+    }
+
+    /// Nothing of the block is needed any more.
+    fn bury(&mut self, block: BlockId) {
+        self.dead.push(block);
+        self.looked_at_dead = None;
     }
 
     /// An old version of a translation page must stay until the validity store has written its buffer.
@@ -306,17 +330,14 @@ impl<F: Flash> Space<F> {
         if !self.protects {
             return;
         }
-        match self.protected.iter_mut().find(|(protected, _)| *protected == block) {
-            Some((_, until)) => *until = self.pool.sequence,
-            None => self.protected.push((block, self.pool.sequence)),
-        }
+        self.protected.insert(block, self.pool.sequence);
     }
 
     /// As [`Space::protect`], for a version that was followed by one of number `until`.
     pub fn protect_until(&mut self, at: Slot, until: u64) {
         let (block, _) = self.split(at);
         if self.protects {
-            self.protected.push((block, until));
+            self.protected.insert(block, until);
         }
     }
 
@@ -327,8 +348,7 @@ impl<F: Flash> Space<F> {
 
     /// What the validity store has written out needs protection no more.
     pub fn release(&mut self) {
-        let settled = self.written_out.settled;
-        self.protected.retain(|&(_, until)| until > settled);
+        self.protected.release(self.written_out.settled);
     }
 
     /// How things stand.
@@ -345,7 +365,7 @@ impl<F: Flash> Space<F> {
     }
 
     pub fn is_protected(&self, block: BlockId) -> bool {
-        self.protected.iter().any(|&(protected, _)| protected == block)
+        self.protected.contains(block)
     }
 
     /// Erases a block into the pool, or retires it if a program failed in it; whether it is erased.

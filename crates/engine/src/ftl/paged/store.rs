@@ -198,7 +198,7 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     pub(super) fn translation_page(&self, page: Lpn) -> u32 {
-        page.0 / self.config.entries_per_translation_page()
+        self.space.contents.translation_page(page)
     }
 
     /// Where the page is, reading its translation page if it is not cached; [`Slot::NONE`] if it is nowhere.
@@ -271,10 +271,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         check_range(pages, self.config.logical_pages)?;
         self.space.pool.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
-            if let Some(&ahead) = pages.get(at + 16) {
-                self.cache.prefetch(ahead);
-                self.held.prefetch(ahead.0);
-            }
+            self.foresee_writes(&pages[at..]);
             self.write_page(page, data, hint)?;
         }
         Ok(())

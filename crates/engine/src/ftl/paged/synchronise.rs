@@ -70,11 +70,10 @@ impl<F: Flash> PagedFtl<F> {
     fn compare(&mut self, number: u32, old: Slot) -> Result<(), LayerError> {
         self.entries.clear();
         self.reports.clear();
-        let entries_per_page = self.space.contents.entries_per_page();
         for at in 0..self.handles.len() {
             let handle = self.handles[at];
             let (page, mapping) = (self.cache.page(handle), self.cache.get(handle));
-            let entry = page.0 % entries_per_page;
+            let entry = self.space.contents.entry_of(page);
             let known =
                 if old == Slot::NONE { Slot::NONE } else { self.space.contents.entry(number, old, entry) };
             if mapping.before != Slot::NONE && mapping.before != known {

@@ -40,6 +40,13 @@ impl<F: Flash> ValidityFlash for Space<F> {
         }
     }
 
+    fn foresee(&self, at: Slot, step: u32) {
+        self.contents.foresee(at, step);
+        if step == 0 {
+            self.pool.medium.prefetch_block(self.split(at).0);
+        }
+    }
+
     fn discard(&mut self, at: Slot) {
         if let Some(unneeded) = &mut self.unneeded {
             unneeded.insert(at);

@@ -147,13 +147,13 @@ impl<F: Flash> PagedFtl<F> {
         }
         self.space.read_metadata(at, Cause::Translation)?;
         let contents = &self.space.contents;
-        Ok(contents.entry(self.translation_page(page), at, page.0 % contents.entries_per_page()))
+        Ok(contents.entry(self.translation_page(page), at, contents.entry_of(page)))
     }
 
     /// Evicts the least recently used entry if the cache is full, after synchronising it if it is dirty.
     pub(super) fn make_room(&mut self) -> Result<(), LayerError> {
         if self.cache.is_full() {
-            self.space.contents.prefetch(self.cache.oldest_soon().0);
+            self.foresee_removals();
         }
         while self.cache.is_full() {
             let oldest = self.cache.oldest().expect("a full cache has an entry");

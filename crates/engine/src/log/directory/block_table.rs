@@ -42,6 +42,11 @@ impl PlaceEach for BlockTable {
     }
 
     #[inline(always)]
+    fn place_bytes(&self, blocks: &Blocks) -> usize {
+        size_of_val(blocks.scores())
+    }
+
+    #[inline(always)]
     fn place_one(&mut self, page: Lpn, at: BlockId) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.blocks[page.index()], at);
         if old == NOWHERE {

@@ -56,8 +56,9 @@ pub trait Directory: Send {
     }
 
     /// How many of the first of `pages` lie in the same block and have rising numbers, and that block; `None` if the
-    /// first is stored nowhere.
-    fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
+    /// first is stored nowhere. A directory with identities sets `indices` to theirs within the block.
+    fn together(&self, pages: &[Lpn], indices: &mut Vec<u32>) -> Option<(BlockId, usize)> {
+        indices.clear();
         let block = self.block_of(*pages.first()?)?;
         let follow = |pair: &&[Lpn]| pair[0] < pair[1] && self.block_of(pair[1]) == Some(block);
         Some((block, 1 + pages.windows(2).take_while(follow).count()))
@@ -68,6 +69,12 @@ pub trait Directory: Send {
 
     /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
+
+    /// The block that holds `page`, and its index there; `None` as for [`Directory::page_in_block`].
+    #[inline]
+    fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
+        Some((self.block_of(page)?, self.page_in_block(page)?))
+    }
 
     /// `page` will soon be placed or removed: brings its entry into the cache, or, if it is `near`, what the entry points to. A
     /// hint: no effect on any result.

@@ -91,8 +91,12 @@ impl PlaceEach for PageTable {
     }
 
     #[inline(always)]
+    fn place_bytes(&self, blocks: &Blocks) -> usize {
+        size_of_val(blocks.scores()) + self.validity.memory_bytes()
+    }
+
+    #[inline(always)]
     fn place_one(&mut self, page: Lpn, at: Slot) -> Option<BlockId> {
-        self.owners[at.0 as usize] = page;
         let old = std::mem::replace(&mut self.slots[page.index()], at);
         if old == Slot::NONE {
             self.mapped += 1;
@@ -125,6 +129,8 @@ impl Directory for PageTable {
         if writes.length >= LONG_RUN && self.place_fresh(first, &writes.pages[..writes.length]) {
             return;
         }
+        self.owners[first as usize..first as usize + writes.length]
+            .copy_from_slice(&writes.pages[..writes.length]);
         place_each(self, writes, |at| Slot(first + at as u32), blocks, died);
     }
 
@@ -133,9 +139,9 @@ impl Directory for PageTable {
         let first = self.first_slot(block) + page;
         let owners = &mut self.owners[first as usize..first as usize + run.len()];
         let slots = &mut self.slots[..];
-        for (at, (owner, &page)) in owners.iter_mut().zip(run).enumerate() {
+        for ((owner, &page), at) in owners.iter_mut().zip(run).zip(first..) {
             *owner = page;
-            slots[page.index()] = Slot(first + at as u32);
+            slots[page.index()] = Slot(at);
         }
     }
 
@@ -182,16 +188,25 @@ impl Directory for PageTable {
         pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
     }
 
-    fn together(&self, pages: &[Lpn]) -> Option<(BlockId, usize)> {
-        let slot = self.slots[pages.first()?.index()];
+    fn together(&self, pages: &[Lpn], indices: &mut Vec<u32>) -> Option<(BlockId, usize)> {
+        indices.clear();
+        let mut last = *pages.first()?;
+        let slot = self.slots[last.index()];
         if slot == Slot::NONE {
             return None;
         }
-        let block = self.block_of_slot(slot);
+        let (block, index) = self.split(slot);
         let first = self.first_slot(block);
-        let inside = |page: Lpn| self.slots[page.index()].0.wrapping_sub(first) < self.divider.divisor();
-        let follows = |pair: &&[Lpn]| pair[0] < pair[1] && inside(pair[1]);
-        Some((block, 1 + pages.windows(2).take_while(follows).count()))
+        indices.push(index);
+        for &page in &pages[1..] {
+            let index = self.slots[page.index()].0.wrapping_sub(first);
+            if page <= last || index >= self.divider.divisor() {
+                break;
+            }
+            indices.push(index);
+            last = page;
+        }
+        Some((block, indices.len()))
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
@@ -200,8 +215,13 @@ impl Directory for PageTable {
     }
 
     fn page_in_block(&self, page: Lpn) -> Option<u32> {
+        self.place_of(page).map(|(_, index)| index)
+    }
+
+    #[inline]
+    fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         let slot = self.slots[page.index()];
-        (slot != Slot::NONE).then(|| self.split(slot).1)
+        (slot != Slot::NONE).then(|| self.split(slot))
     }
 
     #[inline]
@@ -218,19 +238,33 @@ impl Directory for PageTable {
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]) {
         let first = self.first_slot(block) as usize;
         let all = &self.owners[first..first + written as usize];
-        let mut found = 0;
-        self.validity.for_each_valid(block, written, |page| {
-            let owner = all[page as usize];
-            // Where the page goes is written to the map as soon as all are gathered.
-            prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
-            owners[found] = owner;
-            found += 1;
+        let mut room = owners.iter_mut();
+        self.validity.for_each_word(block, written, |pages, mut valid| {
+            let pages = &all[pages.start as usize..pages.end as usize];
+            while valid != 0 {
+                let (Some(room), owner) = (room.next(), pages[valid.trailing_zeros() as usize]) else {
+                    return;
+                };
+                *room = owner;
+                // Where the page goes is written to the map as soon as all are gathered.
+                prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
+                valid &= valid - 1;
+            }
         });
     }
 
     fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
-        pages.clear();
-        self.validity.for_each_valid(block, written, |page| pages.push(page));
+        pages.resize(written as usize, 0);
+        let mut found = 0;
+        self.validity.for_each_word(block, written, |stretch, mut valid| {
+            // Each is written down, and stays if it is valid: no branch that depends on it.
+            for page in stretch {
+                pages[found] = page;
+                found += (valid & 1) as usize;
+                valid >>= 1;
+            }
+        });
+        pages.truncate(found);
     }
 
     fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {

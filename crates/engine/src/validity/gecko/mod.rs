@@ -38,6 +38,7 @@ mod buffer;
 mod config;
 mod entry;
 mod flush;
+mod foresee;
 mod merge;
 mod page;
 mod recover;
@@ -55,6 +56,7 @@ use crate::units::{BlockId, Slot};
 use buffer::Buffer;
 use entry::Layout;
 use run::{Run, gecko_page, is_aligned, level_of};
+use std::ops::Range;
 
 /// What a store did since it was made or recovered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +84,8 @@ pub struct Gecko {
     durable_until: u64,
     is_replaying: bool,
     report: GeckoReport,
+    /// Of each run, the pages that may hold entries of the block asked for.
+    wanted: Vec<Range<usize>>,
 }
 
 impl Gecko {
@@ -104,6 +108,7 @@ impl Gecko {
             durable_until: 0,
             is_replaying: false,
             report: GeckoReport::default(),
+            wanted: Vec::new(),
         })
     }
 
@@ -179,12 +184,15 @@ impl PageValidity for Gecko {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
         let mut is_erased = self.buffer.collect_block(block, invalid);
-        let is_aligned = is_aligned(&self.config);
-        for run in &self.runs {
+        if is_erased {
+            return Ok(());
+        }
+        self.foresee(block, flash);
+        for (run, pages) in self.runs.iter().zip(&self.wanted) {
             if is_erased {
                 break;
             }
-            for page in run.pages_of(block, &self.layout, is_aligned) {
+            for page in pages.clone() {
                 let page = gecko_page(flash.read(run.slots[page])?);
                 is_erased |= self.layout.collect_block(&page.entries, block, invalid);
             }

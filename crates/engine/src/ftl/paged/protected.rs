@@ -1,0 +1,125 @@
+//! Blocks that may not be erased yet.
+
+use crate::units::BlockId;
+
+/// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation pages
+/// from which what is in the buffer could be found again (paper, App. C.2.2). Each with the number of the version that
+/// followed.
+#[derive(Debug, Default)]
+pub struct Protected {
+    blocks: Vec<(BlockId, u64)>,
+    /// Place of each block in that list, plus 1; 0 for one that is not in it. Empty until there is one.
+    places: Vec<u32>,
+    /// Up to which number all were released last, unless one was added since that would be released, too.
+    released: Option<u64>,
+    /// Counts how often a block lost its protection.
+    pub losses: u64,
+}
+
+impl Protected {
+    #[inline]
+    fn place(&self, block: BlockId) -> Option<usize> {
+        (*self.places.get(block.index())? as usize).checked_sub(1)
+    }
+
+    /// Whether the block is protected.
+    #[inline]
+    pub fn contains(&self, block: BlockId) -> bool {
+        self.place(block).is_some()
+    }
+
+    /// Protects a block, which holds a version that was followed by the one of number `until`.
+    #[inline]
+    pub fn insert(&mut self, block: BlockId, until: u64) {
+        if self.released.is_some_and(|released| until <= released) {
+            self.released = None;
+        }
+        if let Some(place) = self.place(block) {
+            let known = &mut self.blocks[place].1;
+            *known = until.max(*known);
+            return;
+        }
+        if self.places.len() <= block.index() {
+            self.places.resize(block.index() + 1, 0);
+        }
+        self.blocks.push((block, until));
+        self.places[block.index()] = self.blocks.len() as u32;
+    }
+
+    /// The block is protected no more, because it holds nothing.
+    #[inline]
+    pub fn remove(&mut self, block: BlockId) {
+        if let Some(place) = self.place(block) {
+            self.remove_at(place);
+        }
+    }
+
+    fn remove_at(&mut self, place: usize) {
+        let (block, _) = self.blocks.swap_remove(place);
+        self.places[block.index()] = 0;
+        if let Some(&(moved, _)) = self.blocks.get(place) {
+            self.places[moved.index()] = place as u32 + 1;
+        }
+        self.losses += 1;
+    }
+
+    /// Releases all blocks whose versions were followed by one up to `settled`.
+    #[inline]
+    pub fn release(&mut self, settled: u64) {
+        if self.released != Some(settled) {
+            self.release_all_up_to(settled);
+        }
+    }
+
+    fn release_all_up_to(&mut self, settled: u64) {
+        for place in (0..self.blocks.len()).rev() {
+            if self.blocks[place].1 <= settled {
+                self.remove_at(place);
+            }
+        }
+        self.released = Some(settled);
+    }
+
+    /// Releases all blocks.
+    pub fn clear(&mut self) {
+        (0..self.blocks.len()).rev().for_each(|place| self.remove_at(place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_list(steps in prop::collection::vec((0u32..4, 0u32..12, 0u64..40), 1..80)) {
+            let mut protected = Protected::default();
+            let mut model: Vec<(BlockId, u64)> = Vec::new();
+            for (kind, block, number) in steps {
+                let block = BlockId(block);
+                match kind {
+                    0 | 1 => {
+                        protected.insert(block, number);
+                        model.push((block, number));
+                    }
+                    2 => {
+                        protected.release(number);
+                        model.retain(|&(_, until)| until > number);
+                    }
+                    _ if number == 0 => {
+                        protected.clear();
+                        model.clear();
+                    }
+                    _ => {
+                        protected.remove(block);
+                        model.retain(|&(other, _)| other != block);
+                    }
+                }
+                for block in (0..12).map(BlockId) {
+                    prop_assert_eq!(protected.contains(block), model.iter().any(|&(other, _)| other == block));
+                }
+            }
+        }
+    }
+}

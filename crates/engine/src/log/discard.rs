@@ -1,0 +1,74 @@
+//! Trimming: pages that nobody wants any more are forgotten, those that follow each other together.
+
+use super::directory::Directory;
+use super::store::LogStore;
+use crate::layer::Medium;
+use crate::placement::Placement;
+use crate::pool::Pool;
+use crate::units::{Lpn, run_length};
+use crate::victim::VictimPolicy;
+
+/// Pages that are trimmed one by one before which a page's map entry is fetched, and what that points to.
+const TRIM_FAR: usize = 32;
+const TRIM_NEAR: usize = 16;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Trims each run of consecutive pages.
+    pub(super) fn trim_runs(&mut self, mut pages: &[Lpn]) {
+        self.touched.clear();
+        while let [page, rest @ ..] = pages {
+            if rest.first().is_some_and(|next| next.0 == page.0.wrapping_add(1)) {
+                let (run, others) = pages.split_at(run_length(pages));
+                self.trim_run(run);
+                pages = others;
+                continue;
+            }
+            if self.prefetch {
+                if let Some(&far) = rest.get(TRIM_FAR) {
+                    self.directory.foresee(far, false, &self.pool.blocks);
+                }
+                if let Some(&near) = rest.get(TRIM_NEAR) {
+                    self.directory.foresee(near, true, &self.pool.blocks);
+                }
+            }
+            self.trim_page(*page);
+            pages = rest;
+        }
+    }
+
+    /// Trims a page that is alone.
+    #[inline(always)]
+    fn trim_page(&mut self, page: Lpn) {
+        if let Some(block) = self.directory.remove(page) {
+            let Pool { blocks, victim, .. } = &mut self.pool;
+            let score = blocks.invalidate(block);
+            victim.invalidated(block, score, blocks);
+            self.placement.trimmed(page);
+            self.tally.scatter.ranges += 1;
+            self.tally.scatter.blocks += 1;
+        }
+    }
+
+    /// Trims consecutive pages, and counts how many blocks they were scattered over.
+    fn trim_run(&mut self, run: &[Lpn]) {
+        let LogStore { directory, touched, pool, placement, .. } = self;
+        let Pool { blocks, victim, .. } = pool;
+        directory.remove_run(run, |block, pages| {
+            if touched.last() != Some(&block) {
+                touched.push(block);
+            }
+            let before = blocks.score(block);
+            let left = blocks.invalidate_many(block, pages.len() as u32);
+            (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));
+            pages.iter().for_each(|&page| placement.trimmed(page));
+        });
+        if self.touched.is_empty() {
+            return;
+        }
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.tally.scatter.ranges += 1;
+        self.tally.scatter.blocks += self.touched.len() as u64;
+        self.touched.clear();
+    }
+}
