@@ -29,13 +29,11 @@ def run(room, options):
     output = pathlib.Path("target/mutants-out") / room
     output.mkdir(parents=True, exist_ok=True)
     command = ["cargo", "mutants", "--package", "wearwell-engine", "--output", str(output), "--no-shuffle"]
-    command += ["--jobs", str(options.jobs)]
     for file in options.file or [f"{room}.rs", f"{room}/**/*.rs"]:
         command += ["--file", f"{ENGINE}/{file}"]
     if options.shard:
-        command += ["--shard", options.shard]
-    if options.in_place:
-        command += ["--in-place"]
+        command += ["--shard", options.shard, "--sharding", "round-robin"]
+    command += ["--in-place"] if options.in_place else ["--jobs", str(options.jobs)]
     code = subprocess.run(command + ["--", f"{room}::"], check=False).returncode
     # 2: some were missed; 3: some took too long.
     if code not in (0, 2, 3):
@@ -51,7 +49,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"by default all: {', '.join(ROOMS)}")
     parser.add_argument("--file", action="append", help="only this file of the room, such as dedup/tables.rs")
-    parser.add_argument("--shard", help="only the k-th of n parts, as k/n, from 0/n on")
+    parser.add_argument("--shard", help="every n-th mutant from the k-th on, as k/n, from 0/n on")
     parser.add_argument("--jobs", type=int, default=1, help="mutants examined at a time")
     parser.add_argument("--in-place", action="store_true", help="change this checkout and not a copy of it")
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 //! When cleaning begins and when it ends: the marks of the pool.
 
 use super::Pool;
+use crate::config::ConfigError;
 use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
@@ -18,6 +19,48 @@ pub struct Marks {
     pub idle_high: Option<u32>,
 }
 
+/// Numbers of erased blocks at which cleaning begins, as they are asked for; as the FTL needs it where nothing is said. Of a
+/// hybrid FTL they are log blocks not in use, and cleaning is merging.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreeBlocks {
+    /// Cleaning begins when so many are left; at least the FTL's own reserve.
+    pub low: Option<u32>,
+    /// The same while a log above cleans; at least the reserve and below `low`.
+    pub deferred: Option<u32>,
+    /// In idle time as many are won; above `low`.
+    pub idle: Option<u32>,
+}
+
+impl FreeBlocks {
+    /// The marks of a pool that needs `reserve` erased blocks, or the key that does not go with that.
+    pub(crate) fn marks(self, reserve: u32) -> Result<Marks, ConfigError> {
+        let low = self.low.unwrap_or(reserve);
+        let wrong = |key: &str, value: u32, allowed: String| {
+            Err(ConfigError::new(key, format!("is {value}; it must be {allowed}")))
+        };
+        if low < reserve {
+            return wrong(
+                "free_blocks_low",
+                low,
+                format!("at least the {reserve} that this FTL needs to clean"),
+            );
+        }
+        match (self.deferred, self.idle) {
+            (Some(deferred), _) if deferred < reserve || deferred >= low => wrong(
+                "free_blocks_deferred",
+                deferred,
+                format!(
+                    "from the {reserve} that this FTL needs to clean to below free_blocks_low, which is {low}"
+                ),
+            ),
+            (_, Some(idle)) if idle <= low => {
+                wrong("free_blocks_idle", idle, format!("above free_blocks_low, which is {low}"))
+            }
+            (deferred_low, idle_high) => Ok(Marks { low, high: low, deferred_low, idle_high }),
+        }
+    }
+}
+
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
     /// The low and the high mark that hold now: while a log above cleans, those of a store that waits for it.
     pub(crate) fn marks_now(&self) -> Option<(u32, u32)> {
@@ -29,19 +72,33 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
 
     /// Whether erased blocks run low.
     pub(crate) fn must_clean(&self) -> bool {
-        self.marks_now().map_or(self.erased.is_empty(), |(low, _)| self.erased.len() <= low as usize)
+        self.is_low(self.erased.len())
+    }
+
+    /// Whether `free` blocks are as few as the marks have it; without marks, none.
+    pub(crate) fn is_low(&self, free: usize) -> bool {
+        self.marks_now().map_or(free == 0, |(low, _)| free <= low as usize)
     }
 
     /// A block is about to be opened without cleaning first: counts whether cleaning was put off because a log above cleans.
     pub(crate) fn count_deferral(&mut self) {
+        self.count_deferral_with(self.erased.len());
+    }
+
+    /// The same with `free` blocks.
+    pub(crate) fn count_deferral_with(&mut self, free: usize) {
         let low = self.marks.map_or(0, |marks| marks.low);
-        self.deferrals += u64::from(!self.must_clean() && self.erased.len() <= low as usize);
+        self.deferrals += u64::from(!self.is_low(free) && free <= low as usize);
     }
 
     /// Whether idle time is to be used to clean: fewer blocks wait erased than the settings ask for, and there is a candidate.
     pub(crate) fn wants_idle_cleaning(&self) -> bool {
-        let enough = self.marks.and_then(|marks| marks.idle_high);
-        enough.is_some_and(|enough| self.erased.len() < enough as usize) && self.blocks.candidates() > 0
+        self.wants_more_in_idle_time(self.erased.len()) && self.blocks.candidates() > 0
+    }
+
+    /// Whether `free` blocks are fewer than the settings ask for in idle time.
+    pub(crate) fn wants_more_in_idle_time(&self, free: usize) -> bool {
+        self.marks.and_then(|marks| marks.idle_high).is_some_and(|enough| free < enough as usize)
     }
 
     /// A log above begins to clean, or has ended.

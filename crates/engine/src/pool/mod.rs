@@ -25,7 +25,7 @@ mod victims;
 
 pub use faults::SetAside;
 pub use levelling::Levelling;
-pub use marks::Marks;
+pub use marks::{FreeBlocks, Marks};
 pub(crate) use migration::{Judge, Mover};
 pub use migration::{Migration, Verdict};
 pub use moves::Moves;

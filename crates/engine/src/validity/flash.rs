@@ -34,9 +34,6 @@ pub trait ValidityFlash {
 
     /// Sequence number that the next page appended by anybody gets: the device's clock.
     fn now(&self) -> u64;
-
-    /// A number that the owner keeps with each page appended.
-    fn note_of(&self, at: Slot) -> u64;
 }
 
 /// A page of a store found in flash by a scan of the spare areas after power failed.
@@ -69,7 +66,6 @@ pub(super) fn newest_of_each(pages: &[Found], flash: &mut dyn ValidityFlash) -> 
 struct Stored {
     page: ValidityPage,
     sequence: u64,
-    note: u64,
     discarded: bool,
 }
 
@@ -79,7 +75,6 @@ pub struct MemoryFlash {
     slots: Vec<Option<Stored>>,
     unused: Vec<u32>,
     now: u64,
-    note: u64,
     keeps_discarded: bool,
     fails_at: Option<u64>,
     reads: u64,
@@ -116,11 +111,6 @@ impl MemoryFlash {
     /// Moves the clock on as `pages` pages appended by others do.
     pub fn advance(&mut self, pages: u64) {
         self.now += pages;
-    }
-
-    /// Keeps `note` with the pages appended from now on.
-    pub fn set_note(&mut self, note: u64) {
-        self.note = note;
     }
 
     /// Lets the append after the next `appends` ones fail, once.
@@ -168,7 +158,7 @@ impl ValidityFlash for MemoryFlash {
             self.fails_at = None;
             return Err(LayerError::NoSpace);
         }
-        let stored = Stored { page, sequence: self.now, note: self.note, discarded: false };
+        let stored = Stored { page, sequence: self.now, discarded: false };
         self.now += 1;
         self.appends += 1;
         self.live += 1;
@@ -202,9 +192,5 @@ impl ValidityFlash for MemoryFlash {
 
     fn now(&self) -> u64 {
         self.now
-    }
-
-    fn note_of(&self, at: Slot) -> u64 {
-        self.stored(at).map_or(0, |stored| stored.note)
     }
 }

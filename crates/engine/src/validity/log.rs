@@ -92,7 +92,6 @@ pub struct ValidityLog {
     /// `oldest`.
     cleaned: VecDeque<Slot>,
     durable_until: u64,
-    is_replaying: bool,
 }
 
 impl ValidityLog {
@@ -110,7 +109,6 @@ impl ValidityLog {
             oldest: 0,
             cleaned: VecDeque::new(),
             durable_until: 0,
-            is_replaying: false,
         })
     }
 
@@ -186,14 +184,13 @@ impl ValidityLog {
     /// Writes the buffer, which is full or is being saved. `told` is when the call under way began: what it was told is
     /// not in the buffer yet.
     fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
-        let written = if self.is_replaying { self.durable_until } else { told };
         let entries = self.buffer.as_slice().into();
-        let page = LogPage { number: self.next_page(), oldest: self.oldest, written, entries };
+        let page = LogPage { number: self.next_page(), oldest: self.oldest, written: told, entries };
         let at = flash.append(ValidityPage::Log(page))?;
         self.buffer.clear();
         self.pages.push_back(at);
         self.cleaned.drain(..).for_each(|at| flash.discard(at));
-        self.durable_until = written;
+        self.durable_until = told;
         Ok(())
     }
 
@@ -367,10 +364,6 @@ impl PageValidity for ValidityLog {
 
     fn durable_until(&self) -> u64 {
         self.durable_until
-    }
-
-    fn replaying(&mut self, is_under_way: bool) {
-        self.is_replaying = is_under_way;
     }
 
     fn ram(&self) -> Vec<RamPart> {

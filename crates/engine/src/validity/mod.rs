@@ -87,13 +87,10 @@ pub trait PageValidity: Send {
 
     /// Sequence number at which the store's buffer was last written out: what it was told later is lost with the power.
     /// 0 at first; always `u64::MAX` if nothing is ever lost, always 0 if everything is.
+    ///
+    /// Who tells again what was lost does so by what this was before, and until the buffer is written after all is told: power may
+    /// be lost again, and what comes again after the buffer was written is older than that.
     fn durable_until(&self) -> u64;
-
-    /// After a loss of power: whether what was lost is being told again. As long as it is, `durable_until` stays where it
-    /// is even if the buffer is written, because the rest is still to be told, and power may be lost again.
-    fn replaying(&mut self, is_under_way: bool) {
-        let _ = is_under_way;
-    }
 
     /// RAM of each structure, as the device would hold it (GeckoFTL, Appendix B).
     fn ram(&self) -> Vec<RamPart>;

@@ -44,14 +44,6 @@ impl PageSet {
         self.words[page as usize / 64] &= !(1 << (page % 64));
     }
 
-    /// Adds every page.
-    pub fn set_all(&mut self) {
-        self.words.fill(u64::MAX);
-        if !self.pages.is_multiple_of(64) {
-            *self.words.last_mut().expect("a word of the odd pages") = (1 << (self.pages % 64)) - 1;
-        }
-    }
-
     /// Adds those of the pages from `from` on whose bits are set.
     #[inline]
     pub(super) fn add(&mut self, from: u32, bits: u64) {

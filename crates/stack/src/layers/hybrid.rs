@@ -1,8 +1,8 @@
 //! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
 
 use super::equal_pages::EqualPages;
+use super::features::Features;
 use super::flash::{BuildOnSpareAreas, Finish, FlashParts};
-use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::nand::Flash;
+use wearwell_engine::pool::FreeBlocks;
 
 /// Which hybrid FTL.
 pub trait HybridDesign: Clone + Debug + Default + PartialEq {
@@ -38,6 +39,42 @@ pub struct Hybrid<D> {
     design: PhantomData<D>,
 }
 
+/// Keys of an FTL that merges.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LogBlockKeys {
+    /// A log block is merged when one is to be opened and so many or fewer are free; 0 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_low: Option<u32>,
+    /// The same while a log above cleans; below `free_blocks_low`. Not put off unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_deferred: Option<u32>,
+    /// Timed mode: in idle time log blocks are merged until so many are free, above `free_blocks_low`; idle time is not used
+    /// unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_blocks_idle: Option<u32>,
+}
+
+impl LogBlockKeys {
+    fn wanted(&self) -> FreeBlocks {
+        FreeBlocks {
+            low: self.free_blocks_low,
+            deferred: self.free_blocks_deferred,
+            idle: self.free_blocks_idle,
+        }
+    }
+
+    fn features(&self) -> Features {
+        let mut features = Features::default();
+        features.extend([
+            (self.free_blocks_low.is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
+            (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
+        ]);
+        features
+    }
+}
+
 impl<D: HybridDesign> Hybrid<D> {
     /// Log blocks of a drive with so many blocks.
     fn resolve_log_blocks(&mut self, blocks: u32) -> Result<u32, ConfigError> {
@@ -58,31 +95,32 @@ impl<D: HybridDesign> Hybrid<D> {
 impl<D: HybridDesign> Kind for Hybrid<D> {
     const ENTRY: Entry = D::ENTRY;
     type On = OnFlash;
-    type Keys = NoKeys;
-    type Resolved = HybridConfig;
+    type Keys = LogBlockKeys;
+    type Resolved = (HybridConfig, FreeBlocks);
 
     fn resolve(
         &mut self,
-        _keys: &mut NoKeys,
+        keys: &mut LogBlockKeys,
         drive: &Drive<'_>,
         _context: &LayerContext<'_>,
-    ) -> Result<LayerPlan<HybridConfig>, ConfigError> {
+    ) -> Result<LayerPlan<Self::Resolved>, ConfigError> {
         let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
         let log_blocks =
             self.resolve_log_blocks(geometry.blocks()).map_err(|error| error.within("structure"))?;
         let config = HybridConfig { kind: D::KIND, log_blocks, logical_pages };
         let memory_bytes = super::paged::memory_bytes(drive.device, 0);
         let (pages, block_pages) = (geometry.pages(), geometry.pages_per_block);
-        Ok(LayerPlan { memory_bytes, ..LayerPlan::new(logical_pages, pages, block_pages, config) })
+        let plan = LayerPlan::new(logical_pages, pages, block_pages, (config, keys.wanted()));
+        Ok(LayerPlan { memory_bytes, features: keys.features(), ..plan })
     }
 
     fn build<P: StackPayload>(
-        config: HybridConfig,
+        (config, free_blocks): Self::Resolved,
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
         let equal = EqualPages::of(&spec);
-        let settings = HybridSettings { config, wear: spec.wear, seed: spec.seed };
+        let settings = HybridSettings { config, wear: spec.wear, free_blocks, seed: spec.seed };
         P::on_spare_areas(HybridBuilder(settings), equal, &flash)
     }
 }
@@ -103,7 +141,7 @@ impl BuildOnSpareAreas for HybridBuilder {
     ) -> Result<BuiltLayer<X::Payload>, ConfigError> {
         let ftl = self.0.build(flash).map_err(|error| match error.key.as_str() {
             "log_blocks" => error.within("structure"),
-            key if key.starts_with("wear") => error,
+            key if key.starts_with("wear") || key.starts_with("free_blocks") => error,
             _ => ConfigError { key: "structure".into(), ..error },
         })?;
         finish.finish(ftl, self.0)

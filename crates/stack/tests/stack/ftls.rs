@@ -228,7 +228,7 @@ fn what_means_nothing_is_refused_by_name() {
         ("structure = \"fast\", placement = \"single\"", "ftl.placement: means nothing"),
         ("structure = \"dftl\", free_blocks_high = 9", "ftl.free_blocks_high: means nothing"),
         ("structure = \"dftl\", free_blocks_idle = 1", "ftl.free_blocks_idle: is 1; it must be above"),
-        ("structure = \"bast\", free_blocks_idle = 9", "ftl.free_blocks_idle: means nothing"),
+        ("structure = \"bast\", free_blocks_idle = 9", "ftl.free_blocks_idle: is more than the 4 log blocks"),
         ("structure = \"dftl\", evict = true", "ftl.evict: means nothing"),
         ("structure = \"dftl\", directory = \"block\"", "ftl.directory: means nothing"),
         (

@@ -1,5 +1,6 @@
 //! Scenarios: what runs of them count, what adds up in every stack, and what is refused.
 
+mod attribution;
 #[path = "../common/mod.rs"]
 mod common;
 mod coordination;

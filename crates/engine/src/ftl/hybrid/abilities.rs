@@ -8,10 +8,16 @@ use crate::units::{BlockId, Lpn, Slot};
 use std::collections::BTreeSet;
 
 impl<F: Flash> Hybrid<F> {
-    pub(super) const OWN_ABILITIES: Abilities = Abilities::NONE
-        .with(Ability::Attribution, true)
-        .with(Ability::MoveCounts, true)
-        .with(Ability::LeftValid, true);
+    pub(super) fn own_abilities(&self) -> Abilities {
+        let marks = self.blocks.pool.marks;
+        Abilities::of(&[
+            (Ability::Attribution, true),
+            (Ability::MoveCounts, true),
+            (Ability::Deferral, marks.is_some_and(|marks| marks.deferred_low.is_some())),
+            (Ability::IdleCleaning, marks.is_some_and(|marks| marks.idle_high.is_some())),
+            (Ability::LeftValid, true),
+        ])
+    }
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
@@ -28,6 +34,10 @@ impl<F: Flash> Hybrid<F> {
         match command {
             Command::Divide { ends } => self.blocks.pool.moves.divide(ends),
             Command::CountMoves => self.blocks.pool.moves.count(self.blocks.config.logical_pages),
+            Command::CleaningAbove { begins } => self.blocks.pool.note_cleaning_above(begins),
+            Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
+                return self.blocks.merge_ahead().map(Answer::Done);
+            }
             other => return other.unable(),
         }
         Ok(Answer::Nothing)

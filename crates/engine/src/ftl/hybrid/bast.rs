@@ -21,11 +21,19 @@ pub(super) fn log_for<F: Flash>(blocks: &mut Blocks<F>, page: Lpn) -> Result<Opt
         blocks.merge_own(logical, Cause::Cleaning)?;
         return Ok(None);
     }
-    if blocks.own.len() >= blocks.config.log_blocks as usize {
-        let oldest = blocks.own.iter().min_by_key(|(_, log)| log.used);
-        let (&victim, _) = oldest.expect("there is at least one log block");
-        blocks.merge_own(victim, Cause::Cleaning)?;
-    }
+    blocks.free_a_log()?;
     blocks.open_log(Role::OwnLog, logical)?;
     Ok(Some(Place::OwnLog))
+}
+
+/// Log blocks not in use.
+pub(super) fn free_logs<F: Flash>(blocks: &Blocks<F>) -> usize {
+    (blocks.config.log_blocks as usize).saturating_sub(blocks.own.len())
+}
+
+/// Merges the log that was written to longest ago; whether there is one.
+pub(super) fn merge_oldest<F: Flash>(blocks: &mut Blocks<F>) -> Result<bool, LayerError> {
+    let oldest = blocks.own.iter().min_by_key(|(_, log)| log.used).map(|(&logical, _)| logical);
+    let Some(logical) = oldest else { return Ok(false) };
+    blocks.merge_own(logical, Cause::Cleaning).map(|()| true)
 }

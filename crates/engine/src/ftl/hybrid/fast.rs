@@ -39,9 +39,19 @@ fn shared_log<F: Flash>(blocks: &mut Blocks<F>) -> Result<(), LayerError> {
     if blocks.shared.back().is_some_and(has_room) {
         return Ok(());
     }
-    // One log block is the sequential one.
-    if blocks.shared.len() + 1 >= blocks.config.log_blocks as usize {
-        blocks.reclaim_shared(0, Cause::Cleaning)?;
-    }
+    blocks.free_a_log()?;
     blocks.open_log(Role::SharedLog, 0)
+}
+
+/// Log blocks not in use; one is the sequential one.
+pub(super) fn free_logs<F: Flash>(blocks: &Blocks<F>) -> usize {
+    (blocks.config.log_blocks as usize).saturating_sub(blocks.shared.len() + 1)
+}
+
+/// Merges the oldest of the shared logs; whether there is one.
+pub(super) fn merge_oldest<F: Flash>(blocks: &mut Blocks<F>) -> Result<bool, LayerError> {
+    if blocks.shared.is_empty() {
+        return Ok(false);
+    }
+    blocks.reclaim_shared(0, Cause::Cleaning).map(|()| true)
 }

@@ -16,6 +16,7 @@ mod bast;
 mod blocks;
 mod check;
 mod fast;
+mod free;
 mod merge;
 mod note;
 mod recover;
@@ -30,7 +31,7 @@ use crate::layer::{
 };
 use crate::log::Migration;
 use crate::nand::Flash;
-use crate::pool::Remains;
+use crate::pool::{FreeBlocks, Remains};
 use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
 use crate::wear::{WearConfig, WearLevelling};
@@ -126,6 +127,8 @@ pub struct HybridSettings {
     pub config: HybridConfig,
     /// How wear is levelled.
     pub wear: WearConfig,
+    /// Log blocks at which merges begin.
+    pub free_blocks: FreeBlocks,
     /// The root of its generators.
     pub seed: Seed,
 }
@@ -134,7 +137,7 @@ impl HybridSettings {
     /// The FTL on erased flash with spare areas, or the setting that cannot work.
     pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
         let levelling = self.levelling(&flash)?;
-        Ok(Hybrid::new(self.config, flash)?.with_levelling(levelling))
+        Hybrid::new(self.config, flash)?.with_levelling(levelling).with_free_blocks(self.free_blocks)
     }
 
     fn levelling(&self, flash: &impl Medium) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
@@ -151,7 +154,12 @@ impl HybridSettings {
 impl From<HybridConfig> for HybridSettings {
     /// Without wear levelling.
     fn from(config: HybridConfig) -> Self {
-        HybridSettings { config, wear: WearConfig::default(), seed: Seed(0) }
+        HybridSettings {
+            config,
+            wear: WearConfig::default(),
+            free_blocks: FreeBlocks::default(),
+            seed: Seed(0),
+        }
     }
 }
 
@@ -178,6 +186,20 @@ impl<F: Flash> Hybrid<F> {
     pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Self {
         self.blocks.pool.level_with(policy, Vec::new());
         self
+    }
+
+    /// The same, which merges when so many log blocks are free, or the key that does not go with the FTL.
+    pub fn with_free_blocks(mut self, wanted: FreeBlocks) -> Result<Self, ConfigError> {
+        let most = self.blocks.free_logs() as u32;
+        let given = [("free_blocks_low", wanted.low.map(|low| low + 1)), ("free_blocks_idle", wanted.idle)];
+        for (key, needed) in given {
+            if needed.is_some_and(|needed| needed > most) {
+                let problem = format!("is more than the {most} log blocks that can be free leave room for");
+                return Err(ConfigError::new(key, problem));
+            }
+        }
+        self.blocks.pool.marks = Some(wanted.marks(0)?);
+        Ok(self)
     }
 
     /// The FTL from what a power cut left, and what that took; or what is left, should power be lost again.
@@ -284,7 +306,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
     }
 
     fn abilities(&self) -> Abilities {
-        Self::OWN_ABILITIES
+        self.own_abilities()
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -309,6 +331,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             moved_again_pages: self.blocks.pool.moves.again_pages(),
             map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
             cleanings: Some(self.blocks.merges()),
+            deferrals: pool.marks.and_then(|marks| marks.deferred_low).map(|_| pool.deferrals),
             ftl: Some(ftl),
             ..LayerReport::default()
         });
@@ -341,7 +364,9 @@ impl<F: Flash> Restart for Hybrid<F> {
         remains: Remains<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
         let levelling = settings.levelling(&remains.flash).expect("settings that were good before");
-        Hybrid::recover(settings.config, remains, levelling)
+        let (mut ftl, report) = Hybrid::recover(settings.config, remains, levelling)?;
+        ftl.blocks.pool.marks = Some(settings.free_blocks.marks(0).expect("settings that were good before"));
+        Ok((ftl, report))
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -1,7 +1,7 @@
 //! What an FTL with a flash-resident table is made of.
 
 use crate::config::ConfigError;
-use crate::pool::Marks;
+use crate::pool::{FreeBlocks, Marks};
 use crate::seed::Seed;
 use crate::validity::{ValidityConfig, ValiditySize};
 use crate::wear::WearConfig;
@@ -32,47 +32,6 @@ pub enum Durability {
         /// synchronised comes back.
         dated: bool,
     },
-}
-
-/// Numbers of erased blocks at which cleaning begins; as the FTL needs it where nothing is said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FreeBlocks {
-    /// Cleaning begins when so many are left; at least the FTL's own reserve.
-    pub low: Option<u32>,
-    /// The same while a log above cleans; at least the reserve and below `low`.
-    pub deferred: Option<u32>,
-    /// In idle time as many are won; above `low`.
-    pub idle: Option<u32>,
-}
-
-impl FreeBlocks {
-    /// The marks of a pool that needs `reserve` erased blocks, or the key that does not go with that.
-    fn marks(self, reserve: u32) -> Result<Marks, ConfigError> {
-        let low = self.low.unwrap_or(reserve);
-        let wrong = |key: &str, value: u32, allowed: String| {
-            Err(ConfigError::new(key, format!("is {value}; it must be {allowed}")))
-        };
-        if low < reserve {
-            return wrong(
-                "free_blocks_low",
-                low,
-                format!("at least the {reserve} that this FTL needs to clean"),
-            );
-        }
-        match (self.deferred, self.idle) {
-            (Some(deferred), _) if deferred < reserve || deferred >= low => wrong(
-                "free_blocks_deferred",
-                deferred,
-                format!(
-                    "from the {reserve} that this FTL needs to clean to below free_blocks_low, which is {low}"
-                ),
-            ),
-            (_, Some(idle)) if idle <= low => {
-                wrong("free_blocks_idle", idle, format!("above free_blocks_low, which is {low}"))
-            }
-            (deferred_low, idle_high) => Ok(Marks { low, high: low, deferred_low, idle_high }),
-        }
-    }
 }
 
 /// Everything about an FTL but its flash and its policies.

@@ -24,7 +24,8 @@ mod tree;
 mod validity_flash;
 mod write;
 
-pub use config::{DirectoryConfig, Durability, FreeBlocks, PagedConfig};
+pub use crate::pool::FreeBlocks;
+pub use config::{DirectoryConfig, Durability, PagedConfig};
 pub use contents::Contents;
 pub use recover::Remains;
 pub use restart::PagedSettings;

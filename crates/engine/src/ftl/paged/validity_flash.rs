@@ -58,8 +58,4 @@ impl<F: Flash> ValidityFlash for Space<F> {
     fn now(&self) -> u64 {
         self.pool.sequence
     }
-
-    fn note_of(&self, at: Slot) -> u64 {
-        self.note_at(at).map_or(0, |note| note.horizon)
-    }
 }

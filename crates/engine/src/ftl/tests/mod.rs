@@ -5,6 +5,7 @@ mod cuts;
 mod cycles;
 pub mod drives;
 mod fast;
+mod free;
 mod paged;
 mod results;
 mod told;

@@ -9,9 +9,8 @@ use crate::validity::ValidityFlash;
 impl Gecko {
     /// Writes the buffer, `told` being when the call under way began. On an error the store is as it was.
     pub(super) fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
-        let created = if self.is_replaying { self.durable_until } else { told };
         let mut written = Vec::new();
-        let merged = match self.cascade(created, &mut written, flash) {
+        let merged = match self.cascade(told, &mut written, flash) {
             Ok(merged) => merged,
             Err(error) => {
                 discard(&written, flash);
@@ -24,7 +23,7 @@ impl Gecko {
         self.runs.splice(..merged, [result]);
         self.buffer.clear();
         self.next_flush += 1;
-        self.durable_until = created;
+        self.durable_until = told;
         self.report.flushes += 1;
         self.report.merges += u64::from(merged > 0);
         Ok(())

@@ -82,7 +82,6 @@ pub struct Gecko {
     next_run: u32,
     next_flush: u64,
     durable_until: u64,
-    is_replaying: bool,
     report: GeckoReport,
     /// Of each run, the pages that may hold entries of the block asked for.
     wanted: Vec<Range<usize>>,
@@ -106,7 +105,6 @@ impl Gecko {
             next_run: 0,
             next_flush: 0,
             durable_until: 0,
-            is_replaying: false,
             report: GeckoReport::default(),
             wanted: Vec::new(),
         })
@@ -131,11 +129,6 @@ impl Gecko {
     /// Entries in the buffer.
     pub fn buffered(&self) -> u32 {
         self.buffer.len()
-    }
-
-    /// Last page of the run written last; its owner's note tells what was known then.
-    pub fn newest_run_page(&self) -> Option<Slot> {
-        self.runs.first().and_then(|run| run.slots.last().copied())
     }
 
     /// Makes an update; should the buffer be full then, writes it, and takes the update back if that fails.
@@ -256,10 +249,6 @@ impl PageValidity for Gecko {
 
     fn durable_until(&self) -> u64 {
         self.durable_until
-    }
-
-    fn replaying(&mut self, is_under_way: bool) {
-        self.is_replaying = is_under_way;
     }
 
     fn ram(&self) -> Vec<RamPart> {

@@ -6,6 +6,7 @@ use crate::power::harness::{Chips, Subject, Tally, check_all};
 use wearwell_base::seed::{Seed, below};
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::nand::Supply;
+use wearwell_engine::pool::FreeBlocks;
 
 fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridSettings) {
     let mut random = Seed(seed).of("shape").random();
@@ -19,7 +20,7 @@ fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridS
     let flash = chips(supply, (blocks, pages_per_block), &mut random, seed);
     let config = HybridConfig { kind, log_blocks, logical_pages };
     let wear = random_wear(&mut Seed(seed).of("wear").random());
-    let settings = HybridSettings { config, wear, seed: Seed(seed) };
+    let settings = HybridSettings { config, wear, free_blocks: FreeBlocks::default(), seed: Seed(seed) };
     (settings.build(flash).unwrap(), settings)
 }
 

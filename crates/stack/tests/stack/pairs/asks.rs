@@ -50,13 +50,28 @@ const SUMMARIES: &str = "log.metadata = { summary_bytes_per_page = 7, summary = 
 const ASKS: &[Ask] = &[
     ask("in_place", &["AT.reclaim = 'in_place'"]),
     ask("free_pool", &["AT.reclaim = 'free_pool'"]),
-    ask("watermarks", &["AT.free_blocks_low = 7\nAT.free_blocks_high = 8", "AT.free_blocks_low = 16"]),
+    ask(
+        "watermarks",
+        &[
+            "AT.free_blocks_low = 7\nAT.free_blocks_high = 8",
+            "AT.free_blocks_low = 16",
+            "AT.free_blocks_low = 2",
+        ],
+    ),
     beside(
         "deferral",
-        &["AT.free_blocks_deferred = 1", "AT.free_blocks_low = 16\nAT.free_blocks_deferred = 14"],
+        &[
+            "AT.free_blocks_deferred = 1",
+            "AT.free_blocks_low = 16\nAT.free_blocks_deferred = 14",
+            "AT.free_blocks_low = 2\nAT.free_blocks_deferred = 0",
+        ],
         "OVER.structure.kind = 'log'",
     ),
-    beside("idle_cleaning", &["AT.free_blocks_idle = 12", "AT.free_blocks_idle = 17"], TIMES),
+    beside(
+        "idle_cleaning",
+        &["AT.free_blocks_idle = 12", "AT.free_blocks_idle = 17", "AT.free_blocks_idle = 3"],
+        TIMES,
+    ),
     ask("evict", &["AT.evict = true"]),
     ask("completing", &["AT.victim = { policy = 'completing', weight = 0.0 }", WEIGHING]),
     ask("weighing_below", &[WEIGHING]),

@@ -1,0 +1,38 @@
+//! Log blocks that are not in use: when merges win them back.
+
+use super::blocks::Blocks;
+use super::{HybridKind, bast, fast};
+use crate::layer::LayerError;
+use crate::nand::Flash;
+
+impl<F: Flash> Blocks<F> {
+    /// Log blocks that could be opened.
+    pub fn free_logs(&self) -> usize {
+        match self.config.kind {
+            HybridKind::Bast => bast::free_logs(self),
+            HybridKind::Fast => fast::free_logs(self),
+        }
+    }
+
+    fn merge_oldest(&mut self) -> Result<bool, LayerError> {
+        match self.config.kind {
+            HybridKind::Bast => bast::merge_oldest(self),
+            HybridKind::Fast => fast::merge_oldest(self),
+        }
+    }
+
+    /// A log block is about to be opened: merges until there is one, and no fewer are left than the marks ask for.
+    pub fn free_a_log(&mut self) -> Result<(), LayerError> {
+        self.pool.count_deferral_with(self.free_logs());
+        while self.pool.is_low(self.free_logs()) && self.merge_oldest()? {}
+        Ok(())
+    }
+
+    /// Merges a log in idle time, unless enough log blocks are free; whether it did.
+    pub fn merge_ahead(&mut self) -> Result<bool, LayerError> {
+        if !self.pool.wants_more_in_idle_time(self.free_logs()) {
+            return Ok(false);
+        }
+        self.merge_oldest()
+    }
+}
