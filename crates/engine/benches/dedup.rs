@@ -11,7 +11,7 @@ use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::dedup::{Dedup, DedupConfig, Sharing};
 use wearwell_engine::layer::{Content, DedupReport, Layer, Reports};
-use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimConfig;
@@ -40,7 +40,8 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
         Some(migration) => store.with_migration(migration).expect("a pool"),
         None => store,
     };
-    Dedup::new(sharing, Box::new(store), None).expect("a layer")
+    let store: BoxedLayer<Content> = Box::new(store);
+    Dedup::new(sharing, store, None).expect("a layer")
 }
 
 /// Writes `writes` pages; every second one holds what some page already held.

@@ -46,7 +46,6 @@ impl PageBatch {
     }
 
     /// Appends one request for the pages `first .. first + pages`.
-    #[inline]
     pub fn push_request(&mut self, op: Op, hint: u16, first: Lpn, pages: u32) {
         self.pages.extend((first.0..first.0 + pages).map(Lpn));
         let end = self.pages.len() as u32;

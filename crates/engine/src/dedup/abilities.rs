@@ -2,11 +2,13 @@
 
 use super::config::Detect;
 use super::layer::Dedup;
-use crate::layer::{Abilities, Ability, Answer, Command, Content, LayerError, LayerExt, Query, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Content, Layer, LayerError, LayerExt, Query, check_range,
+};
 use crate::units::Lpn;
 use std::collections::BTreeMap;
 
-impl Dedup {
+impl<L: Layer<Content>> Dedup<L> {
     /// No attribution: a slot that pages of several users share is nobody's alone, and neither is moving it. And no look-ahead:
     /// finding the slot of a page is the very access that it would save.
     pub(super) fn own_abilities(&self) -> Abilities {

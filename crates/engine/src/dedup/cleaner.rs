@@ -80,11 +80,11 @@ impl Migration<Content> for Cleaner {
         Some((Lpn(tables.first_of_log() + page), Content::UNKNOWN))
     }
 
-    fn last_page_written(&mut self) {
+    fn last_page_written(&mut self, cause: Cause) {
         let mut tables = self.sharing.lock();
         tables.report.map_log_pages += 1;
         if let Some(log) = &mut tables.log {
-            log.cleaning_pages += 1;
+            log.moving_pages[cause as usize] += 1;
             log.end_page();
         }
     }

@@ -2,10 +2,10 @@
 
 use super::layer::Dedup;
 use super::maplog::MapLog;
-use crate::layer::{Content, LayerError};
+use crate::layer::{Content, Layer, LayerError};
 use crate::units::Lpn;
 
-impl Dedup {
+impl<L: Layer<Content>> Dedup<L> {
     /// Writes records out until less than a page of them is left; all of them if `wholly`. Slots that were kept for them are
     /// given up.
     pub(super) fn write_log(&mut self, wholly: bool) -> Result<(), LayerError> {

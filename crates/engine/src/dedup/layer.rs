@@ -8,8 +8,8 @@ use super::tables::{Planned, Tables};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Content, DedupReport, Layer, LayerError, LayerExt, Query, Reports,
-    check_range,
+    Abilities, Answer, Command, Content, DedupReport, Layer, LayerError, LayerExt, Query, RecoveryReport,
+    Reports, check_range,
 };
 use crate::log::BoxedLayer;
 use crate::timing::{Journal, Step};
@@ -19,9 +19,6 @@ use crate::units::Lpn;
 const FAR: usize = 48;
 const MIDDLE: usize = 32;
 const NEAR: usize = 16;
-
-/// RAM of an entry of the map from logical pages to slots, bytes.
-const MAP_ENTRY_BYTES: u64 = 4;
 
 /// What is done with the content of a page before it is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,23 +34,27 @@ pub(super) enum Look {
 }
 
 /// See the module.
-pub struct Dedup {
+pub struct Dedup<L = BoxedLayer<Content>> {
     pub(super) sharing: Sharing,
-    pub(super) lower: BoxedLayer<Content>,
+    pub(super) lower: L,
     journal: Option<Journal>,
     pub(super) logical_pages: u32,
     /// Slots beyond the logical pages, for groups in hand.
     pub(super) spare_slots: u32,
     /// Whether the index is in flash.
-    is_paged: bool,
-    /// Whether cleaning compares pages, which then are read later.
+    pub(super) is_paged: bool,
+    /// Whether cleaning merges pages.
+    merges: bool,
+    /// Whether it compares them, which then are read later.
     compares_late: bool,
     counters: Counters,
     /// What the store below counts as reads and writes of its host and is none.
-    own_reads: u64,
+    pub(super) own_reads: u64,
     pub(super) own_writes: u64,
     /// Whether the log of the map is written.
     pub(super) has_log: bool,
+    /// What it did to come back after the last power cut, if there was one.
+    pub(super) recovery: Option<RecoveryReport>,
     // The write in hand.
     planned: Vec<Planned>,
     slots: Vec<Lpn>,
@@ -63,14 +64,10 @@ pub struct Dedup {
     read: Vec<Content>,
 }
 
-impl Dedup {
+impl<L: Layer<Content>> Dedup<L> {
     /// The layer over a store of [`Sharing::store_pages`] logical pages that asks [`Sharing::migration`], if there is one,
     /// when it cleans. Hashing is written to `journal`.
-    pub fn new(
-        sharing: Sharing,
-        lower: BoxedLayer<Content>,
-        journal: Option<Journal>,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(sharing: Sharing, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
         let (needed, there) = (sharing.store_pages(), lower.logical_pages());
         if needed != there {
             let problem = format!("needs {needed} pages below, and {there} are there");
@@ -80,7 +77,8 @@ impl Dedup {
         let (logical_pages, slots) = (tables.logical_pages(), tables.slots());
         let has_log = tables.log.is_some();
         let is_paged = tables.index().cache.is_some();
-        let compares_late = tables.verify && matches!(tables.detect, Detect::Cleaning { .. });
+        let merges = matches!(tables.detect, Detect::Cleaning { .. });
+        let compares_late = tables.verify && merges;
         drop(tables);
         Ok(Dedup {
             sharing,
@@ -90,10 +88,12 @@ impl Dedup {
             spare_slots: if has_log { 0 } else { slots - logical_pages },
             has_log,
             is_paged,
+            merges,
             compares_late,
             counters: Counters::default(),
             own_reads: 0,
             own_writes: 0,
+            recovery: None,
             planned: Vec::new(),
             slots: Vec::new(),
             data: Vec::new(),
@@ -159,16 +159,18 @@ impl Dedup {
     ) -> Result<(), LayerError> {
         let Dedup { sharing, lower, journal, slots, read, .. } = self;
         let mut tables = sharing.lock();
-        let tables = &mut *tables;
         let mut is_known = look != Look::Not && content != Content::UNKNOWN;
-        let looks_up = pay(journal, tables, content, look);
+        let looks_up = pay(journal, &mut tables, content, look);
         let mut found = if is_known && looks_up { tables.find(content) } else { None };
         if let Some(slot) = found {
             let mut equal = tables.content(slot) == content;
             // A page of the group in hand is still in RAM.
             if tables.verify && !slots.contains(&Lpn(slot)) {
+                // A store may clean to read, and cleaning asks for the tables.
+                drop(tables);
                 read.clear();
                 lower.read(&[Lpn(slot)], read)?;
+                tables = sharing.lock();
                 self.own_reads += 1;
                 tables.report.verify_reads += 1;
                 equal = read[0] == content;
@@ -230,16 +232,34 @@ impl Dedup {
         if !self.compares_late {
             return Ok(());
         }
+        let mut pages = std::mem::take(&mut self.sharing.lock().to_verify);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let mut read = std::mem::take(&mut self.read);
+        read.clear();
+        let done = self.read_slots(&pages, &mut read);
+        self.read = read;
+        done?;
+        self.own_reads += pages.len() as u64;
         let mut tables = self.sharing.lock();
-        if !tables.to_verify.is_empty() {
-            self.read.clear();
-            self.lower.read(&tables.to_verify, &mut self.read)?;
-            let pages = tables.to_verify.len() as u64;
-            self.own_reads += pages;
-            tables.report.verify_reads += pages;
-            tables.to_verify.clear();
+        tables.report.verify_reads += pages.len() as u64;
+        pages.clear();
+        if tables.to_verify.is_empty() {
+            tables.to_verify = pages;
         }
         Ok(())
+    }
+
+    /// Reads the pages of slots. The store may clean meanwhile, and cleaning asks for the tables; but these pages stay.
+    fn read_slots(&mut self, slots: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
+        if !self.merges {
+            return self.lower.read(slots, out);
+        }
+        self.sharing.lock().hold(slots, true);
+        let read = self.lower.read(slots, out);
+        self.sharing.lock().hold(slots, false);
+        read
     }
 
     /// Stores what is planned; undoes the plan if that or the planning failed.
@@ -336,7 +356,7 @@ fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: L
     }
 }
 
-impl Layer<Content> for Dedup {
+impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
     fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
@@ -357,18 +377,25 @@ impl Layer<Content> for Dedup {
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
-        let tables = self.sharing.lock();
-        let is_mapped = |page: &Lpn| tables.slot_of(*page).is_some();
-        for stretch in pages.chunk_by(|one, other| is_mapped(one) == is_mapped(other)) {
-            self.slots.clear();
-            self.slots.extend(stretch.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
-            if self.slots.is_empty() {
-                out.resize(out.len() + stretch.len(), Content::default());
+        let mut slots = std::mem::take(&mut self.slots);
+        let mut rest = pages;
+        while let Some(&first) = rest.first() {
+            slots.clear();
+            let tables = self.sharing.lock();
+            let is_mapped = |page: &&Lpn| tables.slot_of(**page).is_some();
+            let length = rest.iter().take_while(|page| is_mapped(page) == is_mapped(&&first)).count();
+            let (stretch, others) = rest.split_at(length);
+            slots.extend(stretch.iter().filter_map(|&page| tables.slot_of(page)).map(Lpn));
+            drop(tables);
+            if slots.is_empty() {
+                out.resize(out.len() + length, Content::default());
             } else {
-                self.lower.read(&self.slots, out)?;
+                self.read_slots(&slots, out)?;
             }
+            rest = others;
         }
-        self.slots.clear();
+        slots.clear();
+        self.slots = slots;
         Ok(())
     }
 
@@ -419,13 +446,20 @@ impl Layer<Content> for Dedup {
         own.counters.replace_incoming(&self.counters);
         own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Write, self.own_writes);
         own.counters.reassign(Cause::Host, Cause::Dedup, Operation::Read, self.own_reads);
-        let in_cleaning = tables.log.as_ref().map_or(0, |log| log.cleaning_pages);
-        own.counters.reassign(Cause::Cleaning, Cause::Dedup, Operation::Write, in_cleaning);
+        let moving_pages = tables.log.as_ref().map_or(Default::default(), |log| log.moving_pages);
+        for (cause, pages) in Cause::ALL.into_iter().zip(moving_pages) {
+            own.counters.reassign(cause, Cause::Dedup, Operation::Write, pages);
+        }
         own.logical_pages = self.logical_pages;
         own.mapped_pages = tables.mapped_pages();
         own.memory_bytes += tables.memory_bytes() as u64;
-        own.map_bytes = own.map_bytes.map(|below| below + MAP_ENTRY_BYTES * u64::from(self.logical_pages));
-        own.dedup = Some(self.report(&tables));
+        own.map_bytes = own.map_bytes.map(|below| below + DedupReport::map_bytes(self.logical_pages));
+        let report = self.report(&tables);
+        if let Some(ftl) = &mut own.ftl {
+            ftl.ram.extend(report.ram(self.logical_pages));
+            ftl.recovery = self.recovery.clone().or(ftl.recovery.take());
+        }
+        own.dedup = Some(report);
     }
 
     fn final_draw(&mut self) -> u64 {

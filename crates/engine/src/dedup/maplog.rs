@@ -1,5 +1,6 @@
 //! The log of the map: what no spare area tells of, on flash before anything that depends on it is given up.
 
+use crate::counters::Cause;
 use crate::units::Lpn;
 
 /// Bytes of a record: logical page, slot, and a number relative to one that its page begins with, 4 bytes each.
@@ -63,6 +64,12 @@ impl MapImage {
         log.chain(self.checkpoint.iter().flatten().flat_map(of_page))
     }
 
+    /// Pages of the checkpoint and, behind it, of the ring: whether each is on flash.
+    pub(super) fn stored(&self) -> impl Iterator<Item = bool> + '_ {
+        let checkpoint = self.checkpoint.iter().map(Option::is_some);
+        checkpoint.chain(self.log.iter().map(Option::is_some))
+    }
+
     fn stored_pages(&self) -> u64 {
         (self.log.iter().flatten().count() + self.checkpoint.iter().flatten().count()) as u64
     }
@@ -107,8 +114,8 @@ pub(super) struct MapLog {
     pub left: Vec<u32>,
     /// Those of them that nobody refers to.
     pub dead: Vec<Lpn>,
-    /// Pages of the log that were written in cleaning.
-    pub cleaning_pages: u64,
+    /// Pages of the log that were written while others were moved, by the cause of that.
+    pub moving_pages: [u64; Cause::ALL.len()],
 }
 
 impl MapLog {
@@ -138,8 +145,36 @@ impl MapLog {
             },
             left: Vec::new(),
             dead: Vec::new(),
-            cleaning_pages: 0,
+            moving_pages: [0; Cause::ALL.len()],
         }
+    }
+
+    /// Goes on after a power cut, from what is on flash: `image`, and the notes of the slots' pages.
+    ///
+    /// The half that was being filled is the one with the highest number. Of the pages of the checkpoint those were written since
+    /// that know of all that the other half holds, which is what giving it up takes.
+    pub fn resume(&mut self, image: MapImage, notes: impl Iterator<Item = (u32, Note)>) {
+        for (slot, note) in notes {
+            self.notes[slot as usize] = note;
+            self.number = self.number.max(note.number);
+        }
+        if image.log.is_empty() {
+            return;
+        }
+        self.number = image.records().fold(self.number, |number, record| number.max(record.note.number));
+        let newest = |page: &Option<Vec<Record>>| {
+            page.iter().flatten().map(|record| record.note.number).max().unwrap_or(0)
+        };
+        let (first, second) = image.log.split_at(self.half as usize);
+        let [of_first, of_second] = [first, second].map(|half| half.iter().map(newest).max().unwrap_or(0));
+        self.is_second = of_second > of_first;
+        let (filled, other) = if self.is_second { (second, of_first) } else { (first, of_second) };
+        let last = filled.iter().rposition(|page| newest(page) > other);
+        self.written = last.map_or(0, |last| last as u32 + 1);
+        let knows = |page: &&Option<CheckpointPage>| page.as_ref().is_some_and(|page| page.number >= other);
+        let known = image.checkpoint.iter().take_while(knows).count() as u32;
+        self.checkpointed = known.min(self.written);
+        self.image = image;
     }
 
     /// Pages that it needs below: the checkpoint and, behind it, the ring.

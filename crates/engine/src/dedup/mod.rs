@@ -1,6 +1,6 @@
 //! Equal pages stored once: in front of a log-structured store stands a map of logical pages to slots of content.
 //!
-//! [`Dedup`] is a layer over a [`crate::log::LogStore`] whose logical pages are the slots. As in CA-FTL (Chen, Luo and Zhang,
+//! [`Dedup`] is a layer over a store, be it a [`crate::log::LogStore`] or an FTL, whose logical pages are the slots. As in CA-FTL (Chen, Luo and Zhang,
 //! FAST 2011) the map has two levels: a logical page points to a slot, and the store's own map says where the slot's page
 //! is, so that a page that cleaning moves changes one entry however many logical pages share it. As many slots as logical
 //! pages are always enough; [`Dedup`] and its store are one layer in reports.
@@ -30,7 +30,7 @@
 //! - No groups are written with a log: a hit would have to come with the pages stored.
 //!
 //! The pages of the log are written and timed like any other. What they hold is kept in [`MapImage`], a page's content
-//! being but a name here, and so is what the spare areas hold beyond [`crate::nand::Spare`]: see [`Sharing::note`]. The
+//! being but a name here, and what the spare areas hold beyond [`crate::nand::Spare`] in [`SpareNotes`]. The
 //! number takes 8 bytes in memory and is not shortened as 12 bytes a record and 8 a note demand.
 
 mod abilities;
@@ -42,8 +42,10 @@ mod index;
 mod layer;
 mod lru;
 mod maplog;
+mod notes;
 mod pages;
 mod recover;
+mod restart;
 mod sharers;
 mod slots;
 mod tables;
@@ -56,7 +58,9 @@ pub use config::{
 };
 pub use layer::Dedup;
 pub use maplog::{MapImage, Note, Record};
+pub use notes::SpareNotes;
 pub use recover::{Found, Recovered, recover};
+pub use restart::{DedupRemains, DedupSettings};
 
 use crate::config::ConfigError;
 use crate::counters::Cause;

@@ -26,11 +26,13 @@ pub struct Recovered {
     pub sharing: Sharing,
     /// Logical pages whose slot is not on flash; of these the map has nothing. 0 unless the log was lost.
     pub lost_pages: u32,
+    /// Slots of which a page is on flash that nobody refers to; the store below may still know it.
+    pub unused_slots: Vec<Lpn>,
 }
 
 /// Rebuilds the tables of a layer that shows `logical_pages` from all pages found on flash and from the log of the map.
 ///
-/// Of each logical page the change with the highest number holds, whether a spare area tells of it, a record or the
+/// The log of the map goes on where it left off. Of each logical page the change with the highest number holds, whether a spare area tells of it, a record or the
 /// checkpoint. Stored pages come into the index in the order in which the host wrote them. Fails as [`Sharing::new`].
 pub fn recover(
     config: &DedupConfig,
@@ -64,9 +66,14 @@ pub fn recover(
             _ => lost_pages += 1,
         }
     }
+    if let Some(log) = &mut tables.log {
+        log.resume(image.clone(), newest.iter().flatten().map(|page| (page.slot, page.note)));
+    }
+    let unused = newest.iter().flatten().map(|page| page.slot).filter(|slot| tables.references(*slot) == 0);
+    let unused_slots = unused.map(Lpn).collect();
     let mut live: Vec<Found> = newest.into_iter().flatten().collect();
     live.sort_unstable_by_key(|page| page.note.number);
     tables.restore_index(live.into_iter().map(|page| (page.slot, page.content)));
     drop(tables);
-    Ok(Recovered { sharing, lost_pages })
+    Ok(Recovered { sharing, lost_pages, unused_slots })
 }

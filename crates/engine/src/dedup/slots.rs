@@ -7,6 +7,8 @@ use crate::table::{filled, prefetch};
 pub(super) const MANY: u32 = 4;
 /// Bits of a slot's mark that hold the most references it ever had, up to [`MANY`].
 const PEAK: u8 = 7;
+/// The slot's page is being read.
+const HELD: u8 = 0x20;
 /// A page left the slot by a record of the map's log that is not on flash yet: until then its content must stay.
 const LEFT: u8 = 0x40;
 /// The slot's page was written to the cold region.
@@ -87,6 +89,15 @@ impl Slots {
     pub fn set_left(&mut self, slot: u32, left: bool) {
         let mark = &mut self.slots[slot as usize].mark;
         *mark = *mark & !LEFT | if left { LEFT } else { 0 };
+    }
+
+    pub fn is_held(&self, slot: u32) -> bool {
+        self.slots[slot as usize].mark & HELD != 0
+    }
+
+    pub fn set_held(&mut self, slot: u32, held: bool) {
+        let mark = &mut self.slots[slot as usize].mark;
+        *mark = *mark & !HELD | if held { HELD } else { 0 };
     }
 
     /// The slot may have more references than ever before.

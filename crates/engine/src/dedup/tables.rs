@@ -34,6 +34,8 @@ pub(super) struct Tables {
     /// Slots whose pages are to be read for comparison, where that cannot be done at once.
     pub to_verify: Vec<Lpn>,
     pub detect: Detect,
+    /// Whether nothing is merged for now.
+    pub rests: bool,
     /// The log of the map, where it is written.
     pub log: Option<MapLog>,
     /// Counts so far; what can be counted at any time is left 0.
@@ -81,6 +83,7 @@ impl Tables {
             verify,
             to_verify: Vec::new(),
             detect,
+            rests: false,
             report: DedupReport::default(),
         }
     }
@@ -320,9 +323,17 @@ impl Tables {
         self.slots() + self.index.cache.as_ref().map_or(0, PageCache::pages)
     }
 
-    /// Whether a slot can be merged into another now, as far as the log has room for its records.
+    /// Whether the pages of these slots are being read, in the middle of which they must not be merged: a store may clean to
+    /// read.
+    pub fn hold(&mut self, slots: &[Lpn], held: bool) {
+        slots.iter().for_each(|slot| self.slots.set_held(slot.0, held));
+    }
+
+    /// Whether a slot can be merged into another now: nobody reads there, and the log has room for its records.
     pub fn may_merge(&self, slot: u32) -> bool {
-        self.log.as_ref().is_none_or(|log| self.references(slot) as usize <= log.room())
+        !self.rests
+            && !self.slots.is_held(slot)
+            && self.log.as_ref().is_none_or(|log| self.references(slot) as usize <= log.room())
     }
 
     /// After a power cut: the page, of which nothing was known, points to the slot.

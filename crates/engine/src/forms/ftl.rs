@@ -4,11 +4,12 @@ use crate::config::ConfigError;
 use crate::ftl::hybrid::HybridSettings;
 use crate::ftl::page::PageConfig;
 use crate::ftl::paged::{Durability, PagedFtl, PagedSettings, Policies};
-use crate::ftl::{CutSettings, Cycled, Interrupted, PowerCycle, Restart, Switched};
+use crate::ftl::{CutSettings, Cycled, Interrupted, Known, PowerCycle, Restart, Switched};
 use crate::layer::Content;
 use crate::log::BoxedLayer;
 use crate::nand::{Flash, Fragile, Nand, Supply};
 use crate::timing::{Journal, Timed};
+use std::marker::PhantomData;
 
 /// Which FTL is built, and from what.
 pub enum FtlPlan {
@@ -18,6 +19,25 @@ pub enum FtlPlan {
     Hybrid(HybridSettings),
     /// A map of pages that is in flash.
     Paged(PagedSettings, Policies),
+}
+
+/// How the power of a drive will be cut.
+#[derive(Clone, Debug, Default)]
+pub enum PowerPlan {
+    /// Not at all.
+    #[default]
+    None,
+    /// From outside, between two requests.
+    AtEnd,
+    /// In the middle of its work.
+    AtWork(CutSettings),
+}
+
+impl PowerPlan {
+    /// Whether there are cuts.
+    pub fn cuts(&self) -> bool {
+        !matches!(self, PowerPlan::None)
+    }
 }
 
 /// An FTL that is built.
@@ -40,13 +60,13 @@ impl FtlPlan {
         flash: F,
         finish: X,
     ) -> Result<BuiltFtl<X::Payload>, ConfigError> {
-        Ok(match self {
+        match self {
             FtlPlan::Page(config) => finish.finish(config.build(flash)?, config),
             FtlPlan::Hybrid(settings) => finish.finish(settings.build(flash)?, settings),
             FtlPlan::Paged(settings, policies) => {
                 finish.finish(PagedFtl::new(settings.config.clone(), flash, policies)?, settings)
             }
-        })
+        }
     }
 }
 
@@ -54,8 +74,8 @@ impl FtlPlan {
 pub(super) trait Finish<F: Flash> {
     /// What its pages hold.
     type Payload;
-    /// The layer of `ftl`, which was built from `settings`.
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltFtl<Self::Payload>
+    /// The layer of `ftl`, which was built from `settings`; or the setting that does not go with it.
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltFtl<Self::Payload>, ConfigError>
     where
         T: Restart<Flash = F> + 'static,
         T::Settings: Send;
@@ -69,39 +89,47 @@ pub(super) struct AsItIs {
 impl<F: Flash> Finish<F> for AsItIs {
     type Payload = F::Payload;
 
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltFtl<F::Payload>
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltFtl<F::Payload>, ConfigError>
     where
         T: Restart<Flash = F> + 'static,
         T::Settings: Send,
     {
         if !self.switched {
-            return BuiltFtl { layer: Box::new(ftl), power: None };
+            return Ok(BuiltFtl { layer: Box::new(ftl), power: None });
         }
         let switched = Switched::new(Cycled::new(ftl, settings));
-        BuiltFtl { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
+        Ok(BuiltFtl { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) })
     }
 }
 
-/// On a supply that is cut.
-struct Cutting {
+/// On a supply that is cut, below a layer whose pages hold `P`.
+pub(super) struct Cutting<P> {
     supply: Supply,
     cut: CutSettings,
     journal: Journal,
+    holds: PhantomData<P>,
 }
 
-impl<G: 'static> Finish<Fragile<G>> for Cutting
+impl<P> Cutting<P> {
+    pub fn new(supply: Supply, cut: CutSettings, journal: Journal) -> Self {
+        Cutting { supply, cut, journal, holds: PhantomData }
+    }
+}
+
+impl<G: 'static, P: Known> Finish<Fragile<G>> for Cutting<P>
 where
     Fragile<G>: Flash<Payload = Content>,
 {
-    type Payload = ();
+    type Payload = P;
 
-    fn finish<T>(self, ftl: T, settings: T::Settings) -> BuiltFtl<()>
+    fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltFtl<P>, ConfigError>
     where
         T: Restart<Flash = Fragile<G>> + 'static,
         T::Settings: Send,
     {
-        let switched = Switched::new(Interrupted::new(ftl, settings, self.supply, self.cut, self.journal));
-        BuiltFtl { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) }
+        let interrupted = Interrupted::<T, P>::new(ftl, settings, self.supply, self.cut, self.journal);
+        let switched = Switched::new(interrupted);
+        Ok(BuiltFtl { layer: Box::new(switched.clone()), power: Some(Box::new(switched)) })
     }
 }
 
@@ -114,5 +142,5 @@ pub fn ftl_on_supply(
 ) -> Result<BuiltFtl<()>, ConfigError> {
     let supply = Supply::new(plan.has_battery());
     let timed = Timed::new(flash, journal.clone());
-    plan.on(Fragile::new(timed, supply.clone()), Cutting { supply, cut, journal })
+    plan.on(Fragile::new(timed, supply.clone()), Cutting::<()>::new(supply, cut, journal))
 }

@@ -4,11 +4,13 @@
 //! of what there is to compile. Whoever builds them through functions of this module, which are not generic, takes them as
 //! they were compiled here, once, with the optimisation that this crate has.
 
+mod equal_pages;
 mod ftl;
 mod log;
 mod upper;
 
-pub use ftl::{BuiltFtl, FtlPlan, ftl_on_supply};
+pub use equal_pages::{EqualPages, ftl_with_dedup};
+pub use ftl::{BuiltFtl, FtlPlan, PowerPlan, ftl_on_supply};
 pub use log::{BoxedLog, CountingLog, boxed_log_on_nand, log_on_nand, log_on_segments};
 pub use upper::UpperPlan;
 

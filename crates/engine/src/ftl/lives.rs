@@ -60,6 +60,10 @@ fn add(report: &mut LayerReport, other: &LayerReport) {
     add_option(&mut report.cleanings, other.cleanings);
     add_option(&mut report.deferrals, other.deferrals);
     add_option(&mut report.evicted_pages, other.evicted_pages);
+    match (&mut report.dedup, &other.dedup) {
+        (Some(own), Some(more)) => own.add(more),
+        (own, more) => *own = own.or(*more),
+    }
     let Some(more) = &other.ftl else { return };
     let Some(own) = &mut report.ftl else {
         report.ftl = Some(more.clone());

@@ -8,14 +8,16 @@ pub mod page;
 pub mod paged;
 mod power;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod told;
 
 pub use cycled::{Cycled, Switched};
-pub use interrupted::{CutSettings, Cuts, Interrupted, parse_cuts};
+pub use interrupted::{CutSettings, Cuts, Interrupted, Known, parse_cuts};
 pub use power::{Outages, PowerCycle};
 
+use crate::config::ConfigError;
 use crate::layer::{Layer, LayerError, Medium, RecoveryReport};
+use crate::log::Migration;
 use crate::nand::Flash;
 
 /// An FTL that can be taken apart to its flash, as a power cut does, and put together again from it.
@@ -32,6 +34,9 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
     /// Whether trims that were followed by a flush survive.
     const DURABLE_TRIMS: bool;
 
+    /// Whether recovery reads all spare areas that were written, so that whatever is noted there is at hand.
+    const READS_ALL_SPARE_AREAS: bool;
+
     /// Everything in RAM is lost.
     fn into_flash(self) -> Self::Remains;
 
@@ -45,4 +50,20 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
 
     /// What a battery does: makes the RAM durable. `Ok(())` where there is none.
     fn save(&mut self) -> Result<(), LayerError>;
+
+    /// Whether it has a battery.
+    fn has_battery(&self) -> bool;
+
+    /// Whether anything of what was acknowledged is in RAM alone, besides trims, so that a power cut may undo it before the next
+    /// flush.
+    fn owes(&self) -> bool;
+
+    /// The flash below.
+    fn flash_mut(&mut self) -> &mut Self::Flash;
+
+    /// From now on asks `migration` what becomes of the live pages of blocks that are cleaned; or says why it cannot.
+    fn ask(
+        &mut self,
+        migration: Box<dyn Migration<<Self::Flash as Medium>::Payload>>,
+    ) -> Result<(), ConfigError>;
 }

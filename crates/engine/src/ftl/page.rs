@@ -3,7 +3,7 @@
 use super::Restart;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{LayerError, RecoveryReport};
-use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use crate::log::{LogStore, Migration, PageTable, Reclaim, StoreConfig};
 use crate::nand::Flash;
 use crate::placement::{Placement, PlacementConfig, PlacementContext};
 use crate::pool::Remains;
@@ -71,6 +71,7 @@ impl<F: Flash> Restart for PageFtl<F> {
     type Settings = PageConfig;
 
     const DURABLE_TRIMS: bool = false;
+    const READS_ALL_SPARE_AREAS: bool = true;
 
     fn into_flash(self) -> Remains<F> {
         self.into_remains()
@@ -87,5 +88,21 @@ impl<F: Flash> Restart for PageFtl<F> {
 
     fn save(&mut self) -> Result<(), LayerError> {
         Ok(())
+    }
+
+    fn has_battery(&self) -> bool {
+        false
+    }
+
+    fn owes(&self) -> bool {
+        false
+    }
+
+    fn flash_mut(&mut self) -> &mut F {
+        self.medium_mut()
+    }
+
+    fn ask(&mut self, migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
+        LogStore::ask(self, migration)
     }
 }

@@ -1,6 +1,10 @@
 //! What deduplication reports of itself.
 
+use super::RamPart;
 use serde::{Deserialize, Serialize};
+
+/// RAM of an entry of the map from logical pages to slots, bytes.
+const MAP_ENTRY_BYTES: u64 = 4;
 
 /// What a layer that stores equal pages once found, and what looking cost it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,69 @@ pub struct DedupReport {
 }
 
 impl DedupReport {
+    /// RAM that the modelled drive needs for the map of so many logical pages to slots, bytes.
+    pub fn map_bytes(logical_pages: u32) -> u64 {
+        MAP_ENTRY_BYTES * u64::from(logical_pages)
+    }
+
+    /// RAM that the modelled drive needs for it beside what it needs without.
+    pub fn ram(&self, logical_pages: u32) -> [RamPart; 2] {
+        [
+            RamPart { name: "map of slots", bytes: DedupReport::map_bytes(logical_pages) },
+            RamPart { name: "fingerprint index", bytes: self.index_bytes },
+        ]
+    }
+
+    /// Adds what was done in `earlier` lives; what says how things stand is left as it is.
+    pub fn add(&mut self, earlier: &DedupReport) {
+        let DedupReport {
+            hits,
+            misses,
+            host_hashed_pages,
+            cleaning_hashed_pages,
+            pre_hashed_pages,
+            idle_hashed_pages,
+            verify_reads,
+            collisions,
+            merged_pages,
+            promoted_pages,
+            index_entries: _,
+            index_bytes: _,
+            index_memory_bytes: _,
+            index_evictions,
+            index_reads,
+            index_writes,
+            map_log_records,
+            map_log_pages,
+            map_checkpoint_pages,
+            sharing_ratio: _,
+            live_by_references: _,
+            died_by_references,
+        } = *earlier;
+        let counts = [
+            (&mut self.hits, hits),
+            (&mut self.misses, misses),
+            (&mut self.host_hashed_pages, host_hashed_pages),
+            (&mut self.cleaning_hashed_pages, cleaning_hashed_pages),
+            (&mut self.pre_hashed_pages, pre_hashed_pages),
+            (&mut self.idle_hashed_pages, idle_hashed_pages),
+            (&mut self.verify_reads, verify_reads),
+            (&mut self.collisions, collisions),
+            (&mut self.merged_pages, merged_pages),
+            (&mut self.promoted_pages, promoted_pages),
+            (&mut self.index_evictions, index_evictions),
+            (&mut self.index_reads, index_reads),
+            (&mut self.index_writes, index_writes),
+            (&mut self.map_log_records, map_log_records),
+            (&mut self.map_log_pages, map_log_pages),
+            (&mut self.map_checkpoint_pages, map_checkpoint_pages),
+        ];
+        counts.into_iter().for_each(|(count, more)| *count += more);
+        for (died, more) in self.died_by_references.iter_mut().zip(died_by_references) {
+            *died += more;
+        }
+    }
+
     /// What was done since `earlier`; what says how things stand is left as it is.
     pub fn since(&self, earlier: &DedupReport) -> DedupReport {
         let mut died_by_references = self.died_by_references;

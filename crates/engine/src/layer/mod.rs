@@ -110,3 +110,58 @@ pub trait Layer<P: Payload>: Send {
     /// Recounts everything that is counted, down to the medium; an error is a defect.
     fn check(&self) -> Result<(), String>;
 }
+
+/// A pointer to a layer is that layer.
+impl<P: Payload, L: Layer<P> + ?Sized> Layer<P> for Box<L> {
+    #[inline]
+    fn logical_pages(&self) -> u32 {
+        (**self).logical_pages()
+    }
+
+    #[inline]
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
+        (**self).write(pages, data, hint)
+    }
+
+    #[inline]
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
+        (**self).read(pages, out)
+    }
+
+    #[inline]
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        (**self).trim(pages)
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), LayerError> {
+        (**self).flush()
+    }
+
+    #[inline]
+    fn abilities(&self) -> Abilities {
+        (**self).abilities()
+    }
+
+    #[inline]
+    fn query(&self, query: Query<'_>) -> Answer {
+        (**self).query(query)
+    }
+
+    #[inline]
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        (**self).command(command)
+    }
+
+    fn describe(&self, reports: &mut Reports) {
+        (**self).describe(reports);
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        (**self).final_draw()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        (**self).check()
+    }
+}

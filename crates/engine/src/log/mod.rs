@@ -38,7 +38,6 @@ pub use config::{CopyOrder, Reclaim, StoreConfig};
 pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
 pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
-pub use migration::{Migration, Verdict};
 pub use objects::{ObjectLayout, Objects};
 pub use observed::Observed;
 pub use partition::{Partition, Shared};
@@ -48,3 +47,5 @@ pub use sparse::{Sparse, TrimLog};
 pub use store::LogStore;
 pub use trim::{TrimRule, TrimUnit};
 pub use zones::{Zones, ZonesConfig};
+
+pub use crate::pool::{Migration, Verdict};

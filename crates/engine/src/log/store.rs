@@ -4,7 +4,6 @@ use super::checkpoint::Checkpoint;
 use super::clean::Staged;
 use super::config::{Reclaim, StoreConfig};
 use super::directory::Directory;
-use super::migration::Judge;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
@@ -12,7 +11,7 @@ use crate::layer::{
     Scatter, check_range,
 };
 use crate::placement::Placement;
-use crate::pool::{Pool, PoolConfig};
+use crate::pool::{Judge, Pool, PoolConfig};
 use crate::seed::Random;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};

@@ -61,9 +61,8 @@ impl<P: Payload> Flash for Nand<P> {
 
     fn tear_erase(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;
-        let spare = self.spare.as_mut().expect("flash with spare areas");
-        spare.erase(block);
-        spare.spoil(block, pages);
+        self.erase_spare(block);
+        self.spare.as_mut().expect("flash with spare areas").spoil(block, pages);
         self.blocks[block.index()].next_page = pages;
     }
 

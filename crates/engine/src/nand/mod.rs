@@ -21,7 +21,7 @@ pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
 pub use power::{Cut, Fragile, Supply};
 pub use presets::{PRESETS, Preset};
-pub use spare::{PageState, Spare, SpareArea};
+pub use spare::{PageState, Spare, SpareArea, SpareKeeper};
 
 /// Written over a block's write pointer when the block is bad.
 const BAD: u32 = u32::MAX;
@@ -58,6 +58,8 @@ pub struct Nand<P> {
     endurance: Option<Vec<u32>>,
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
+    /// Who keeps what its user writes into spare areas besides.
+    keeper: Option<Box<dyn SpareKeeper<P>>>,
     faults: Option<Box<FaultState>>,
     /// Whether there is nothing to its blocks but write pointers and counts of erases: no content, no spare areas, no
     /// faults, no endurance. What there may be besides is kept apart from the path of such flash, which is that of all
@@ -96,6 +98,7 @@ impl<P: Payload> Nand<P> {
             endurance,
             contents: if holds_data { vec![None; count as usize] } else { Vec::new() },
             spare: None,
+            keeper: None,
             faults: None,
             is_bare: !holds_data && wear.endurance_cycles.is_none(),
             programs: 0,
@@ -110,6 +113,12 @@ impl<P: Payload> Nand<P> {
     pub fn with_spare_area(mut self) -> Self {
         self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
         self.is_bare = false;
+        self
+    }
+
+    /// The same flash, whose user writes more into spare areas than [`Spare`] has, which `keeper` keeps.
+    pub fn with_spare_keeper(mut self, keeper: Box<dyn SpareKeeper<P>>) -> Self {
+        self.keeper = Some(keeper);
         self
     }
 
@@ -189,6 +198,21 @@ impl<P: Payload> Nand<P> {
         }
     }
 
+    /// Erases the spare areas of `block`.
+    fn erase_spare(&mut self, block: BlockId) {
+        if let Some(spare) = &mut self.spare {
+            spare.erase(block);
+        }
+        self.forget_spare(block);
+    }
+
+    /// Nobody will read the spare areas of `block` as they are.
+    fn forget_spare(&mut self, block: BlockId) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.erased(block);
+        }
+    }
+
     #[inline(never)]
     fn erase_with_all(&mut self, block: BlockId) -> Result<(), MediumError> {
         let Some(state) = self.blocks.get_mut(block.index()) else {
@@ -200,13 +224,13 @@ impl<P: Payload> Nand<P> {
         if self.endurance.as_ref().is_some_and(|limits| state.erases >= limits[block.index()]) {
             state.next_page = BAD;
             self.worn_out_blocks += 1;
-            return Err(MediumError::WornOut { block: block.0, erases: state.erases });
+            let erases = state.erases;
+            self.forget_spare(block);
+            return Err(MediumError::WornOut { block: block.0, erases });
         }
         *state = Block { next_page: 0, erases: state.erases + 1 };
         self.erases += 1;
-        if let Some(spare) = &mut self.spare {
-            spare.erase(block);
-        }
+        self.erase_spare(block);
         if let Some(faults) = &mut self.faults {
             faults.erased(block);
         }
@@ -270,6 +294,9 @@ impl<P: Payload> Nand<P> {
         let pages = run.data.len() as u32;
         if let Some(spare) = &mut self.spare {
             spare.write(block, page, run)?;
+            if let Some(keeper) = &mut self.keeper {
+                keeper.written(block, page, run);
+            }
         }
         if size_of::<P>() > 0 {
             let empty = || vec![P::default(); self.geometry.pages_per_block as usize].into();
@@ -363,6 +390,7 @@ impl<P: Payload> Medium for Nand<P> {
         let state = &mut self.blocks[block.index()];
         self.worn_out_blocks += u32::from(state.next_page != BAD);
         state.next_page = BAD;
+        self.forget_spare(block);
     }
 
     fn take_disturbed(&mut self) -> Option<BlockId> {

@@ -31,6 +31,16 @@ pub enum PageState {
     Written(Spare),
 }
 
+/// Keeps what the user of the flash writes into spare areas beyond [`Spare`]: a spare area takes more bytes than the engine has a
+/// meaning for.
+pub trait SpareKeeper<P>: Send {
+    /// A run was programmed into `block` from `page` on.
+    fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, P>);
+
+    /// The block was erased, wholly or half, or given up: none of what was written into it can be read any more.
+    fn erased(&mut self, block: BlockId);
+}
+
 /// In a tag: the page's group goes on.
 const GOES_ON: u8 = 1 << 3;
 /// In a tag: the page cannot be read.

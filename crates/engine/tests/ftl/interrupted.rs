@@ -1,5 +1,6 @@
 //! Cuts in the middle of the work find drives that lie, and name the case so that it can be repeated.
 
+use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::ftl::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
@@ -7,6 +8,7 @@ use wearwell_engine::ftl::{CutSettings, Cuts, Interrupted, Restart, parse_cuts};
 use wearwell_engine::layer::{
     Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports, no_data,
 };
+use wearwell_engine::log::Migration;
 use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
 use wearwell_engine::pool::Remains;
 use wearwell_engine::timing::Journal;
@@ -94,6 +96,7 @@ impl<const LIES: bool> Restart for Buffered<LIES> {
     type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
+    const READS_ALL_SPARE_AREAS: bool = false;
 
     fn into_flash(self) -> Remains<Chips> {
         self.ftl.into_flash()
@@ -109,6 +112,22 @@ impl<const LIES: bool> Restart for Buffered<LIES> {
     fn save(&mut self) -> Result<(), LayerError> {
         Ok(())
     }
+
+    fn has_battery(&self) -> bool {
+        self.ftl.has_battery()
+    }
+
+    fn owes(&self) -> bool {
+        self.ftl.owes()
+    }
+
+    fn flash_mut(&mut self) -> &mut Chips {
+        self.ftl.flash_mut()
+    }
+
+    fn ask(&mut self, migration: Box<dyn Migration<Content>>) -> Result<(), ConfigError> {
+        self.ftl.ask(migration)
+    }
 }
 
 /// A history of random writes and trims under these cuts: the cuts that there were, or what went wrong.
@@ -119,8 +138,13 @@ fn history<const LIES: bool>(cuts: Cuts) -> Result<u64, LayerError> {
     let config = HybridConfig { kind: HybridKind::Fast, log_blocks: 4, logical_pages: LOGICAL_PAGES };
     let ftl = Hybrid::new(config, Fragile::new(nand, supply.clone())).unwrap();
     let cut = CutSettings { cuts, recovery_cut_probability: 0.3, seed: Seed(2) };
-    let mut drive =
-        Interrupted::new(Buffered::<LIES> { ftl, last: None }, config.into(), supply, cut, Journal::paused());
+    let mut drive = Interrupted::<_, ()>::new(
+        Buffered::<LIES> { ftl, last: None },
+        config.into(),
+        supply,
+        cut,
+        Journal::paused(),
+    );
     let mut random = Seed(3).random();
     drive.begin(500);
     for step in 0..500 {

@@ -13,7 +13,7 @@ use wearwell_engine::dedup::{Dedup, DedupConfig, Found, MapImage, Note, Sharing,
 use wearwell_engine::layer::{
     Content, DedupReport, Layer, LayerBelow, Medium, MediumError, Pages, Reports, Run,
 };
-use wearwell_engine::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use wearwell_engine::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimConfig;
@@ -206,7 +206,8 @@ impl Drive {
             Some(migration) => store.with_migration(migration).unwrap(),
             None => store,
         };
-        (Dedup::new(sharing, Box::new(store), None).unwrap(), medium)
+        let store: BoxedLayer<Content> = Box::new(store);
+        (Dedup::new(sharing, store, None).unwrap(), medium)
     }
 }
 

@@ -40,7 +40,8 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
     let own: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
     let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
     // Notes in spare areas, and, where power is cut in the middle of the work, stamps and what is known of each page.
-    let cut = if power.cuts() { 17 * pages + 48 * logical } else { 0 };
+    let noted = if ftl.features.has("dedup") { 48 * pages } else { 0 };
+    let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
     tables + 12 * u64::from(device.geometry.blocks()) + own + cut
 }
 

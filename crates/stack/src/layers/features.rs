@@ -49,10 +49,17 @@ pub static FEATURES: &[Feature] = &[
         name: "dedup_cleaning",
         help: "`ftl.dedup` that looks at pages while they are moved, or `references` with it",
     },
+    Feature { name: "unshared", help: "an FTL whose map is in flash, without `ftl.dedup`" },
+    Feature { name: "volatile_map", help: "`ftl.dedup` without `map_log`" },
+    Feature {
+        name: "unverified",
+        help: "`ftl.dedup` with `index.fingerprint_bits` below 64, without `index.verify`",
+    },
     Feature {
         name: "content",
         help: "pages that hold something: runs that deduplicate, and devices with data",
     },
+    Feature { name: "held_data", help: "a calling program that fills pages with data" },
     Feature { name: "timing", help: "`[timing]`" },
     Feature { name: "power", help: "`[power]`" },
     Feature { name: "power_at_end", help: "`power.at_end`" },

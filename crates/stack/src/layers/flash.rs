@@ -4,8 +4,8 @@ use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
+pub use wearwell_engine::forms::PowerPlan;
 use wearwell_engine::forms::{CompiledPayload, FtlPlan};
-use wearwell_engine::ftl::CutSettings;
 use wearwell_engine::layer::Payload;
 use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
@@ -22,25 +22,6 @@ pub struct FlashParts {
     pub power: PowerPlan,
 }
 
-/// How the power of a drive will be cut.
-#[derive(Clone, Debug, Default)]
-pub enum PowerPlan {
-    /// Not at all.
-    #[default]
-    None,
-    /// From outside, between two requests.
-    AtEnd,
-    /// In the middle of its work.
-    AtWork(CutSettings),
-}
-
-impl PowerPlan {
-    /// Whether there are cuts.
-    pub fn cuts(&self) -> bool {
-        !matches!(self, PowerPlan::None)
-    }
-}
-
 impl FlashParts {
     /// The erased flash.
     pub fn nand<P: Payload>(&self) -> Nand<P> {
@@ -54,7 +35,12 @@ impl FlashParts {
 
     /// The same, writing down what it does.
     pub fn timed<P: Payload>(&self) -> Timed<P> {
-        Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
+        self.journaled(self.nand())
+    }
+
+    /// `nand`, writing down what it does.
+    pub fn journaled<P: Payload>(&self, nand: Nand<P>) -> Timed<P> {
+        Timed::new(nand, self.journal.clone().unwrap_or_else(Journal::paused))
     }
 
     /// Whether it must be told which pages are read, not only how many.

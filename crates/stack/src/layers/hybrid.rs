@@ -1,5 +1,6 @@
 //! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
 
+use super::equal_pages;
 use super::features::Features;
 use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
@@ -118,11 +119,16 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
+        let equal = equal_pages::of(&spec)?;
+        let logical_pages = equal_pages::stored_pages(&equal, config.logical_pages);
+        let config = HybridConfig { logical_pages, ..config };
         let settings = HybridSettings { config, wear: spec.wear, free_blocks, seed: spec.seed };
-        P::on_spare_areas(FtlPlan::Hybrid(settings), &flash).map_err(|error| match error.key.as_str() {
-            "log_blocks" => error.within("structure"),
-            key if key.starts_with("wear") || key.starts_with("free_blocks") => error,
-            _ => ConfigError { key: "structure".into(), ..error },
+        P::on_spare_areas(FtlPlan::Hybrid(settings), equal, &flash).map_err(|error| {
+            match error.key.as_str() {
+                "log_blocks" => error.within("structure"),
+                key if ["wear", "free_blocks", "dedup"].iter().any(|own| key.starts_with(own)) => error,
+                _ => ConfigError { key: "structure".into(), ..error },
+            }
         })
     }
 }

@@ -7,6 +7,7 @@
 mod bast;
 mod config;
 mod dftl;
+mod equal_pages;
 mod fast;
 mod features;
 mod flash;
@@ -41,6 +42,7 @@ mod trim;
 mod zones;
 
 pub use config::{Described, FtlConfig, FtlKeys, LayerConfig, LayerKeys};
+pub(crate) use equal_pages::features_of;
 pub use features::{FEATURES, Feature, Features};
 pub(crate) use flash::{FlashParts, PowerPlan};
 pub(crate) use keys::from_value;

@@ -1,6 +1,6 @@
 //! The log-structured store as an FTL, with its map of pages in RAM.
 
-use super::features::Used;
+use super::equal_pages;
 use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::FtlModel;
@@ -38,21 +38,11 @@ impl Kind for Page {
             logical_pages,
             seed: context.seed,
         };
-        let cold_above = keys.placement.reference_threshold();
-        if let (Some(own), Some(theirs)) = (dedup.threshold(), cold_above)
-            && own != theirs
-        {
-            let problem = format!(
-                "is {own}, but the {theirs} of the placement says which pages are cold; they must be equal"
-            );
-            return Err(ConfigError::new("dedup.threshold", problem));
-        }
         let (store, mut features) = keys.resolve(&size, 0, context)?;
-        if !dedup.is_none() && (dedup.threshold().is_some() || cold_above.is_some()) {
-            features.add(Used::new("dedup_cleaning", "dedup"));
-        }
+        equal_pages::add_features(dedup, &keys.placement, &mut features)?;
         let streams = store.streams;
-        let model = Some(FtlModel::of(Ftl::Page.design(None)));
+        // The model knows nothing of a map above the FTL's.
+        let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
         Ok(LayerPlan { streams, features, model, ..plan })
     }
@@ -63,7 +53,10 @@ impl Kind for Page {
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
         if flash.power.cuts() {
-            return P::on_spare_areas(FtlPlan::Page(spec.page_config(&settings)), &flash);
+            let equal = equal_pages::of(&spec)?;
+            let mut config = spec.page_config(&settings);
+            config.store.logical_pages = equal_pages::stored_pages(&equal, config.store.logical_pages);
+            return P::on_spare_areas(FtlPlan::Page(config), equal, &flash);
         }
         P::log_on_flash(&settings, spec, &flash).map(BuiltLayer::from)
     }

@@ -1,6 +1,7 @@
 //! What FTLs have in common that map pages and keep their tables in flash. Each is a preset of the same settings, any of which
 //! may be given otherwise.
 
+use super::equal_pages;
 use super::features::Features;
 use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
@@ -200,9 +201,12 @@ impl<D: PagedDesign> Kind for Paged<D> {
             deferred: keys.free_blocks_deferred,
             idle: keys.free_blocks_idle,
         };
-        let features = keys.features(&config.wear);
+        let mut features = keys.features(&config.wear);
+        equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
+        features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
-        let model = Some(model(&config));
+        // The model knows nothing of a map above the FTL's.
+        let model = drive.dedup.is_none().then(|| model(&config));
         let settings =
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
@@ -211,12 +215,15 @@ impl<D: PagedDesign> Kind for Paged<D> {
     }
 
     fn build<P: StackPayload>(
-        settings: PagedSettings,
+        mut settings: PagedSettings,
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
+        let equal = equal_pages::of(&spec)?;
+        let config = &mut settings.config;
+        config.logical_pages = equal_pages::stored_pages(&equal, config.logical_pages);
         let policies = policies(&settings, spec, &flash)?;
-        P::on_spare_areas(FtlPlan::Paged(settings, policies), &flash).map_err(key_of_scenario)
+        P::on_spare_areas(FtlPlan::Paged(settings, policies), equal, &flash).map_err(key_of_scenario)
     }
 }
 

@@ -1,12 +1,14 @@
 //! What the pages of a stack hold, and how its layers are built accordingly.
 
+use super::equal_pages;
 use super::flash::{FlashParts, PowerPlan};
 use super::spec::{BuiltLayer, LayerSpec};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::ConfigError;
-use wearwell_engine::dedup::{Dedup, Sharing};
+use wearwell_engine::dedup::Dedup;
 use wearwell_engine::forms::{
-    CompiledPayload, FtlPlan, boxed_log_on_nand, ftl_on_supply, log_on_nand, log_on_segments,
+    CompiledPayload, EqualPages, FtlPlan, boxed_log_on_nand, ftl_on_supply, ftl_with_dedup, log_on_nand,
+    log_on_segments,
 };
 use wearwell_engine::layer::{Bytes, Content};
 use wearwell_engine::log::{BoxedLayer, Segments};
@@ -36,8 +38,13 @@ pub trait StackPayload: CompiledPayload {
         Self::boxed_log_on_segments(segments, log)
     }
 
-    /// An FTL on flash with spare areas.
-    fn on_spare_areas(plan: FtlPlan, flash: &FlashParts) -> Result<BuiltLayer<Self>, ConfigError> {
+    /// An FTL on flash with spare areas, which stores `equal` pages once if pages can be told to be equal.
+    fn on_spare_areas(
+        plan: FtlPlan,
+        equal: Option<EqualPages>,
+        flash: &FlashParts,
+    ) -> Result<BuiltLayer<Self>, ConfigError> {
+        debug_assert!(equal.is_none(), "runs that deduplicate hold contents");
         flash.with_spare_areas(plan)
     }
 }
@@ -80,7 +87,12 @@ impl StackPayload for () {
         }
     }
 
-    fn on_spare_areas(plan: FtlPlan, flash: &FlashParts) -> Result<BuiltLayer<()>, ConfigError> {
+    fn on_spare_areas(
+        plan: FtlPlan,
+        equal: Option<EqualPages>,
+        flash: &FlashParts,
+    ) -> Result<BuiltLayer<()>, ConfigError> {
+        debug_assert!(equal.is_none(), "runs that deduplicate hold contents");
         match &flash.power {
             PowerPlan::AtWork(cut) => {
                 let stamped = flash.nand::<Content>().with_spare_area();
@@ -102,14 +114,23 @@ impl StackPayload for Content {
         flash: &FlashParts,
     ) -> Result<BoxedLayer<Content>, ConfigError> {
         let (pages, journal, flash) = (spec.logical_pages, flash.journal.clone(), flash.timed());
-        if spec.dedup.is_none() {
+        let Some(EqualPages { sharing, .. }) = equal_pages::of(&spec)? else {
             let log = spec.boxed_log(settings, pages, &flash, |_| None)?;
             return Content::boxed_log_on_timed(flash, log);
-        }
-        let sharing = Sharing::new(&spec.dedup, pages, 0).map_err(|error| error.within("dedup"))?;
+        };
         let migration = |wants_references| sharing.migration(journal.clone(), wants_references);
         let log = spec.boxed_log(settings, sharing.store_pages(), &flash, migration)?;
         let store = Content::boxed_log_on_timed(flash, log)?;
         Ok(Box::new(Dedup::new(sharing, store, journal)?))
+    }
+
+    fn on_spare_areas(
+        plan: FtlPlan,
+        equal: Option<EqualPages>,
+        flash: &FlashParts,
+    ) -> Result<BuiltLayer<Content>, ConfigError> {
+        let Some(equal) = equal else { return flash.with_spare_areas(plan) };
+        let nand = flash.nand::<Content>().with_spare_area();
+        ftl_with_dedup(nand, plan, equal, &flash.power, flash.journal.clone()).map(BuiltLayer::from)
     }
 }

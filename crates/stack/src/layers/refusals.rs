@@ -13,9 +13,6 @@ pub struct Refusal {
     pub reason: &'static str,
 }
 
-/// The FTLs whose map of pages is in flash.
-const PAGED: &[&str] = &["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
-
 /// A row against a directory of blocks, which is exact only where a page's block is the one that was open when it was last
 /// written or moved, and where nobody asks which page lies where, or whose it is.
 macro_rules! only_page {
@@ -41,26 +38,27 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "means nothing on a zoned drive, which has no map",
     },
     Refusal {
-        feature: "dedup",
-        with: PAGED,
-        reason: "means nothing with a map of pages in flash, whose entries and notes in spare areas name one owner of each page; \
-                 structure = \"log\" can deduplicate",
-    },
-    Refusal {
-        feature: "dedup",
+        feature: "dedup_cleaning",
         with: &["fast", "bast"],
-        reason: "means nothing with a map of blocks, where the place of a page in its block is its number; structure = \"log\" can \
-                 deduplicate",
+        reason: "looks at pages while they are moved, and a hybrid FTL moves a page to the place that its number has in its block: one \
+                 that is left out is written as padding, and one that is shared cannot go to blocks of its own, so that nothing is \
+                 saved; use a kind that looks at pages as they are written, such as inline",
     },
     Refusal {
         feature: "references",
-        with: PAGED,
-        reason: "needs a drive that stores equal pages once: `dedup`, which only structure = \"log\" has",
+        with: &["unshared"],
+        reason: "needs a drive that stores equal pages once: `ftl.dedup`",
     },
     Refusal {
         feature: "power",
-        with: &["zones", "dedup"],
-        reason: "needs an FTL that comes back from its flash; a zoned drive or one that deduplicates cannot",
+        with: &["zones"],
+        reason: "needs an FTL that comes back from its flash, and a zoned drive has no map to come back with",
+    },
+    Refusal {
+        feature: "power",
+        with: &["volatile_map"],
+        reason: "needs all that was flushed on flash, and a hit, a merge or a trim of a drive that deduplicates changes only the map \
+                 above the pages stored; `ftl.dedup.map_log = true` writes that down",
     },
     Refusal {
         feature: "power",
@@ -70,8 +68,15 @@ pub static REFUSALS: &[Refusal] = &[
     },
     Refusal {
         feature: "power_cuts",
-        with: &["content"],
-        reason: "cuts in the middle of the work know pages by stamps, and need pages that hold nothing; use at_end",
+        with: &["held_data"],
+        reason: "cuts in the middle of the work know pages by stamps, or by the names of contents, and pages that a calling program \
+                 fills have neither; use at_end",
+    },
+    Refusal {
+        feature: "power_cuts",
+        with: &["unverified"],
+        reason: "cuts in the middle of the work are judged by what pages hold, and fingerprints of few bits that nobody verifies corrupt \
+                 pages by themselves; use 64 bits, or `verify`",
     },
     Refusal {
         feature: "power_cuts",

@@ -146,7 +146,8 @@ pub(super) fn ftl_result(
 fn log_report(report: &LayerReport) -> FtlReport {
     let table = RamPart { name: "mapping table", bytes: 4 * u64::from(report.logical_pages) };
     let bitmap = RamPart { name: "validity bitmap", bytes: report.physical_pages.div_ceil(8) };
-    FtlReport { kind: "log", ram: vec![table, bitmap], ..FtlReport::default() }
+    let dedup = report.dedup.iter().flat_map(|dedup| dedup.ram(report.logical_pages));
+    FtlReport { kind: "log", ram: [table, bitmap].into_iter().chain(dedup).collect(), ..FtlReport::default() }
 }
 
 fn internal_reads(counters: &Counters) -> u64 {

@@ -8,7 +8,7 @@ use super::{course, writers};
 use crate::device::{self, FlashTimes, ResolvedDevice};
 use crate::layers::{
     Drive, FtlModel, Kinds, LayerContext, LayerPlan, LowerLayer, PowerPlan, ResolvedFtl, ResolvedLayer,
-    reason,
+    features_of, reason,
 };
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
@@ -251,10 +251,11 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
     let at_work =
         |power: &PowerConfig| power.every.is_some() || power.random.is_some() || power.at_operation.is_some();
     let users = &tree.layers[tree.ftl()].users;
+    features_of(&scenario.ftl.common.dedup).into_iter().for_each(|used| plan.features.add(used));
     plan.features.extend([
-        (scenario.holds_content(), "dedup", "dedup"),
         (scenario.ftl.common.levels_wear(), "wear_levelling", "wear"),
         (caller.holds_data, "content", "/content"),
+        (caller.holds_data && !scenario.holds_content(), "held_data", "/content"),
         (caller.own_victim, "own_victim", "victim"),
         (scenario.timing.is_some(), "timing", "/timing"),
         (power.is_some(), "power", "/power"),

@@ -41,6 +41,122 @@ fn every_kind_adds_up_and_saves_erases() {
     }
 }
 
+const PAGED: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
+const HYBRIDS: [&str; 2] = ["fast", "bast"];
+const ROOMY: &str =
+    "[device]\npreset = \"z_nand\"\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
+
+/// On an FTL that has tables in flash, or merges, with these keys besides.
+fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
+    run_text(&format!("{ROOMY}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
+}
+
+#[test]
+fn every_kind_adds_up_on_every_ftl() {
+    for ftl in PAGED.into_iter().chain(HYBRIDS) {
+        let none = run_on(ftl, "", "");
+        for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
+            for placement in ["", "placement = \"references\"\n"] {
+                if HYBRIDS.contains(&ftl) && (kind == "cagc" || !placement.is_empty()) {
+                    continue;
+                }
+                let name = format!("{kind} on {ftl} {placement}");
+                let result = run_on(ftl, &format!("dedup = \"{kind}\"\n{placement}"), "");
+                let (found, layer) = (dedup_of(&result), &result.layers[0]);
+                assert_eq!(layer.incoming["write"], result.course.measured_host_pages, "{name}");
+                assert_eq!(layer.incoming["write"], found.hits + found.misses, "{name}");
+                assert_eq!(layer.outgoing["host"]["write"], found.misses, "{name}");
+                // Slots that are taken again in any order make a map of blocks merge more.
+                let fewer = result.nand.programs < none.nand.programs;
+                assert!(fewer || HYBRIDS.contains(&ftl), "{name}");
+                // With so much spare space cleaning sees few pages.
+                let least = if kind == "cagc" { 1.01 } else { 1.05 };
+                assert!(found.sharing_ratio.unwrap() > least, "{name}: {found:?}");
+                assert_eq!(found.hits == 0, kind == "cagc", "{name}: {found:?}");
+                assert_eq!(found.merged_pages > 0, kind == "cagc", "{name}: {found:?}");
+                assert_eq!(found.promoted_pages > 0, kind == "cagc" && !placement.is_empty(), "{name}");
+                let ram = &layer.ftl.as_ref().unwrap().ram;
+                assert!(ram.iter().any(|part| part.name == "map of slots" && part.bytes > 0), "{name}");
+            }
+        }
+    }
+}
+
+/// Everything that was counted, but for what came back from a cut at the end, and where the rates of times come from.
+fn counted(mut result: RunResult) -> RunResult {
+    (result.performance, result.timing) = (Performance::default(), None);
+    (result.mode, result.scenario.timing, result.scenario.power) = (String::new(), None, None);
+    for ftl in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
+        (ftl.recovery, ftl.write_amplification_with_reads, ftl.delta) = (None, None, 0.0);
+        ftl.delta_source.clear();
+    }
+    result.layers.iter_mut().filter(|layer| layer.directory == "page").for_each(|layer| layer.ftl = None);
+    result
+}
+
+#[test]
+fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
+    let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
+    for ftl in PAGED.into_iter().chain(HYBRIDS).chain(["log"]) {
+        for kind in ["inline", "cagc"] {
+            if HYBRIDS.contains(&ftl) && kind == "cagc" {
+                continue;
+            }
+            let dedup =
+                format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
+            let plain = counted(run_on(ftl, &dedup, ""));
+            assert_eq!(counted(run_on(ftl, &dedup, clock)), plain, "{kind} on {ftl}, with a clock");
+            let cut = run_on(ftl, &dedup, "[power]\nat_end = true\n");
+            let recovery = cut.layers[0].ftl.as_ref().unwrap().recovery.clone().expect("its power was cut");
+            let step = |name: &str| recovery.steps.iter().find(|step| step.name == name);
+            assert!(step("log of the map").unwrap().page_reads > 0, "{kind} on {ftl}");
+            assert_eq!(step("spare areas of slots").is_none(), ftl == "log", "{kind} on {ftl}");
+            assert!(recovery.seconds > 0.0 && recovery.model_seconds.is_none(), "{kind} on {ftl}");
+            assert_eq!(counted(cut), plain, "{kind} on {ftl}, cut at the end");
+        }
+    }
+}
+
+#[test]
+fn what_was_flushed_is_there_after_cuts_in_the_middle_of_the_work() {
+    for ftl in PAGED.into_iter().chain(HYBRIDS).chain(["log"]) {
+        for kind in ["inline", "sampled", "cagc"] {
+            if HYBRIDS.contains(&ftl) && kind == "cagc" {
+                continue;
+            }
+            let dedup =
+                format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
+            let more = "[power]\nrandom = 9\nrecovery_cut_probability = 0.3\n";
+            let result = run_on(ftl, &dedup, more);
+            let power = result.power.as_ref().expect("its power was cut");
+            assert!(power.cuts > 3 && power.pages_verified > power.cuts * 1000, "{kind} on {ftl}: {power:?}");
+            let names: Vec<&str> = power.steps.iter().map(|step| step.name.as_str()).collect();
+            assert!(names.contains(&"log of the map"), "{names:?}");
+            let found = dedup_of(&result);
+            // Of a request that is cut in its middle some pages are written twice.
+            assert!(found.hits + found.misses >= result.layers[0].incoming["write"], "{kind} on {ftl}");
+        }
+    }
+}
+
+#[test]
+fn the_clock_changes_no_cut() {
+    let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
+    for (ftl, kind) in [("gecko", "cagc"), ("dftl", "inline"), ("fast", "inline"), ("log", "cagc")] {
+        let dedup = format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
+        let cuts = "[power]\nrandom = 5\n";
+        let [plain, timed] = ["", clock].map(|clock| run_on(ftl, &dedup, &format!("{cuts}{clock}")));
+        let power = |result: &RunResult| {
+            let power = result.power.as_ref().expect("its power was cut");
+            (power.cuts, power.torn_cuts, power.pages_verified)
+        };
+        assert!(power(&plain).0 > 0);
+        assert_eq!(power(&plain), power(&timed), "{kind} on {ftl}");
+        let [plain, timed] = [plain, timed].map(|result| counted(RunResult { power: None, ..result }));
+        assert_eq!(plain, timed, "{kind} on {ftl}");
+    }
+}
+
 #[test]
 fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
     let counts = |mut result: RunResult| {
@@ -153,6 +269,18 @@ fn wrong_settings_are_refused_by_name() {
             "block",
         ),
         ("[[log]]\nsegment_size = \"128 KiB\"\ndedup = \"inline\"\n", "log[0].dedup", "FTL"),
+        ("[ftl]\nstructure = \"fast\"\ndedup = \"cagc\"\n", "ftl.dedup", "padding"),
+        ("[ftl]\ndedup = \"inline\"\n[power]\nat_end = true\n", "power", "map_log"),
+        (
+            "[ftl]\ndedup = { kind = \"inline\", map_log = true, index = { fingerprint_bits = 32 } }\n[power]\nrandom = 3\n",
+            "power",
+            "verify",
+        ),
+        (
+            "[ftl]\nstructure = \"gecko\"\ndedup = { kind = \"cagc\", threshold = 2 }\nplacement = \"references\"\n",
+            "ftl.dedup.threshold",
+            "1 of the placement",
+        ),
     ];
     for (ftl, key, part) in cases {
         let load = if ftl.contains("[workload]") { "" } else { LOAD };

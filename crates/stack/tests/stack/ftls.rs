@@ -235,7 +235,7 @@ fn what_means_nothing_is_refused_by_name() {
             "structure = \"dftl\", placement = \"references\"",
             "ftl.placement: needs a drive that stores equal pages once",
         ),
-        ("structure = \"dftl\", dedup = \"inline\"", "ftl.dedup: means nothing"),
+        ("structure = \"bast\", dedup = \"cagc\"", "ftl.dedup: looks at pages while they are moved"),
         ("structure = { kind = \"dftl\", cached_nodes = 3 }", "ftl.structure.cached_nodes: means nothing"),
         ("structure = { kind = \"fast\", log_blocks = 1 }", "ftl.structure.log_blocks: is 1"),
         ("structure = { kind = \"gecko\", cache_entries = 0 }", "ftl.structure.cache_entries: is 0"),
@@ -249,7 +249,7 @@ fn what_means_nothing_is_refused_by_name() {
     assert!(refusal(&log).starts_with("log[0].structure: is \"gecko\", which only the FTL can be"));
     let cut = "content = \"mail\"\nftl = { dedup = \"inline\" }\n";
     let cut = format!("{cut}{DEVICE}{UNIFORM}[power]\nat_end = true\n");
-    assert!(refusal(&cut).starts_with("power: needs an FTL that comes back"), "{}", refusal(&cut));
+    assert!(refusal(&cut).starts_with("power: needs all that was flushed on flash"), "{}", refusal(&cut));
     let power = |keys: &str| refusal(&format!("{}[power]\n{keys}\n", alone("gecko")));
     assert!(
         power("every = 5\nrandom = 3").starts_with("power: `every` and `random` stand beside each other")

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Circles that may be, each the files of one crate, and why.
 const CIRCLES: &[(&str, &[&str], &str)] = &[
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
-    ("engine", &["log/checkpoint", "log/clean", "log/migration", "log/store"], "one type, `LogStore`"),
+    ("engine", &["log/checkpoint", "log/clean", "log/store"], "one type, `LogStore`"),
     ("workload", &["config", "mixed", "phases"], "one type, `WorkloadConfig`, which contains itself"),
 ];
 

@@ -32,7 +32,8 @@ const ORDER: &[&[&str]] = &[
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked"],
     &["log"],
-    &["ftl", "dedup"],
+    &["ftl"],
+    &["dedup"],
     &["forms"],
 ];
 

@@ -187,7 +187,7 @@ fn what_was_merged_is_written_in_place_of_a_page_saved() {
     // Seven slots, then the one page of the checkpoint, then the ring.
     let mut migration = sharing.migration(None, false).unwrap();
     assert_eq!(migration.last_page(), Some((Lpn(7 + 1), Content::UNKNOWN)));
-    migration.last_page_written();
+    migration.last_page_written(Cause::Cleaning);
     assert_eq!((report(&sharing).map_log_pages, report(&sharing).map_log_records), (1, 1));
     assert_eq!(sharing.map_image().records().count(), 1);
     assert_eq!(migration.last_page(), None, "once is enough");

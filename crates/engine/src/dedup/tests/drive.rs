@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::config::StoreSize;
 use crate::layer::{DedupReport, Layer, LayerError, LayerExt, LayerReport, NandReport, Reports};
-use crate::log::{LogStore, PageTable, Reclaim, StoreConfig};
+use crate::log::{BoxedLayer, LogStore, PageTable, Reclaim, StoreConfig};
 use crate::nand::{Geometry, Nand, Wear};
 use crate::placement::{PlacementConfig, PlacementContext};
 use crate::seed::Seed;
@@ -63,7 +63,8 @@ impl Shape {
             Some(migration) => store.unwrap().with_migration(migration),
             None => store,
         };
-        let layer = Dedup::new(sharing, Box::new(store.unwrap()), Some(journal.clone())).unwrap();
+        let store: BoxedLayer<Content> = Box::new(store.unwrap());
+        let layer = Dedup::new(sharing, store, Some(journal.clone())).unwrap();
         Drive { layer, journal, shadow: vec![Content::UNKNOWN; self.logical_pages as usize] }
     }
 }

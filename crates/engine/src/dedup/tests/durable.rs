@@ -114,7 +114,7 @@ fn what_was_flushed_is_rebuilt() {
             }
             drive.layer.flush().unwrap();
             drive.check();
-            let Recovered { sharing, lost_pages } = rebuilt(&shape, &drive);
+            let Recovered { sharing, lost_pages, .. } = rebuilt(&shape, &drive);
             assert_eq!(lost_pages, 0);
             sharing.check().unwrap();
             for page in (0..40).map(Lpn) {

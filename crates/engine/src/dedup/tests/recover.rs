@@ -19,7 +19,7 @@ fn found(slot: u32, sequence: u64, page: u32, number: u64, content: u64) -> Foun
 fn recovered(found: &[Found], image: &MapImage) -> (Vec<Option<(u32, u32)>>, u32) {
     let mut answers = Vec::new();
     for kind in ["inline", "cagc"] {
-        let Recovered { sharing, lost_pages } =
+        let Recovered { sharing, lost_pages, .. } =
             recover(&config(kind), PAGES, found.iter().copied(), image).unwrap();
         sharing.check().unwrap();
         let slot = |page: u32| sharing.slot_of(Lpn(page)).map(|(slot, references, _)| (slot, references));

@@ -29,6 +29,7 @@ use crate::layer::{
     Abilities, Answer, Command, FtlReport, Layer, LayerError, LayerReport, Medium, Query, RamPart,
     RecoveryReport, Reports, check_range,
 };
+use crate::log::Migration;
 use crate::nand::Flash;
 use crate::pool::{FreeBlocks, Remains};
 use crate::seed::Seed;
@@ -44,6 +45,11 @@ const DEFAULT_LOG_SHARE: (u64, u64) = (3, 100);
 
 /// Fewest log blocks: a sequential one and a shared one.
 const FEWEST_LOG_BLOCKS: u32 = 2;
+
+/// Why live pages cannot be dropped or put elsewhere when they are moved.
+const MERGES_KEEP_PLACES: &str = "looks at pages while they are moved, and a merge moves a page to the place that its number has in \
+     its block: one that is left out is written as padding, and one that is shared cannot go to blocks of its own, so that nothing is \
+     saved; a kind that looks at pages as they are written can be used";
 
 /// Longest block, for the sake of the spare area.
 const LONGEST_BLOCK_PAGES: u32 = (1 << 28) - 1;
@@ -347,6 +353,7 @@ impl<F: Flash> Restart for Hybrid<F> {
     type Settings = HybridSettings;
 
     const DURABLE_TRIMS: bool = false;
+    const READS_ALL_SPARE_AREAS: bool = false;
 
     fn into_flash(self) -> Remains<F> {
         self.blocks.pool.into_remains()
@@ -364,5 +371,21 @@ impl<F: Flash> Restart for Hybrid<F> {
 
     fn save(&mut self) -> Result<(), LayerError> {
         Ok(())
+    }
+
+    fn has_battery(&self) -> bool {
+        false
+    }
+
+    fn owes(&self) -> bool {
+        false
+    }
+
+    fn flash_mut(&mut self) -> &mut F {
+        &mut self.blocks.pool.medium
+    }
+
+    fn ask(&mut self, _migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
+        Err(ConfigError::new("dedup", MERGES_KEEP_PLACES))
     }
 }

@@ -1,7 +1,8 @@
 //! FTLs whose power is cut in the middle of their work, again and again, and which must lose nothing that they acknowledged.
 //!
-//! Layers above never notice: a request that was interrupted is repeated when the FTL is back. Each page is written with a stamp
-//! of its own, and after each cut stamps are read back. The reads, and what they make the FTL do, are part of its counts.
+//! Layers above never notice: a request that was interrupted is repeated when the FTL is back. Where pages hold nothing each is
+//! written with a stamp of its own, else with what it is to hold; after each cut pages are read back. The reads, and what they
+//! make the FTL do, are part of its counts.
 
 mod plan;
 mod shadow;
@@ -11,8 +12,8 @@ use super::told::Told;
 use super::{Outages, PowerCycle, Restart};
 use crate::counters::{Counters, Operation};
 use crate::layer::{
-    Abilities, Ability, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
-    Violation, check_range,
+    Abilities, Ability, Answer, Command, Content, Layer, LayerError, LayerExt, Payload, Query,
+    RecoveryReport, Reports, Violation, check_range,
 };
 use crate::nand::{Cut, Flash, Fragile, Supply};
 use crate::seed::{Random, Seed, below};
@@ -21,6 +22,7 @@ use crate::units::Lpn;
 pub use plan::{Cuts, parse_cuts};
 use plan::{Plan, name};
 use shadow::Shadow;
+use std::marker::PhantomData;
 
 /// Drives of at most so many pages are read back whole after each cut, and recounted; of others, as many random pages are.
 const READ_BACK_PAGES: u32 = 1 << 16;
@@ -42,8 +44,42 @@ pub struct CutSettings {
     pub seed: Seed,
 }
 
-/// An FTL on a supply that is cut.
-pub struct Interrupted<F: Restart> {
+/// What the pages of a layer hold that stands on an FTL whose pages are known by their contents.
+pub trait Known: Payload {
+    /// Whether it says what a page holds; if not, a stamp does.
+    const IS_CONTENT: bool;
+
+    /// What a page holds that holds this.
+    fn content(&self) -> Content;
+
+    /// The same the other way round.
+    fn of(content: Content) -> Self;
+}
+
+impl Known for () {
+    const IS_CONTENT: bool = false;
+
+    fn content(&self) -> Content {
+        Content::UNKNOWN
+    }
+
+    fn of(_content: Content) {}
+}
+
+impl Known for Content {
+    const IS_CONTENT: bool = true;
+
+    fn content(&self) -> Content {
+        *self
+    }
+
+    fn of(content: Content) -> Content {
+        content
+    }
+}
+
+/// An FTL on a supply that is cut, below a layer whose pages hold `P`.
+pub struct Interrupted<F: Restart, P = ()> {
     /// `None` only while it is put together again.
     ftl: Option<F>,
     settings: F::Settings,
@@ -62,6 +98,7 @@ pub struct Interrupted<F: Restart> {
     armed: Option<Cut>,
     /// All cuts so far, for the name of the case.
     history: Vec<Cut>,
+    holds: PhantomData<fn() -> P>,
 }
 
 /// How a request ended.
@@ -72,16 +109,17 @@ enum Ended {
     Interrupted,
 }
 
-impl<F, G> Interrupted<F>
+impl<F, G, P> Interrupted<F, P>
 where
     F: Restart<Flash = Fragile<G>>,
     Fragile<G>: Flash<Payload = Content>,
+    P: Known,
 {
     /// `ftl`, new and built from `settings` on `supply`, of flash that writes into `journal`.
     pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings, journal: Journal) -> Self {
         let pages = ftl.logical_pages();
         let mut interrupted = Interrupted {
-            shadow: Shadow::new(pages),
+            shadow: Shadow::new(pages, P::IS_CONTENT),
             ftl: Some(ftl),
             settings,
             supply,
@@ -95,6 +133,7 @@ where
             outages: Outages::default(),
             armed: None,
             history: Vec::new(),
+            holds: PhantomData,
         };
         interrupted.arm();
         interrupted
@@ -115,15 +154,37 @@ where
         LayerError::Violated(Box::new(Violation { case: format!("cut:{cuts}{before}"), problem }))
     }
 
+    /// A request to write is about to be made; what it writes.
+    fn begin_write(&mut self, pages: &[Lpn], data: &[P]) -> Vec<Content> {
+        let stamp = |(&page, data): (&Lpn, &P)| {
+            if !P::IS_CONTENT {
+                return self.shadow.begin_stamped(page);
+            }
+            self.shadow.begin_write(page, data.content());
+            data.content()
+        };
+        pages.iter().zip(data).map(stamp).collect()
+    }
+
     /// What the answer to a request means; puts the FTL together again if power was lost.
     fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, LayerError> {
+        if answer.is_ok() {
+            self.note_durable();
+        }
         match answer {
             Err(_) if self.supply.is_off() => self.recover().map(|()| Ended::Interrupted),
             Ok(()) if self.supply.is_failing() => {
                 self.ftl_mut().save()?;
+                self.note_durable();
                 self.recover().map(|()| Ended::Done)
             }
             answer => answer.map(|()| Ended::Done),
+        }
+    }
+
+    fn note_durable(&mut self) {
+        if !self.ftl().owes() {
+            self.shadow.all_durable();
         }
     }
 
@@ -202,15 +263,17 @@ where
     }
 }
 
-impl<F, G> PowerCycle for Interrupted<F>
+impl<F, G, P> PowerCycle for Interrupted<F, P>
 where
     F: Restart<Flash = Fragile<G>>,
     F::Settings: Send,
     Fragile<G>: Flash<Payload = Content>,
+    P: Known,
 {
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError> {
         self.supply.cut(None);
         self.ftl_mut().save()?;
+        self.note_durable();
         self.plan = Plan::new(Cuts::At(Vec::new()));
         self.recovery_cut_probability = 0.0;
         let journal = self.journal.clone();
@@ -230,35 +293,38 @@ where
     }
 }
 
-impl<F, G> Layer<()> for Interrupted<F>
+impl<F, G, P> Layer<P> for Interrupted<F, P>
 where
     F: Restart<Flash = Fragile<G>>,
     F::Settings: Send,
     Fragile<G>: Flash<Payload = Content>,
+    P: Known,
 {
     fn logical_pages(&self) -> u32 {
         self.ftl().logical_pages()
     }
 
-    fn write(&mut self, pages: &[Lpn], _data: &[()], hint: u16) -> Result<(), LayerError> {
+    fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.shadow.pages())?;
-        for &page in pages {
+        // By themselves, so that only one is in flight; but what is one request stays one.
+        let together = if self.ftl().wants_requests() { pages.len().max(1) } else { 1 };
+        for (pages, data) in pages.chunks(together).zip(data.chunks(together)) {
             loop {
-                let stamp = self.shadow.begin_write(page);
-                let answer = self.ftl_mut().write(&[page], &[stamp], hint);
+                let contents = self.begin_write(pages, data);
+                let answer = self.ftl_mut().write(pages, &contents, hint);
                 if answer.is_ok() {
-                    self.shadow.written(page);
+                    pages.iter().for_each(|&page| self.shadow.written(page));
                 }
                 if self.end(answer)? == Ended::Done {
                     break;
                 }
             }
-            self.incoming.add_incoming(Operation::Write, 1);
+            self.incoming.add_incoming(Operation::Write, pages.len() as u64);
         }
         Ok(())
     }
 
-    fn read(&mut self, pages: &[Lpn], out: &mut Vec<()>) -> Result<(), LayerError> {
+    fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError> {
         check_range(pages, self.shadow.pages())?;
         self.incoming.add_incoming(Operation::Read, pages.len() as u64);
         let mut found = Vec::new();
@@ -273,8 +339,8 @@ where
                     break;
                 }
             }
+            out.push(P::of(found[0]));
         }
-        out.resize(out.len() + pages.len(), ());
         Ok(())
     }
 
@@ -315,7 +381,7 @@ where
         }
     }
 
-    fn command(&mut self, command: Command<'_, ()>) -> Result<Answer, LayerError> {
+    fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         self.told.note(&command);
         let Some(content_free) = command.without_content() else { return command.unable() };
         loop {

@@ -3,7 +3,7 @@
 use crate::layer::Content;
 use crate::seed::{Random, below};
 use crate::units::Lpn;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Pages written last that every sample has.
 const LATEST_PAGES: usize = 1 << 12;
@@ -11,11 +11,11 @@ const LATEST_PAGES: usize = 1 << 12;
 /// What is known of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its stamp, 0 if it has none.
+    /// Its content, 0 if it has none.
     holds: u64,
-    /// A stamp on its way when power was lost.
+    /// Content on its way when power was lost.
     in_flight: Option<u64>,
-    /// The last stamp that it was ever given.
+    /// The last stamp that it was ever given; 0 where contents are the host's.
     last: u64,
     /// It was trimmed, and the trim may be lost.
     trimmed: bool,
@@ -28,15 +28,23 @@ pub(super) struct Shadow {
     latest: VecDeque<Lpn>,
     /// Pages whose trims may be lost.
     trimmed: Vec<Lpn>,
+    /// Whether contents are the host's, and not stamps.
+    is_given: bool,
+    /// What pages held before, as long as power loss may bring it back: of contents of the host, where not everything that was
+    /// acknowledged is on flash.
+    undone: BTreeMap<Lpn, Vec<u64>>,
 }
 
 impl Shadow {
-    pub fn new(pages: u32) -> Self {
+    /// Of a drive whose pages hold what the host gives them, or stamps.
+    pub fn new(pages: u32, is_given: bool) -> Self {
         Shadow {
             pages: vec![Page::default(); pages as usize],
             versions: 0,
             latest: VecDeque::new(),
             trimmed: Vec::new(),
+            is_given,
+            undone: BTreeMap::new(),
         }
     }
 
@@ -44,31 +52,57 @@ impl Shadow {
         self.pages.len() as u32
     }
 
-    /// A stamp for the page: its number and that of the write.
-    pub fn begin_write(&mut self, page: Lpn) -> Content {
+    /// The page is about to be written, with a stamp: its number and that of the write.
+    pub fn begin_stamped(&mut self, page: Lpn) -> Content {
         self.versions = self.versions.checked_add(1).expect("fewer than 2^32 page writes");
-        let stamp = u64::from(page.0 + 1) << 32 | u64::from(self.versions);
-        let state = &mut self.pages[page.index()];
-        (state.in_flight, state.last) = (Some(stamp), stamp);
+        let stamp = Content(u64::from(page.0 + 1) << 32 | u64::from(self.versions));
+        self.pages[page.index()].last = stamp.0;
+        self.begin_write(page, stamp);
+        stamp
+    }
+
+    /// The page is about to be written.
+    pub fn begin_write(&mut self, page: Lpn, content: Content) {
+        let before = self.pages[page.index()].in_flight.replace(content.0);
+        // Written twice in one request.
+        before.into_iter().for_each(|content| self.may_be_back(page, content));
         if self.latest.len() == LATEST_PAGES {
             self.latest.pop_front();
         }
         self.latest.push_back(page);
-        Content(stamp)
     }
 
     /// The write was acknowledged.
     pub fn written(&mut self, page: Lpn) {
         let state = &mut self.pages[page.index()];
-        state.holds = state.in_flight.take().expect("a write was begun");
+        let Some(content) = state.in_flight.take() else { return };
+        let before = std::mem::replace(&mut state.holds, content);
         state.trimmed = false;
+        self.may_be_back(page, before);
     }
 
     /// A trim was begun.
     pub fn trimmed(&mut self, page: Lpn) {
         let state = &mut self.pages[page.index()];
-        (state.holds, state.trimmed) = (0, true);
-        self.trimmed.push(page);
+        let before = std::mem::take(&mut state.holds);
+        if self.is_given {
+            self.may_be_back(page, before);
+        } else {
+            state.trimmed = true;
+            self.trimmed.push(page);
+        }
+    }
+
+    /// Power loss may bring that back, until all is on flash.
+    fn may_be_back(&mut self, page: Lpn, content: u64) {
+        if self.is_given {
+            self.undone.entry(page).or_default().push(content);
+        }
+    }
+
+    /// Everything that was acknowledged is on flash.
+    pub fn all_durable(&mut self) {
+        self.undone.clear();
     }
 
     /// Trims that were acknowledged are durable.
@@ -78,10 +112,10 @@ impl Shadow {
         }
     }
 
-    /// Pages to be read back: some drawn at random, and those written last.
+    /// Pages to be read back: some drawn at random, those written last, and those of which it is not known what they hold.
     pub fn sample(&self, count: u32, random: &mut Random) -> Vec<Lpn> {
         let drawn = (0..count).map(|_| Lpn(below(random, self.pages.len() as u64) as u32));
-        drawn.chain(self.latest.iter().copied()).collect()
+        drawn.chain(self.latest.iter().copied()).chain(self.undone.keys().copied()).collect()
     }
 
     /// The page was read while power was on.
@@ -102,9 +136,11 @@ impl Shadow {
     /// The page was read after a cut, and holds from now on what was found.
     pub fn settle(&mut self, page: Lpn, found: Content) -> Result<(), String> {
         let state = &self.pages[page.index()];
-        if !self.allows(state, found.0) {
+        let is_back = self.undone.get(&page).is_some_and(|contents| contents.contains(&found.0));
+        if !is_back && !self.allows(state, found.0) {
             return Err(wrong(page, state, found));
         }
+        self.undone.remove(&page);
         self.pages[page.index()] = Page { holds: found.0, in_flight: None, trimmed: false, last: state.last };
         Ok(())
     }
@@ -125,11 +161,11 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_there() {
-        let mut shadow = Shadow::new(8);
+        let mut shadow = Shadow::new(8, false);
         let page = Lpn(3);
-        let first = shadow.begin_write(page);
+        let first = shadow.begin_stamped(page);
         shadow.written(page);
-        let second = shadow.begin_write(page);
+        let second = shadow.begin_stamped(page);
         assert!(shadow.settle(page, Content(0)).is_err());
         shadow.settle(page, first).unwrap();
         // It was there after one cut, so it is there after the next.
@@ -144,8 +180,34 @@ mod tests {
 
     #[test]
     fn samples_have_what_was_written_last() {
-        let mut shadow = Shadow::new(1000);
-        shadow.begin_write(Lpn(777));
+        let mut shadow = Shadow::new(1000, false);
+        shadow.begin_stamped(Lpn(777));
         assert!(shadow.sample(3, &mut Seed(1).random()).contains(&Lpn(777)));
+    }
+
+    #[test]
+    fn what_is_not_on_flash_yet_may_be_undone_and_nothing_else() {
+        let page = Lpn(3);
+        let write = |shadow: &mut Shadow, content: u64| {
+            shadow.begin_write(page, Content(content));
+            shadow.written(page);
+        };
+        let mut shadow = Shadow::new(8, true);
+        write(&mut shadow, 5);
+        shadow.all_durable();
+        write(&mut shadow, 6);
+        shadow.trimmed(page);
+        assert!(shadow.check(page, Content(6)).is_err(), "power was never lost");
+        assert!(shadow.settle(page, Content(7)).is_err());
+        shadow.settle(page, Content(5)).unwrap();
+        // It was there after one cut, so it is there after the next.
+        assert!(shadow.settle(page, Content(6)).is_err());
+        shadow.trimmed(page);
+        shadow.all_durable();
+        assert!(shadow.settle(page, Content(5)).is_err());
+        shadow.settle(page, Content(0)).unwrap();
+        // A write that was not acknowledged may be there.
+        shadow.begin_write(page, Content(9));
+        shadow.settle(page, Content(9)).unwrap();
     }
 }

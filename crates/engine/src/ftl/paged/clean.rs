@@ -7,7 +7,7 @@ use crate::layer::LayerError;
 use crate::mapping::Mapping;
 use crate::nand::{Flash, PageState};
 use crate::pool::SetAside;
-use crate::units::{BlockId, Lpn, Slot};
+use crate::units::{BlockId, Lpn, Slot, StreamId};
 
 impl<F: Flash> PagedFtl<F> {
     /// Makes sure that erased blocks are left for the next page of the user and all that it may bring about.
@@ -181,7 +181,15 @@ impl<F: Flash> PagedFtl<F> {
         self.cleaning = Some(victim);
         self.space.settled = self.space.pool.sequence;
         self.space.frozen = Some(self.space.standing());
-        let done = self.move_valid(victim, cause).and_then(|()| self.give_back(victim, cause));
+        let moved = match self.judge.take() {
+            None => self.move_valid(victim, cause),
+            Some(mut judge) => {
+                let moved = self.move_judged(victim, cause, &mut judge);
+                self.judge = Some(judge);
+                moved
+            }
+        };
+        let done = moved.and_then(|()| self.give_back(victim, cause));
         self.space.frozen = None;
         self.cleaning = None;
         done
@@ -194,17 +202,9 @@ impl<F: Flash> PagedFtl<F> {
             if self.invalid.contains(page) {
                 continue;
             }
-            if self.space.pool.erased.len() <= 2 && !self.space.dead.is_empty() {
-                self.erase_dead()?;
-            }
+            self.spare_blocks()?;
             let at = self.space.slot(victim, page);
-            // With eager reports the bitmap is exact, and the owner comes with the page when it is read.
-            let state = if self.config.eager {
-                self.space.pool.medium.spare(victim, page)
-            } else {
-                self.space.read_spare(at, cause)
-            };
-            if let PageState::Written(spare) = state
+            if let PageState::Written(spare) = self.spare_of_victim(at, cause)
                 && self.is_live(spare.owner, at)?
             {
                 self.move_page(spare.owner, at, cause, from)?;
@@ -213,8 +213,25 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
+    /// Erases what is dead, if moving pages has left few erased blocks.
+    pub(super) fn spare_blocks(&mut self) -> Result<(), LayerError> {
+        let few = self.space.pool.erased.len() <= 2;
+        if few && !self.space.dead.is_empty() { self.erase_dead() } else { Ok(()) }
+    }
+
+    /// What the spare area of a page says that was not reported invalid. With eager reports the bitmap is exact, and the owner
+    /// comes with the page when it is read.
+    pub(super) fn spare_of_victim(&mut self, at: Slot, cause: Cause) -> PageState {
+        let (block, page) = self.space.split(at);
+        if self.config.eager {
+            self.space.pool.medium.spare(block, page)
+        } else {
+            self.space.read_spare(at, cause)
+        }
+    }
+
     /// Whether the page at `at`, which was not reported invalid, is `page`; a cached entry knows better.
-    fn is_live(&mut self, page: Lpn, at: Slot) -> Result<bool, LayerError> {
+    pub(super) fn is_live(&mut self, page: Lpn, at: Slot) -> Result<bool, LayerError> {
         let Some(handle) = self.cache.find(page) else { return Ok(true) };
         let mapping = self.cache.get(handle);
         if mapping.slot == at {
@@ -231,24 +248,30 @@ impl<F: Flash> PagedFtl<F> {
         Ok(false)
     }
 
-    fn move_page(
-        &mut self,
-        page: Lpn,
-        at: Slot,
-        cause: Cause,
-        from: crate::units::StreamId,
-    ) -> Result<(), LayerError> {
+    fn move_page(&mut self, page: Lpn, at: Slot, cause: Cause, from: StreamId) -> Result<(), LayerError> {
         self.content.clear();
         let mut content = std::mem::take(&mut self.content);
         let read = self.space.read_user(at, cause, &mut content);
         self.content = content;
         read?;
+        let data = self.content[0];
+        self.carry_page((page, at), &data, cause, from, 1)
+    }
+
+    /// Writes a page elsewhere that cleaning has read at `at`, and that `references` pages share.
+    pub(super) fn carry_page(
+        &mut self,
+        (page, at): (Lpn, Slot),
+        data: &F::Payload,
+        cause: Cause,
+        from: StreamId,
+        references: u32,
+    ) -> Result<(), LayerError> {
         if self.cache.find(page).is_none() {
             self.make_room()?;
         }
-        let stream = self.stream_for(page, cause, Some(from), 0);
-        let data = self.content[0];
-        let to = self.space.append(stream, page, &data, cause)?;
+        let stream = self.stream_for(page, cause, Some(from), 0, references);
+        let to = self.space.append(stream, page, data, cause)?;
         match self.cache.find(page) {
             Some(handle) => {
                 let old = self.cache.get(handle);

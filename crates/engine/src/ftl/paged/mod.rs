@@ -11,6 +11,7 @@ mod clean;
 mod config;
 mod contents;
 mod directory;
+mod judged;
 mod part;
 mod protected;
 mod recover;

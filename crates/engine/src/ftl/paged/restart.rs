@@ -1,13 +1,15 @@
 //! Taking the FTL apart and putting it together again, from settings that say how its policies are built.
 
-use super::config::PagedConfig;
+use super::config::{Durability, PagedConfig};
 use super::recover::Remains;
 use super::store::{PagedFtl, Policies};
 use crate::config::{ConfigError, StoreSize};
 use crate::ftl::Restart;
 use crate::layer::{LayerError, Medium, RecoveryReport};
+use crate::log::Migration;
 use crate::nand::Flash;
 use crate::placement::{PlacementConfig, PlacementContext};
+use crate::pool::Judge;
 use crate::victim::VictimConfig;
 
 /// What an FTL is built from, again and again.
@@ -49,6 +51,7 @@ impl<F: Flash> Restart for PagedFtl<F> {
     type Settings = PagedSettings;
 
     const DURABLE_TRIMS: bool = true;
+    const READS_ALL_SPARE_AREAS: bool = false;
 
     fn into_flash(self) -> Remains<F> {
         self.into_remains()
@@ -66,5 +69,22 @@ impl<F: Flash> Restart for PagedFtl<F> {
 
     fn save(&mut self) -> Result<(), LayerError> {
         PagedFtl::save(self)
+    }
+
+    fn has_battery(&self) -> bool {
+        self.config.durability == Durability::Battery
+    }
+
+    fn owes(&self) -> bool {
+        false
+    }
+
+    fn flash_mut(&mut self) -> &mut F {
+        &mut self.space.pool.medium
+    }
+
+    fn ask(&mut self, migration: Box<dyn Migration<F::Payload>>) -> Result<(), ConfigError> {
+        self.judge = Some(Box::new(Judge::new(migration)));
+        Ok(())
     }
 }

@@ -14,6 +14,7 @@ use crate::layer::{
 use crate::mapping::{CacheConfig, Handle, MapCache};
 use crate::nand::Flash;
 use crate::placement::Placement;
+use crate::pool::Judge;
 use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{PageSet, PageValidity};
 use crate::victim::VictimPolicy;
@@ -63,6 +64,8 @@ pub struct PagedFtl<F: Flash> {
     pub(super) directory: Directory,
     pub(super) validity: Box<dyn PageValidity>,
     pub(super) placement: Box<dyn Placement>,
+    /// Who says what becomes of live pages, if not all are simply moved.
+    pub(super) judge: Option<Box<Judge<F::Payload>>>,
     pub(super) checkpoints: Checkpoints,
     pub(super) events: Events,
     /// Erased blocks without which cleaning could not go on.
@@ -146,6 +149,7 @@ impl<F: Flash> PagedFtl<F> {
             directory,
             validity,
             placement,
+            judge: None,
             events: Events::default(),
             reserve_blocks: reserve as usize,
             cleaning: None,

@@ -15,7 +15,7 @@ impl<F: Flash> PagedFtl<F> {
         self.make_space()?;
         let cached = self.for_writing(page)?;
         self.space.settled = self.space.pool.sequence;
-        let stream = self.stream_for(page, Cause::Host, None, hint);
+        let stream = self.stream_for(page, Cause::Host, None, hint, 1);
         let at = self.space.append(stream, page, data, Cause::Host)?;
         self.space.pool.counters.add_incoming(Operation::Write, 1);
         self.space.pool.blocks.advance(1);
@@ -80,12 +80,12 @@ impl<F: Flash> PagedFtl<F> {
         self.tick()
     }
 
-    fn hold(&mut self, page: Lpn) {
+    pub(super) fn hold(&mut self, page: Lpn) {
         self.mapped_pages += u32::from(!self.held.contains(page.0));
         self.held.set(page.0);
     }
 
-    fn forget(&mut self, page: Lpn) {
+    pub(super) fn forget(&mut self, page: Lpn) {
         self.mapped_pages -= u32::from(self.held.contains(page.0));
         self.held.remove(page.0);
     }
@@ -106,13 +106,14 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// The stream of a page of the user.
+    /// The stream of a page of the user that so many pages share.
     pub(super) fn stream_for(
         &mut self,
         page: Lpn,
         cause: Cause,
         from: Option<StreamId>,
         hint: u16,
+        references: u32,
     ) -> StreamId {
         let fixed = match cause {
             Cause::Host => self.placement.host_stream(),
@@ -124,7 +125,7 @@ impl<F: Flash> PagedFtl<F> {
         let now = self.space.pool.blocks.now();
         // What wear levelling moves is placed as what cleaning moves.
         let cause = if cause == Cause::Host { cause } else { Cause::Cleaning };
-        self.placement.place(&PageContext { page, cause, now, from, hint, references: 1 })
+        self.placement.place(&PageContext { page, cause, now, from, hint, references })
     }
 
     /// Reads the page's mapping entry from its translation page into the cache (paper, sec. 4: serving application reads).

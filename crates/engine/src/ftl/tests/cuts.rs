@@ -33,7 +33,7 @@ where
     let supply = Supply::new(battery);
     let (ftl, settings) = build(&supply);
     let cut = CutSettings { cuts, recovery_cut_probability: recovery, seed: Seed(2) };
-    let mut drive = Interrupted::new(ftl, settings, supply, cut, Journal::paused());
+    let mut drive = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
     let mut random = Seed(3).random();
     let mut done = Ok(());
     for step in 0..2 * STEPS {

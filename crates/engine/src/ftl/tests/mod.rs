@@ -3,7 +3,7 @@
 mod bast;
 mod cuts;
 mod cycles;
-mod drives;
+pub mod drives;
 mod fast;
 mod free;
 mod paged;

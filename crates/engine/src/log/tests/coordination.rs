@@ -1,6 +1,7 @@
 //! Cleaning that waits for a log above, cleans ahead in idle time, or asks another what becomes of pages.
 
 use super::drive::{Drive, SINGLE, config};
+use crate::counters::Cause;
 use crate::layer::LayerExt;
 use crate::layer::{Content, Layer};
 use crate::log::{Migration, Reclaim, StoreConfig, Verdict};
@@ -115,7 +116,8 @@ impl Migration<Content> for Script {
         self.last.take()
     }
 
-    fn last_page_written(&mut self) {
+    fn last_page_written(&mut self, cause: Cause) {
+        assert_eq!(cause, Cause::Cleaning);
         self.asked.lock().unwrap().push("written".to_owned());
     }
 

@@ -2,11 +2,13 @@
 
 use crate::power::harness::{Chips, Subject, try_all};
 use crate::power::hybrid;
+use wearwell_base::config::ConfigError;
 use wearwell_base::units::Lpn;
 use wearwell_engine::ftl::Restart;
 use wearwell_engine::layer::{
     Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
 };
+use wearwell_engine::log::Migration;
 
 /// An FTL behind a buffer of one page that its power cannot save.
 struct Forgetful<F> {
@@ -83,6 +85,7 @@ impl<F: Restart<Flash = Chips>> Restart for Forgetful<F> {
     type Settings = F::Settings;
 
     const DURABLE_TRIMS: bool = F::DURABLE_TRIMS;
+    const READS_ALL_SPARE_AREAS: bool = F::READS_ALL_SPARE_AREAS;
 
     fn into_flash(self) -> F::Remains {
         self.ftl.into_flash()
@@ -97,6 +100,22 @@ impl<F: Restart<Flash = Chips>> Restart for Forgetful<F> {
 
     fn save(&mut self) -> Result<(), LayerError> {
         self.ftl.save()
+    }
+
+    fn has_battery(&self) -> bool {
+        self.ftl.has_battery()
+    }
+
+    fn owes(&self) -> bool {
+        self.ftl.owes()
+    }
+
+    fn flash_mut(&mut self) -> &mut Chips {
+        self.ftl.flash_mut()
+    }
+
+    fn ask(&mut self, migration: Box<dyn Migration<Content>>) -> Result<(), ConfigError> {
+        self.ftl.ask(migration)
     }
 }
 

@@ -11,7 +11,7 @@ use wearwell_engine::ftl::page::{PageConfig, PageFtl};
 use wearwell_engine::ftl::paged::{
     DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedFtl, PagedSettings,
 };
-use wearwell_engine::ftl::{CutSettings, Cuts, Cycled, Interrupted, Switched, parse_cuts};
+use wearwell_engine::ftl::{CutSettings, Cuts, Cycled, Interrupted, Restart, Switched, parse_cuts};
 use wearwell_engine::layer::{Content, Payload};
 use wearwell_engine::log::{
     BlockTable, BoxedLayer, LevelSizes, LogStore, LsmConfig, LsmTree, ObjectLayout, Objects, Observed,
@@ -122,9 +122,12 @@ pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
     settings.build(nand(seed)).unwrap()
 }
 
+fn plain_hybrid(seed: u64, kind: HybridKind) -> Hybrid<Chips<Content>> {
+    Hybrid::new(HybridConfig { kind, log_blocks: 6, logical_pages: PAGES }, nand(seed)).unwrap()
+}
+
 fn hybrid(seed: u64, kind: HybridKind) -> BoxedLayer<Content> {
-    let config = HybridConfig { kind, log_blocks: 6, logical_pages: PAGES };
-    Box::new(Hybrid::new(config, nand(seed)).unwrap())
+    Box::new(plain_hybrid(seed, kind))
 }
 
 fn zones(seed: u64) -> BoxedLayer<Content> {
@@ -152,6 +155,16 @@ pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<Content> {
     Box::new(Dedup::new(sharing, boxed_ftl(seed), None).unwrap())
 }
 
+/// Deduplication over an FTL that need not be a log, and that asks where the kind looks at pages while they are moved.
+fn dedup_on<F: Restart<Flash = Chips<Content>> + 'static>(mut ftl: F, kind: &str) -> BoxedLayer<Content> {
+    let config = serde_json::from_value(json!(kind)).unwrap();
+    let sharing = Sharing::new(&config, ftl.logical_pages(), 0).unwrap();
+    if let Some(migration) = sharing.migration(None, false) {
+        ftl.ask(migration).unwrap();
+    }
+    Box::new(Dedup::new(sharing, ftl, None).unwrap())
+}
+
 pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Chips<Content>>>> {
     Switched::new(Cycled::new(ftl(seed), page_config(seed)))
 }
@@ -163,7 +176,7 @@ pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
     let ftl = config.build(Fragile::new(nand::<Content>(seed), supply.clone())).unwrap();
     let cuts = Cuts::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
     let cut = CutSettings { cuts, recovery_cut_probability: 0.0, seed: Seed(seed) };
-    let mut interrupted = Interrupted::new(ftl, config, supply, cut, Journal::paused());
+    let mut interrupted = Interrupted::<_, ()>::new(ftl, config, supply, cut, Journal::paused());
     wearwell_engine::ftl::PowerCycle::begin(&mut interrupted, 2000);
     Box::new(interrupted)
 }
@@ -188,6 +201,7 @@ fn drive<P: Stamp>(name: &'static str, build: impl Fn(u64) -> BoxedLayer<P>, con
 
 /// The types that the tests below build.
 pub(super) const DRIVEN: &[&str] = &[
+    "Box",
     "Checked",
     "Cycled",
     "Dedup",
@@ -214,6 +228,11 @@ fn stores_keep_the_contract() {
     // A page that shares its slot does not stand for a page of a block.
     drive("deduplication", |seed| dedup(seed, 0), 40, false);
     drive("deduplication in groups", |seed| dedup(seed, 8), 40, false);
+    drive("deduplication on gecko", |seed| dedup_on(paged(seed, "gecko"), "cagc"), 40, false);
+    drive("deduplication on dftl", |seed| dedup_on(paged(seed, "dftl"), "cagc"), 40, false);
+    for kind in [HybridKind::Fast, HybridKind::Bast] {
+        drive("deduplication on hybrids", |seed| dedup_on(plain_hybrid(seed, kind), "inline"), 40, false);
+    }
 }
 
 #[test]

@@ -31,6 +31,13 @@ const AT_END: &str = "power.at_end = true";
 const CUTS: &str = "power.every = 700";
 const INLINE: &str = "ftl.dedup.kind = 'inline'";
 const CAGC: &str = "ftl.dedup.kind = 'cagc'";
+const LOGGED: &str = "ftl.dedup = { kind = 'inline', map_log = true, map_log_page_records = 40 }";
+const CAGC_LOGGED: &str = "ftl.dedup = { kind = 'cagc', map_log = true, map_log_page_records = 40 }";
+const CAGC_VOLATILE: &str = "ftl.dedup = { kind = 'cagc', map_log = false }";
+const UNVERIFIED: &str =
+    "ftl.dedup = { kind = 'inline', map_log = true, map_log_page_records = 40, index.fingerprint_bits = 40 }";
+const UNVERIFIED_CAGC: &str =
+    "ftl.dedup = { kind = 'cagc', map_log = true, map_log_page_records = 40, index.fingerprint_bits = 40 }";
 const CONTENT: &str = "content.dedup_ratio = 0.3";
 const TIMES: &str =
     "timing = { read_us = 50.0, program_us = 200.0, erase_us = 1000.0, channel_mb_per_s = 400.0 }";
@@ -71,7 +78,11 @@ const ASKS: &[Ask] = &[
     ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, REFERENCES]),
     ask("more_streams", &[HINTS, ORACLE, REFERENCES]),
     ask("oracle", &[ORACLE]),
-    beside("references", &[REFERENCES], "ftl.dedup.kind = 'cagc'\ncontent.dedup_ratio = 0.3"),
+    beside(
+        "references",
+        &[REFERENCES],
+        "ftl.dedup = { kind = 'cagc', map_log = true, map_log_page_records = 40 }\ncontent.dedup_ratio = 0.3",
+    ),
     beside(
         "block_directory",
         &["AT.directory = 'block'"],
@@ -88,9 +99,21 @@ const ASKS: &[Ask] = &[
     ask("unheard", &["unheard = true"]),
     ask("tenant", &["tenant_below = true"]),
     ask("wear_levelling", &["ftl.wear = 'scan'"]),
-    beside("dedup", &[INLINE, CAGC], CONTENT),
-    beside("dedup_cleaning", &[CAGC], CONTENT),
-    ask("content", &["holds_data = true", "ftl.dedup.kind = 'inline'\ncontent.dedup_ratio = 0.3"]),
+    beside("dedup", &[INLINE, CAGC, LOGGED], CONTENT),
+    beside("dedup_cleaning", &[CAGC, CAGC_LOGGED], CONTENT),
+    ask("unshared", &["ftl.structure.kind = 'dftl'\nftl.dedup.kind = 'none'"]),
+    beside("volatile_map", &["ftl.dedup = { kind = 'inline', map_log = false }", CAGC_VOLATILE], CONTENT),
+    beside("unverified", &[UNVERIFIED, UNVERIFIED_CAGC], CONTENT),
+    ask(
+        "content",
+        &[
+            "holds_data = true",
+            "ftl.dedup = { kind = 'inline', map_log = true, map_log_page_records = 40 }\ncontent.dedup_ratio = 0.3",
+            "ftl.dedup = { kind = 'inline', map_log = false }\ncontent.dedup_ratio = 0.3",
+            "ftl.dedup = { kind = 'cagc', map_log = true, map_log_page_records = 40 }\ncontent.dedup_ratio = 0.3",
+        ],
+    ),
+    ask("held_data", &["holds_data = true"]),
     ask("timing", &[TIMES]),
     ask("power", &[AT_END, CUTS]),
     ask("power_at_end", &[AT_END]),

@@ -1,0 +1,69 @@
+//! What the spare areas of the flash say of slots, kept with the flash.
+
+use super::Sharing;
+use super::recover::Found;
+use crate::counters::Cause;
+use crate::layer::{Content, Run};
+use crate::nand::SpareKeeper;
+use crate::units::BlockId;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+struct Kept {
+    pages_per_block: usize,
+    /// What the spare area of each page says, if the page is a slot's.
+    found: Vec<Option<Found>>,
+    /// The tables of the layer above, which say what is noted.
+    sharing: Option<Sharing>,
+}
+
+/// The notes in all spare areas: the flash has one handle, through which it keeps them, and whoever comes back from it the other.
+///
+/// Cost: 48 bytes a page of flash.
+#[derive(Clone)]
+pub struct SpareNotes(Arc<Mutex<Kept>>);
+
+impl SpareNotes {
+    /// Of erased flash.
+    pub fn new(blocks: u32, pages_per_block: u32) -> Self {
+        let pages_per_block = pages_per_block as usize;
+        let found = vec![None; blocks as usize * pages_per_block];
+        SpareNotes(Arc::new(Mutex::new(Kept { pages_per_block, found, sharing: None })))
+    }
+
+    /// From now on these tables say what is noted; or nobody does, while power is off.
+    pub fn follow(&self, sharing: Option<&Sharing>) {
+        self.lock().sharing = sharing.cloned();
+    }
+
+    /// What is found when all spare areas are read.
+    pub fn found(&self) -> Vec<Found> {
+        self.lock().found.iter().flatten().copied().collect()
+    }
+
+    /// Both users run on one thread, one inside the other; the lock only proves it.
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SpareKeeper<Content> for SpareNotes {
+    fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, Content>) {
+        let mut kept = self.lock();
+        let Kept { pages_per_block, found, sharing } = &mut *kept;
+        let from = block.index() * *pages_per_block + page as usize;
+        let of_store = matches!(run.cause, Cause::Translation | Cause::Validity);
+        let (Some(owners), Some(sharing), false) = (run.owners, sharing, of_store) else { return };
+        for (at, (&owner, &content)) in owners.iter().zip(run.data).enumerate() {
+            let (slot, sequence) = (owner.0, run.sequence + at as u64);
+            found[from + at] =
+                sharing.note(owner, run.cause).map(|note| Found { slot, sequence, note, content });
+        }
+    }
+
+    fn erased(&mut self, block: BlockId) {
+        let mut kept = self.lock();
+        let from = block.index() * kept.pages_per_block;
+        let pages = from..from + kept.pages_per_block;
+        kept.found[pages].fill(None);
+    }
+}

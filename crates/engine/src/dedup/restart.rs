@@ -1,0 +1,204 @@
+//! Coming back after a power cut, over an FTL that does.
+//!
+//! The FTL comes back first, as it does by itself: to it slots are pages. Then the map above it follows from the notes in the
+//! spare areas and from the log of the map, and what is on flash of slots that nobody refers to is given up.
+
+use super::config::DedupConfig;
+use super::layer::Dedup;
+use super::maplog::MapImage;
+use super::notes::SpareNotes;
+use super::recover::{Recovered, recover};
+use crate::config::ConfigError;
+use crate::counters::Cause;
+use crate::ftl::Restart;
+use crate::layer::{Content, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoveryStep, Reports};
+use crate::log::Migration;
+use crate::nand::{Flash, PageState};
+use crate::timing::Journal;
+use crate::units::{BlockId, Lpn};
+
+/// What a layer over an FTL is built from, again and again.
+#[derive(Clone)]
+pub struct DedupSettings<S> {
+    /// The FTL below.
+    pub ftl: S,
+    /// How equal pages are found; with a log of the map.
+    pub config: DedupConfig,
+    /// Logical pages shown above.
+    pub logical_pages: u32,
+    /// Whether the FTL's placement is to be told of references.
+    pub wants_references: bool,
+    /// What the spare areas of the flash say.
+    pub notes: SpareNotes,
+    /// Where hashing is written down.
+    pub journal: Option<Journal>,
+}
+
+/// What a power cut leaves.
+pub struct DedupRemains<R> {
+    /// Of the FTL below.
+    pub ftl: R,
+    /// What the pages of the map's log hold.
+    image: MapImage,
+}
+
+/// The counts of the flash, and the steps that they are made of.
+struct Steps {
+    before: [u64; 4],
+    report: RecoveryReport,
+}
+
+impl Steps {
+    fn begin<L: Layer<Content>>(layer: &L, report: RecoveryReport) -> Self {
+        Steps { before: counts(layer), report }
+    }
+
+    /// The step `name` has ended.
+    fn end<F>(&mut self, name: &'static str, ftl: &mut F)
+    where
+        F: Restart,
+        F::Flash: Medium<Payload = Content>,
+    {
+        let now = counts(ftl);
+        ftl.flash_mut().recovery_step_ended();
+        let [spare_reads, page_reads, page_writes, erases] =
+            std::array::from_fn(|at| now[at] - self.before[at]);
+        self.before = now;
+        self.report.steps.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
+    }
+}
+
+/// What the flash below did: spare areas read, pages read and programmed, blocks erased.
+fn counts<L: Layer<Content>>(layer: &L) -> [u64; 4] {
+    let mut reports = Reports::default();
+    layer.describe(&mut reports);
+    let NandReport { spare_reads, reads, programs, erases, .. } = reports.nand.expect("an FTL is on flash");
+    [spare_reads, reads, programs, erases]
+}
+
+/// Reads all spare areas that were written.
+fn read_spare_areas(flash: &mut impl Flash) {
+    for block in (0..flash.blocks()).map(BlockId).filter(|&block| !flash.is_bad(block)).collect::<Vec<_>>() {
+        let mut pages = 0..flash.pages_per_block();
+        let is_erased = |page| flash.read_spare(block, page, Cause::Dedup) == PageState::Erased;
+        let _ = pages.any(is_erased);
+    }
+}
+
+impl<F> Dedup<F>
+where
+    F: Restart,
+    F::Flash: Medium<Payload = Content>,
+{
+    /// What must be done in flash before the layer, whose tables are there again, can go on.
+    fn come_back(&mut self, unused: &[Lpn], steps: &mut Steps) -> Result<(), LayerError> {
+        if !F::READS_ALL_SPARE_AREAS {
+            read_spare_areas(self.lower.flash_mut());
+            steps.end("spare areas of slots", &mut self.lower);
+        }
+        let (first, stored): (u32, Vec<bool>) = {
+            let mut tables = self.sharing.lock();
+            // To trim, the FTL may clean, and a merge would write the very page of the log that is about to be given up.
+            tables.rests = true;
+            let log = tables.log.as_ref().expect("only a map whose log is written comes back");
+            (tables.first_of_log(), log.image().stored().collect())
+        };
+        let of_log = |wanted: bool| {
+            let pages = (first..).zip(&stored).filter(move |(_, stored)| **stored == wanted);
+            pages.map(|(page, _)| Lpn(page)).collect::<Vec<_>>()
+        };
+        let mut read = Vec::new();
+        self.lower.read(&of_log(true), &mut read)?;
+        self.own_reads += read.len() as u64;
+        steps.end("log of the map", &mut self.lower);
+        self.lower.trim(unused)?;
+        // One that was written, and not acknowledged before power was lost.
+        self.lower.trim(&of_log(false))?;
+        let slots = self.sharing.lock().slots();
+        self.lower.trim(&(slots..first).map(Lpn).collect::<Vec<_>>())?;
+        self.sharing.lock().rests = false;
+        steps.end("slots that nobody refers to", &mut self.lower);
+        if self.is_paged {
+            self.settle()?;
+            steps.end("fingerprint index", &mut self.lower);
+        }
+        Ok(())
+    }
+}
+
+/// With a log of the map, without which a hit, a merge and a trim leave no trace on flash.
+///
+/// What is stored is on flash when a write returns; what only changes the map (a write that was found, a trim) is once the
+/// page of the log is written that tells of it, or the layer is flushed.
+impl<F> Restart for Dedup<F>
+where
+    F: Restart,
+    F::Flash: Medium<Payload = Content>,
+{
+    type Flash = F::Flash;
+    type Remains = DedupRemains<F::Remains>;
+    type Settings = DedupSettings<F::Settings>;
+
+    const DURABLE_TRIMS: bool = true;
+    const READS_ALL_SPARE_AREAS: bool = true;
+
+    fn into_flash(self) -> Self::Remains {
+        let image = self.sharing.map_image();
+        DedupRemains { ftl: self.lower.into_flash(), image }
+    }
+
+    fn restart(
+        settings: &Self::Settings,
+        remains: Self::Remains,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)> {
+        let DedupSettings { config, logical_pages, wants_references, notes, journal, .. } = settings;
+        let DedupRemains { ftl, image } = remains;
+        notes.follow(None);
+        let (mut ftl, report) = match F::restart(&settings.ftl, ftl) {
+            Ok(restarted) => restarted,
+            Err((error, ftl)) => return Err((error, DedupRemains { ftl, image })),
+        };
+        let recovered = recover(config, *logical_pages, notes.found(), &image);
+        let Recovered { sharing, lost_pages, unused_slots } =
+            recovered.expect("settings that were good before");
+        debug_assert_eq!(lost_pages, 0, "the log of the map knows of every page");
+        notes.follow(Some(&sharing));
+        if let Some(migration) = sharing.migration(journal.clone(), *wants_references) {
+            ftl.ask(migration).expect("it was asked before");
+        }
+        let mut steps = Steps::begin(&ftl, report);
+        let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
+        match layer.come_back(&unused_slots, &mut steps) {
+            Ok(()) => {}
+            // What is there can still be read; the next write will say that the drive has come to its end.
+            Err(error) if error.is_end_of_life() => layer.sharing.lock().rests = false,
+            Err(error) => return Err((error, layer.into_flash())),
+        }
+        layer.recovery = Some(steps.report.clone());
+        Ok((layer, steps.report))
+    }
+
+    fn save(&mut self) -> Result<(), LayerError> {
+        if self.lower.has_battery() {
+            self.write_log(true)?;
+        }
+        self.lower.save()
+    }
+
+    fn has_battery(&self) -> bool {
+        self.lower.has_battery()
+    }
+
+    fn owes(&self) -> bool {
+        let tables = self.sharing.lock();
+        self.lower.owes() || tables.log.as_ref().is_none_or(|log| !log.is_settled())
+    }
+
+    fn flash_mut(&mut self) -> &mut F::Flash {
+        self.lower.flash_mut()
+    }
+
+    fn ask(&mut self, migration: Box<dyn Migration<Content>>) -> Result<(), ConfigError> {
+        self.lower.ask(migration)
+    }
+}

@@ -1,0 +1,185 @@
+//! Power lost at every moment of a short history, over every FTL: whatever was flushed is there, and all tables add up.
+
+use super::super::*;
+use super::ftls::{FTLS, PAGES, Use, draw, kinds, with};
+use crate::counters::Operation;
+use crate::ftl::tests::drives::{Chips, reports};
+use crate::ftl::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
+use crate::layer::{DedupReport, Layer, RecoveryReport, Run};
+use crate::nand::{Cut, SpareKeeper, Supply};
+use crate::seed::Seed;
+use crate::units::BlockId;
+use serde_json::{Value, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Requests of the history, and of what comes before power may be lost.
+const STEPS: u32 = 130;
+
+/// A history under cuts. After each cut all pages are read back, and the tables recounted; so they are in the end.
+struct History {
+    name: String,
+    cuts: Cuts,
+    recovery: f64,
+    outages: Outages,
+    /// The report of recovery from a last cut.
+    last: Option<RecoveryReport>,
+    dedup: Option<DedupReport>,
+}
+
+impl Use for History {
+    fn on<F>(&mut self, layer: Dedup<F>, settings: DedupSettings<F::Settings>, supply: Supply)
+    where
+        F: Restart<Flash = Chips>,
+        F::Settings: Send,
+    {
+        let History { name, cuts, recovery, .. } = self;
+        let cut = CutSettings { cuts: cuts.clone(), recovery_cut_probability: *recovery, seed: Seed(2) };
+        let mut drive = Interrupted::<_, Content>::new(layer, settings, supply, cut, Journal::paused());
+        let mut random = Seed(3).random();
+        let mut done = Ok(());
+        for step in 0..2 * STEPS {
+            if step == STEPS {
+                drive.begin(u64::from(STEPS));
+            }
+            let (pages, data) = draw(&mut random);
+            done = done.and_then(|()| match step % 16 {
+                15 => drive.flush(),
+                7 | 11 => drive.trim(&pages),
+                5 => drive.read(&pages, &mut Vec::new()),
+                _ => drive.write(&pages, &data, 0),
+            });
+        }
+        let all: Vec<Lpn> = (0..PAGES).map(Lpn).collect();
+        done = done.and_then(|()| drive.read(&all, &mut Vec::new()));
+        done.unwrap_or_else(|error| panic!("{name} {cuts:?}: {error}"));
+        drive.check().unwrap_or_else(|error| panic!("{name} {cuts:?}: {error}"));
+        let (own, nand) = reports::<Content>(&drive);
+        let sent = [Operation::Write, Operation::Erase].map(|op| own.counters.outgoing_total(op));
+        assert_eq!(sent, [nand.programs, nand.erases], "{name}");
+        self.outages = drive.outages().unwrap();
+        self.last =
+            Some(drive.cycle().unwrap_or_else(|error| panic!("{name} {cuts:?}, at the end: {error}")));
+        self.dedup = reports::<Content>(&drive).0.dedup;
+    }
+}
+
+impl History {
+    fn new(ftl: &str, kind: &Value, cuts: Cuts, recovery: f64) -> Self {
+        let name = format!("{ftl} {kind}");
+        History { name, cuts, recovery, outages: Outages::default(), last: None, dedup: None }
+    }
+}
+
+fn history(ftl: &str, kind: &Value, cuts: Cuts, recovery: f64) -> History {
+    let mut history = History::new(ftl, kind, cuts, recovery);
+    with(ftl, kind, &mut history);
+    history
+}
+
+/// Cuts at many operations of the history, alone and in rows, recoveries being cut as well.
+fn exercise(ftl: &str, kind: &Value, step: usize) {
+    let battery = matches!(ftl, "dftl" | "mu_ftl");
+    let (mut met, mut torn) = (0, 0);
+    for after in (0..).step_by(step) {
+        let cut = Cut { after, torn: after % 2 == 0 };
+        let outages = history(ftl, kind, Cuts::At(vec![cut]), 0.0).outages;
+        if outages.cuts == 0 {
+            break;
+        }
+        (met, torn) = (met + 1, torn + outages.torn_cuts);
+    }
+    assert!(met * step > 80, "{ftl} {kind}: {met} of the operations were there");
+    assert_eq!(torn > 1, !battery, "{ftl} {kind}: {torn} were torn");
+    for every in [60, 100] {
+        let outages = history(ftl, kind, Cuts::Every(every), 0.4).outages;
+        assert!(outages.cuts > 0, "{ftl} {kind}: {outages:?}");
+        assert_eq!(outages.pages_verified, outages.cuts * u64::from(PAGES));
+        assert_eq!(outages.recoveries.len() as u64, outages.cuts);
+    }
+}
+
+#[test]
+fn every_kind_comes_back_on_every_ftl() {
+    for (ftl, cleaning) in FTLS {
+        for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
+            let step = if matches!(kind["kind"].as_str(), Some("inline" | "cagc")) { 3 } else { 17 };
+            exercise(ftl, &kind, step);
+        }
+    }
+}
+
+#[test]
+fn an_index_in_flash_comes_back() {
+    let index = json!({
+        "map_log": true,
+        "map_log_page_records": 3,
+        "index": { "verify": true, "paged": { "page_entries": 5, "cached_pages": 2 } },
+    });
+    for (ftl, cleaning) in FTLS {
+        kinds(cleaning, &index).iter().for_each(|kind| exercise(ftl, kind, 29));
+    }
+}
+
+/// What comes back has been read, and is counted.
+#[test]
+fn coming_back_takes_the_spare_areas_and_the_log_of_the_map() {
+    for (ftl, _) in FTLS {
+        let kind = json!({ "kind": "inline", "map_log": true, "map_log_page_records": 5 });
+        let history = history(ftl, &kind, Cuts::At(Vec::new()), 0.0);
+        let steps = history.last.unwrap().steps;
+        let find = |name: &str| steps.iter().find(|step| step.name == name);
+        let log = find("log of the map").expect("it was read");
+        assert!(log.page_reads > 0, "{ftl}: {log:?}");
+        // The log in RAM has read all spare areas for itself.
+        assert_eq!(find("spare areas of slots").is_none(), ftl == "log", "{ftl}");
+        assert!(find("spare areas of slots").is_none_or(|step| step.spare_reads > u64::from(PAGES)), "{ftl}");
+        assert!(history.dedup.unwrap().hits > 20, "{ftl}: counts go on through all lives");
+    }
+}
+
+/// Spare areas of which now and then one says nothing.
+struct Lying {
+    notes: SpareNotes,
+    runs: u32,
+}
+
+impl SpareKeeper<Content> for Lying {
+    fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, Content>) {
+        self.runs += 1;
+        if !self.runs.is_multiple_of(9) {
+            self.notes.written(block, page, run);
+        }
+    }
+
+    fn erased(&mut self, block: BlockId) {
+        self.notes.erased(block);
+    }
+}
+
+/// The history on such flash.
+struct OnLies(History);
+
+impl Use for OnLies {
+    fn keeper(&self, notes: &SpareNotes) -> Box<dyn SpareKeeper<Content>> {
+        Box::new(Lying { notes: notes.clone(), runs: 0 })
+    }
+
+    fn on<F>(&mut self, layer: Dedup<F>, settings: DedupSettings<F::Settings>, supply: Supply)
+    where
+        F: Restart<Flash = Chips>,
+        F::Settings: Send,
+    {
+        self.0.on(layer, settings, supply);
+    }
+}
+
+/// Tests of power cuts are worth something only if they find what is lost.
+#[test]
+fn spare_areas_that_lie_are_found_out() {
+    for (ftl, _) in FTLS {
+        let kind = json!({ "kind": "inline", "map_log": true, "map_log_page_records": 5 });
+        let history = History::new(ftl, &kind, Cuts::Every(60), 0.0);
+        let lost = catch_unwind(AssertUnwindSafe(|| with(ftl, &kind, &mut OnLies(history))));
+        assert!(lost.is_err(), "{ftl}: nothing is missed");
+    }
+}

@@ -1,0 +1,129 @@
+//! FTLs with deduplication in front of them, with their types filled in.
+
+use super::ftl::{AsItIs, BuiltFtl, Cutting, Finish, FtlPlan, PowerPlan};
+use crate::config::ConfigError;
+use crate::dedup::{Dedup, DedupConfig, DedupSettings, Sharing, SpareNotes};
+use crate::ftl::Restart;
+use crate::layer::{Content, Medium};
+use crate::log::BoxedLayer;
+use crate::nand::{Flash, Fragile, Nand, Supply};
+use crate::timing::{Journal, Timed};
+
+/// How the pages of an FTL that hold the same are stored once.
+pub struct EqualPages {
+    /// How they are found.
+    pub config: DedupConfig,
+    /// Pages shown above.
+    pub logical_pages: u32,
+    /// Whether the placement is to be told how many share a page.
+    pub wants_references: bool,
+    /// The tables of the layer in front, made of the same.
+    pub sharing: Sharing,
+}
+
+/// Deduplication in front of an FTL of as many pages as it stores, on erased flash with spare areas that writes into `journal`.
+pub fn ftl_with_dedup(
+    nand: Nand<Content>,
+    plan: FtlPlan,
+    equal: EqualPages,
+    power: &PowerPlan,
+    journal: Option<Journal>,
+) -> Result<BuiltFtl<Content>, ConfigError> {
+    if !power.cuts() {
+        return on_steady_flash(nand, journal.clone(), plan, InFront { equal, journal });
+    }
+    let notes = SpareNotes::new(nand.blocks(), nand.pages_per_block());
+    let nand = nand.with_spare_keeper(Box::new(notes.clone()));
+    let front = InFront { equal, journal: journal.clone() };
+    match power {
+        PowerPlan::AtWork(cut) => {
+            let supply = Supply::new(plan.has_battery());
+            let journal = journal.unwrap_or_else(Journal::paused);
+            let timed = Timed::new(nand, journal.clone());
+            let finish = Cutting::<Content>::new(supply.clone(), cut.clone(), journal);
+            plan.on(Fragile::new(timed, supply), InFrontCut { front, notes, finish })
+        }
+        _ => {
+            let finish = AsItIs { switched: true };
+            on_steady_flash(nand, journal, plan, InFrontCut { front, notes, finish })
+        }
+    }
+}
+
+fn on_steady_flash<X>(
+    nand: Nand<Content>,
+    journal: Option<Journal>,
+    plan: FtlPlan,
+    finish: X,
+) -> Result<BuiltFtl<Content>, ConfigError>
+where
+    X: Finish<Timed<Content>, Payload = Content>,
+{
+    plan.on(Timed::new(nand, journal.unwrap_or_else(Journal::paused)), finish)
+}
+
+/// The layer on an FTL whose power stays on.
+struct InFront {
+    equal: EqualPages,
+    journal: Option<Journal>,
+}
+
+impl InFront {
+    /// Has the FTL ask when it cleans.
+    fn ask<T>(&self, ftl: &mut T) -> Result<(), ConfigError>
+    where
+        T: Restart,
+        T::Flash: Medium<Payload = Content>,
+    {
+        let EqualPages { sharing, wants_references, .. } = &self.equal;
+        let migration = sharing.migration(self.journal.clone(), *wants_references);
+        migration.map_or(Ok(()), |migration| ftl.ask(migration))
+    }
+}
+
+impl<F: Flash<Payload = Content>> Finish<F> for InFront {
+    type Payload = Content;
+
+    fn finish<T>(self, mut ftl: T, _settings: T::Settings) -> Result<BuiltFtl<Content>, ConfigError>
+    where
+        T: Restart<Flash = F> + 'static,
+        T::Settings: Send,
+    {
+        self.ask(&mut ftl)?;
+        let ftl: BoxedLayer<Content> = Box::new(ftl);
+        let layer: BoxedLayer<Content> = Box::new(Dedup::new(self.equal.sharing, ftl, self.journal)?);
+        Ok(BuiltFtl { layer, power: None })
+    }
+}
+
+/// The layer on an FTL whose power is cut: both come back together, and `finish` says who cuts.
+struct InFrontCut<X> {
+    front: InFront,
+    notes: SpareNotes,
+    finish: X,
+}
+
+impl<F: Flash<Payload = Content>, X: Finish<F, Payload = Content>> Finish<F> for InFrontCut<X> {
+    type Payload = Content;
+
+    fn finish<T>(self, mut ftl: T, settings: T::Settings) -> Result<BuiltFtl<Content>, ConfigError>
+    where
+        T: Restart<Flash = F> + 'static,
+        T::Settings: Send,
+    {
+        let InFrontCut { front, notes, finish } = self;
+        front.ask(&mut ftl)?;
+        let InFront { equal: EqualPages { config, logical_pages, wants_references, sharing }, journal } =
+            front;
+        notes.follow(Some(&sharing));
+        let settings = DedupSettings {
+            ftl: settings,
+            config,
+            logical_pages,
+            wants_references,
+            notes,
+            journal: journal.clone(),
+        };
+        finish.finish(Dedup::new(sharing, ftl, journal)?, settings)
+    }
+}
