@@ -18,7 +18,8 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     Some(format!(
         "{}: write amplification with internal reads {with_reads} (a write costs {} reads, {source}); {} of RAM\n{}",
         ftl.kind,
-        ftl.delta,
+        // Two digits are more than anybody knows of it, and 10 stays 10.
+        (ftl.delta * 100.0).round() / 100.0,
         ByteSize(ftl.ram_bytes),
         events(ftl)
     ))

@@ -154,3 +154,52 @@ impl<P: Payload> Layer<P> for Objects<P> {
         self.below.check()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::Content;
+    use crate::log::Reclaim;
+    use crate::log::tests::drive::{Drive, SINGLE, config};
+
+    /// Three objects of 4 pages, the last one of 2.
+    fn objects(classes: u8, decay_drive_writes: f64) -> Objects<Content> {
+        let store = Drive::new(20, config(10, Reclaim::FreePool { low: 1, high: 1 }), SINGLE()).store;
+        let layout = ObjectLayout { object_pages: 4, classes, decay_drive_writes };
+        Objects::new(Box::new(store), layout).unwrap()
+    }
+
+    #[test]
+    fn pages_belong_to_objects_in_a_row() {
+        let layer = objects(3, 1.0);
+        let found: Vec<usize> = (0..10).map(|page| layer.object(Lpn(page))).collect();
+        assert_eq!(found, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn each_doubling_above_the_mean_is_a_class() {
+        let mut layer = objects(3, 100.0);
+        assert_eq!(layer.class(0), 0, "nothing was written yet");
+        // 24 pages in three objects: 8 are the mean.
+        layer.written = vec![7, 8, 9];
+        layer.total = 24;
+        assert_eq!([0, 1, 2].map(|object| layer.class(object)), [0, 1, 1]);
+        layer.written = vec![1, 3, 20];
+        assert_eq!([0, 1, 2].map(|object| layer.class(object)), [0, 0, 2]);
+        layer.written = vec![0, 0, 24];
+        layer.layout.classes = 2;
+        assert_eq!(layer.class(2), 1, "there are no more classes");
+    }
+
+    #[test]
+    fn counts_are_halved_when_so_much_was_written() {
+        let mut layer = objects(3, 0.5);
+        for object in [0, 0, 0, 1] {
+            layer.count(object);
+        }
+        assert_eq!((layer.written.clone(), layer.total, layer.until_decay), (vec![3, 1, 0], 4, 1));
+        layer.count(2);
+        assert_eq!((layer.written.clone(), layer.total, layer.until_decay), (vec![1, 0, 0], 1, 5));
+        layer.check().unwrap();
+    }
+}

@@ -126,3 +126,23 @@ impl Directory for BlockTable {
         super::check_counts(blocks, &valid, written)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_counted_once_wherever_they_are() {
+        let mut table = BlockTable::new(5);
+        assert_eq!((table.memory_bytes(), table.mapped_pages(), table.block_of(Lpn(2))), (20, 0, None));
+        assert_eq!(table.place_one(Lpn(2), BlockId(7)), None);
+        assert_eq!(table.place_one(Lpn(4), BlockId(7)), None);
+        assert_eq!(table.place_one(Lpn(2), BlockId(3)), Some(BlockId(7)));
+        assert_eq!((table.mapped_pages(), table.block_of(Lpn(2))), (2, Some(BlockId(3))));
+        assert_eq!(
+            (table.remove(Lpn(2)), table.remove(Lpn(2)), table.mapped_pages()),
+            (Some(BlockId(3)), None, 1)
+        );
+        assert_eq!((table.block_of(Lpn(4)), table.page_in_block(Lpn(4))), (Some(BlockId(7)), None));
+    }
+}

@@ -298,3 +298,24 @@ fn the_largest_tree_that_fits_never_runs_out_of_space() {
     }
     assert!(squeezes > 0, "a last level of tables that are nearly empty was to be written anew");
 }
+
+#[test]
+fn pages_that_are_compacted_again_are_told() {
+    let mut tree = tree(quarter(LEVELED, 1 << 12), 1 << 14);
+    tree.command(Command::CountMoves).unwrap();
+    let again = |tree: &LsmTree<()>| {
+        let mut reports = Reports::default();
+        tree.describe(&mut reports);
+        reports.layers[0].moved_again_pages
+    };
+    let mut random = Seed(11).random();
+    let mut write = |tree: &mut LsmTree<()>, pages: u32| {
+        for _ in 0..pages {
+            tree.write(&[Lpn(below(&mut random, 1 << 12) as u32)], &[()], 0).unwrap();
+        }
+    };
+    write(&mut tree, MEMTABLE_PAGES);
+    assert_eq!(again(&tree), 0);
+    write(&mut tree, 1 << 13);
+    assert!(again(&tree) > 0);
+}

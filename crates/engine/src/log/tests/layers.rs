@@ -2,7 +2,7 @@
 
 use super::drive::{Drive, SINGLE, config, flash, reports};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Arrivals, Content, Layer, LayerError, LayerExt, Reports};
+use crate::layer::{Answer, Arrivals, Content, Layer, LayerError, LayerExt, Query, Reports};
 use crate::log::{
     BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Reclaim, Sparse, TrimLog, Zones, ZonesConfig,
 };
@@ -196,6 +196,20 @@ fn zones_are_written_in_order_and_reset_whole() {
     write(&mut drive, [0, 13]).unwrap();
     assert_eq!(write(&mut drive, [6]), Err(LayerError::TooManyOpenZones { zone: 1, limit: 2 }));
     assert_eq!((drive.final_draw(), drive.offline_zones()), (0, 0));
+}
+
+#[test]
+fn what_a_trim_would_leave_of_blocks_of_zones() {
+    let mut drive = zones(7, Wear::default());
+    // Block 0 is full, block 1 holds a page; of the next zone block 2 is full and block 3 holds two.
+    write(&mut drive, (0..4).chain(6..11)).unwrap();
+    let left = |pages: &[u32]| drive.query(Query::LeftValid(&lpns(pages.iter().copied())));
+    let answer = |valid_pages, held_pages| Answer::Left { valid_pages, held_pages };
+    assert_eq!(left(&[0]), answer(2, 3));
+    assert_eq!(left(&[0, 1, 2, 3]), answer(0, 6));
+    assert_eq!(left(&[3]), answer(0, 3));
+    assert_eq!(left(&[1, 9]), answer(3, 6));
+    assert_eq!(left(&[4, 5, 11, 12]), answer(0, 0), "nothing is there");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod cleaning;
 mod coordination;
-mod drive;
+pub(in crate::log) mod drive;
 mod faults;
 mod groups;
 mod layers;
