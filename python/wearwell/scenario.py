@@ -267,6 +267,8 @@ class Power(Part):
         Probability that a recovery is cut, too.
     read_us, program_us, spare_read_us, erase_us : float
         Microseconds of flash operations, for the time of recoveries.
+    off_ms : float
+        Milliseconds without power at each cut of a timed run.
     """
 
     at_end: bool = False
@@ -274,6 +276,7 @@ class Power(Part):
     random: int | None = None
     at_operation: str | None = None
     recovery_cut_probability: float = 0.0
+    off_ms: float | None = None
     read_us: float | None = None
     program_us: float | None = None
     spare_read_us: float | None = None

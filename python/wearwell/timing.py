@@ -25,8 +25,9 @@ class Timing(Part):
         Open arrivals of synthetic workloads: ``requests_per_second`` and ``spacing``.
     speed_up : float
         Times between requests are divided by this.
-    read_us, program_us, erase_us, command_us : float
-        Microseconds of the flash's operations, and of each command on the channel.
+    read_us, spare_read_us, program_us, erase_us, command_us : float
+        Microseconds of the flash's operations (a spare area read without its page among them), and of each command on
+        the channel.
     channel_mb_per_s, host_mb_per_s : float
         10^6 bytes a second of a channel and of the link to the host.
     contention : {"channel", "die"}
@@ -52,6 +53,7 @@ class Timing(Part):
     requests: Mapping[str, Any] | None = None
     speed_up: float | None = None
     read_us: float | None = None
+    spare_read_us: float | None = None
     program_us: float | None = None
     erase_us: float | None = None
     command_us: float | None = None
