@@ -280,6 +280,8 @@ def test_several_threads_at_once():
     ids=["array", "single drive", "path", "own law", "closed form"],
 )
 def test_interrupts(call):
+    # A shell starts what is in its background with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
@@ -287,3 +289,4 @@ def test_interrupts(call):
             call()
     finally:
         timer.join()
+        signal.signal(signal.SIGINT, before)
