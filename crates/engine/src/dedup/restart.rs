@@ -11,7 +11,7 @@ use super::recover::{Recovered, recover};
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::ftl::Restart;
-use crate::layer::{Content, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoveryStep, Reports};
+use crate::layer::{Content, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoverySteps, Reports};
 use crate::log::Migration;
 use crate::nand::{Flash, PageState};
 use crate::timing::Journal;
@@ -42,30 +42,14 @@ pub struct DedupRemains<R> {
     image: MapImage,
 }
 
-/// The counts of the flash, and the steps that they are made of.
-struct Steps {
-    before: [u64; 4],
-    report: RecoveryReport,
-}
-
-impl Steps {
-    fn begin<L: Layer<Content>>(layer: &L, report: RecoveryReport) -> Self {
-        Steps { before: counts(layer), report }
-    }
-
-    /// The step `name` has ended.
-    fn end<F>(&mut self, name: &'static str, ftl: &mut F)
-    where
-        F: Restart,
-        F::Flash: Medium<Payload = Content>,
-    {
-        let now = counts(ftl);
-        ftl.flash_mut().recovery_step_ended();
-        let [spare_reads, page_reads, page_writes, erases] =
-            std::array::from_fn(|at| now[at] - self.before[at]);
-        self.before = now;
-        self.report.steps.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
-    }
+/// The step `name` has ended.
+fn end_step<F>(steps: &mut RecoverySteps, name: &'static str, ftl: &mut F)
+where
+    F: Restart,
+    F::Flash: Medium<Payload = Content>,
+{
+    steps.end(name, counts(ftl));
+    ftl.flash_mut().recovery_step_ended();
 }
 
 /// What the flash below did: spare areas read, pages read and programmed, blocks erased.
@@ -91,10 +75,10 @@ where
     F::Flash: Medium<Payload = Content>,
 {
     /// What must be done in flash before the layer, whose tables are there again, can go on.
-    fn come_back(&mut self, unused: &[Lpn], steps: &mut Steps) -> Result<(), LayerError> {
+    fn come_back(&mut self, unused: &[Lpn], steps: &mut RecoverySteps) -> Result<(), LayerError> {
         if !F::READS_ALL_SPARE_AREAS {
             read_spare_areas(self.lower.flash_mut());
-            steps.end("spare areas of slots", &mut self.lower);
+            end_step(steps, "spare areas of slots", &mut self.lower);
         }
         let (first, stored): (u32, Vec<bool>) = {
             let mut tables = self.sharing.lock();
@@ -110,17 +94,17 @@ where
         let mut read = Vec::new();
         self.lower.read(&of_log(true), &mut read)?;
         self.own_reads += read.len() as u64;
-        steps.end("log of the map", &mut self.lower);
+        end_step(steps, "log of the map", &mut self.lower);
         self.lower.trim(unused)?;
         // One that was written, and not acknowledged before power was lost.
         self.lower.trim(&of_log(false))?;
         let slots = self.sharing.lock().slots();
         self.lower.trim(&(slots..first).map(Lpn).collect::<Vec<_>>())?;
         self.sharing.lock().rests = false;
-        steps.end("slots that nobody refers to", &mut self.lower);
+        end_step(steps, "slots that nobody refers to", &mut self.lower);
         if self.is_paged {
             self.settle()?;
-            steps.end("fingerprint index", &mut self.lower);
+            end_step(steps, "fingerprint index", &mut self.lower);
         }
         Ok(())
     }
@@ -166,7 +150,7 @@ where
         if let Some(migration) = sharing.migration(journal.clone(), *wants_references) {
             ftl.ask(migration).expect("it was asked before");
         }
-        let mut steps = Steps::begin(&ftl, report);
+        let mut steps = RecoverySteps::after(report, counts(&ftl));
         let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
         match layer.come_back(&unused_slots, &mut steps) {
             Ok(()) => {}

@@ -33,6 +33,29 @@ pub struct RecoveryReport {
     pub steps: Vec<RecoveryStep>,
 }
 
+/// A recovery under way: what its steps cost, from running totals of what was done in flash.
+#[derive(Default)]
+pub(crate) struct RecoverySteps {
+    /// The steps that have ended.
+    pub report: RecoveryReport,
+    before: [u64; 4],
+}
+
+impl RecoverySteps {
+    /// After the steps of `report`, when the totals were `done`: spare areas read, pages read and programmed, blocks erased.
+    pub fn after(report: RecoveryReport, done: [u64; 4]) -> Self {
+        RecoverySteps { report, before: done }
+    }
+
+    /// The step `name` has ended, with the totals that are now `done`.
+    pub fn end(&mut self, name: &'static str, done: [u64; 4]) {
+        let [spare_reads, page_reads, page_writes, erases] =
+            std::array::from_fn(|at| done[at] - self.before[at]);
+        self.before = done;
+        self.report.steps.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
+    }
+}
+
 /// What only an FTL whose tables live in flash, or whose map is coarse, has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FtlReport {

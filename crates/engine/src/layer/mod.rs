@@ -16,6 +16,7 @@ mod tests;
 pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
+pub(crate) use ftl_report::RecoverySteps;
 pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
 pub use medium::{Group, LayerBelow, Medium, MediumExt, Pages, Run};
 pub use report::{

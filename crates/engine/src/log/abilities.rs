@@ -36,7 +36,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 0 => Answer::Nothing,
                 pages => Answer::Pages(pages.into()),
             },
-            Query::MovedPages(pages) => self.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
+            Query::MovedPages(pages) => self.pool.moves.answer(pages),
             Query::LeftValid(pages) => self.left_by_trims(pages),
         }
     }

@@ -11,6 +11,7 @@
 //! The pool does not know where logical pages are: whose pages a block holds, and how they get away, is for the log or the
 //! FTL above, which owns the pool.
 
+mod abilities;
 mod check;
 mod faults;
 mod levelling;

@@ -1,6 +1,7 @@
 //! Which pages cleaning moves: whose they are, on whose account, and how often.
 
 use crate::counters::Cause;
+use crate::layer::Answer;
 use crate::units::{Lpn, runs};
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
@@ -105,9 +106,14 @@ impl Moves {
     }
 
     /// How many of `pages` were moved since they were written; `None` where that is not counted.
-    pub fn among(&self, pages: &[Lpn]) -> Option<u64> {
+    fn among(&self, pages: &[Lpn]) -> Option<u64> {
         let moved = |page: &&Lpn| self.counts.get(page.index()).is_some_and(|count| *count > 0);
         (!self.counts.is_empty()).then(|| pages.iter().filter(moved).count() as u64)
+    }
+
+    /// The same as the answer of a layer.
+    pub fn answer(&self, pages: &[Lpn]) -> Answer {
+        self.among(pages).map_or(Answer::Nothing, Answer::Pages)
     }
 
     /// Pages moved that had been moved before.

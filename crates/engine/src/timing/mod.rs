@@ -30,7 +30,7 @@ pub use flash::{Finished, Flash};
 pub use host::{Arrivals, Cleaning, HostTiming};
 pub use journal::{Event, Journal, Step};
 pub use layout::{Layout, Place};
-pub use parameters::{Contention, FlashTiming, HashEngine, Priority, Suspend};
+pub use parameters::{Contention, FlashTiming, HashEngine, Priority, SPARES_PER_PAGE, Suspend};
 pub use parts::{PARTS, Parts};
 pub use statistics::{OutageTimes, Percentile, RequestTimes, Statistics, TimingReport};
 pub use timed::Timed;

@@ -41,6 +41,9 @@ pub struct Suspend {
     pub resume_ns: u64,
 }
 
+/// Spare areas that are as long as a page, and take as long to read (GeckoFTL, section 2).
+pub const SPARES_PER_PAGE: u64 = 32;
+
 /// The engines that hash pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashEngine {
@@ -105,9 +108,9 @@ impl FlashTiming {
         Ok(())
     }
 
-    /// Time of a spare area on the channel: it is taken to be 1/32 of its page (GeckoFTL, section 2).
+    /// Time of a spare area on the channel: it is taken to be so much smaller than its page.
     pub(super) fn spare_channel_ns(&self) -> u64 {
-        self.command_ns + self.unit_transfer_ns.div_ceil(32)
+        self.command_ns + self.unit_transfer_ns.div_ceil(SPARES_PER_PAGE)
     }
 
     /// Whether the end of each operation is known as soon as it arrives.

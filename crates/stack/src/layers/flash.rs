@@ -35,12 +35,7 @@ impl FlashParts {
 
     /// The same, writing down what it does.
     pub fn timed<P: Payload>(&self) -> Timed<P> {
-        self.journaled(self.nand())
-    }
-
-    /// `nand`, writing down what it does.
-    pub fn journaled<P: Payload>(&self, nand: Nand<P>) -> Timed<P> {
-        Timed::new(nand, self.journal.clone().unwrap_or_else(Journal::paused))
+        Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
     }
 
     /// Whether it must be told which pages are read, not only how many.

@@ -1,6 +1,6 @@
 //! Power cuts of a run, as a person writes them.
 
-use super::timing::{SPARE_READS_PER_READ, TimingConfig};
+use super::timing::TimingConfig;
 use crate::device::FlashTimes;
 use crate::layers::PowerPlan;
 use schemars::JsonSchema;
@@ -9,6 +9,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_engine::ftl::{CutSettings, Cuts, parse_cuts};
 use wearwell_engine::nand::Preset;
+use wearwell_engine::timing::SPARES_PER_PAGE;
 
 /// Power cuts: how the FTL comes back from them, and how long that takes. Only FTLs that recover from their flash can be cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +147,7 @@ impl PowerConfig {
             spare_read_us: time(
                 "spare_read_us",
                 &mut self.spare_read_us,
-                timed(|timing| timing.spare_read_us).unwrap_or(read_us / SPARE_READS_PER_READ),
+                timed(|timing| timing.spare_read_us).unwrap_or(read_us / SPARES_PER_PAGE as f64),
             )?,
             erase_us: time("erase_us", &mut self.erase_us, usual[2].unwrap_or(PAPER_US[2]))?,
         })

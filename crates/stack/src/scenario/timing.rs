@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_engine::nand::Preset;
 use wearwell_engine::timing::{
-    Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, Suspend,
+    Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, SPARES_PER_PAGE,
+    Suspend,
 };
 use wearwell_workload::ArrivalConfig;
 
@@ -88,9 +89,6 @@ pub struct TimingConfig {
     pub hash_engines: Option<u32>,
 }
 
-/// Time of reading a page over that of its spare area (GeckoFTL, section 2).
-pub(super) const SPARE_READS_PER_READ: f64 = 32.0;
-
 /// An hour.
 const LONGEST_US: f64 = 3.6e9;
 
@@ -132,7 +130,7 @@ impl TimingConfig {
         self.channel_mb_per_s = self.channel_mb_per_s.or(preset.map(|preset| preset.channel_mb_per_s));
         let channel = rate("channel_mb_per_s", self.channel_mb_per_s)?;
         let read_ns = nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
-        let spare_read_us = self.read_us.map(|read_us| read_us / SPARE_READS_PER_READ);
+        let spare_read_us = self.read_us.map(|read_us| read_us / SPARES_PER_PAGE as f64);
         let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
         let flash = FlashTiming {
             layout: Layout {

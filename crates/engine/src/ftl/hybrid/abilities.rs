@@ -9,21 +9,12 @@ use std::collections::BTreeSet;
 
 impl<F: Flash> Hybrid<F> {
     pub(super) fn own_abilities(&self) -> Abilities {
-        let marks = self.blocks.pool.marks;
-        Abilities::of(&[
-            (Ability::Attribution, true),
-            (Ability::MoveCounts, true),
-            (Ability::Deferral, marks.is_some_and(|marks| marks.deferred_low.is_some())),
-            (Ability::IdleCleaning, marks.is_some_and(|marks| marks.idle_high.is_some())),
-            (Ability::LeftValid, true),
-        ])
+        self.blocks.pool.abilities().with(Ability::LeftValid, true)
     }
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::MovedPages(pages) => {
-                self.blocks.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
-            }
+            Query::MovedPages(pages) => self.blocks.pool.moves.answer(pages),
             Query::LeftValid(pages) => self.blocks.left_valid(pages),
             _ => Answer::Nothing,
         }
@@ -32,15 +23,11 @@ impl<F: Flash> Hybrid<F> {
     /// Padding that a merge writes is nobody's.
     pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
-            Command::Divide { ends } => self.blocks.pool.moves.divide(ends),
-            Command::CountMoves => self.blocks.pool.moves.count(self.blocks.config.logical_pages),
-            Command::CleaningAbove { begins } => self.blocks.pool.note_cleaning_above(begins),
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
-                return self.blocks.merge_ahead().map(Answer::Done);
+                self.blocks.merge_ahead().map(Answer::Done)
             }
-            other => return other.unable(),
+            other => self.blocks.pool.obey(other, self.blocks.config.logical_pages),
         }
-        Ok(Answer::Nothing)
     }
 }
 

@@ -7,21 +7,12 @@ use crate::units::{BlockId, Lpn, Slot};
 
 impl<F: Flash> PagedFtl<F> {
     pub(super) fn own_abilities(&self) -> Abilities {
-        let marks = self.space.pool.marks;
-        Abilities::of(&[
-            (Ability::Attribution, true),
-            (Ability::MoveCounts, true),
-            (Ability::Deferral, marks.is_some_and(|marks| marks.deferred_low.is_some())),
-            (Ability::IdleCleaning, marks.is_some_and(|marks| marks.idle_high.is_some())),
-            (Ability::LeftValid, true),
-        ])
+        self.space.pool.abilities().with(Ability::LeftValid, true)
     }
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::MovedPages(pages) => {
-                self.space.pool.moves.among(pages).map_or(Answer::Nothing, Answer::Pages)
-            }
+            Query::MovedPages(pages) => self.space.pool.moves.answer(pages),
             Query::LeftValid(pages) => self.left_valid(pages),
             _ => Answer::Nothing,
         }
@@ -30,15 +21,11 @@ impl<F: Flash> PagedFtl<F> {
     /// What a page of the user is charged for includes the moves, but not the translation pages and the validity that go with them.
     pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
-            Command::Divide { ends } => self.space.pool.moves.divide(ends),
-            Command::CountMoves => self.space.pool.moves.count(self.config.logical_pages),
-            Command::CleaningAbove { begins } => self.space.pool.note_cleaning_above(begins),
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
-                return self.clean_in_idle_time().map(Answer::Done);
+                self.clean_in_idle_time().map(Answer::Done)
             }
-            other => return other.unable(),
+            other => self.space.pool.obey(other, self.config.logical_pages),
         }
-        Ok(Answer::Nothing)
     }
 
     /// Where pages are, the cache says or else the translation page in flash. Reading that is not counted: the answer is for

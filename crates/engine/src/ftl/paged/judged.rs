@@ -119,21 +119,7 @@ impl<F: Flash> PagedFtl<F> {
         };
         let stream = self.stream_for(page, cause, None, 0, references);
         let at = self.space.append(stream, page, data, cause)?;
-        self.hold(page);
-        match cached {
-            Some(handle) => {
-                let old = self.cache.get(handle);
-                self.cache.set(handle, Mapping { slot: at, before: Slot::NONE, dirty: true, ..old });
-                self.cache.touch(handle);
-                self.report_invalid(old.slot, false)?;
-                self.report_invalid(old.before, false)?;
-            }
-            None => {
-                let (before, uncertain) = (Slot::NONE, false);
-                let mapping = Mapping { slot: at, before, dirty: true, unidentified: true, uncertain };
-                self.cache.insert(page, mapping);
-            }
-        }
+        self.enter_written(page, at, cached)?;
         self.limit_dirty(false)
     }
 }

@@ -6,7 +6,7 @@ use super::part;
 use super::space::{BlockGroup, Space};
 use super::store::{PagedFtl, Policies};
 use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, RecoveryReport, RecoveryStep};
+use crate::layer::{LayerError, RecoveryReport, RecoverySteps};
 use crate::nand::{Flash, PageState};
 use crate::pool::Frontier;
 use crate::units::{BlockId, Lpn, Slot};
@@ -41,31 +41,6 @@ pub(super) struct Version {
     pub at: Slot,
 }
 
-/// Counts what each step of a recovery costs.
-#[derive(Default)]
-pub(super) struct Steps {
-    done: Vec<RecoveryStep>,
-    before: [u64; 4],
-}
-
-impl Steps {
-    /// The step `name` has ended.
-    pub fn end<F: Flash>(&mut self, name: &'static str, ftl: &mut PagedFtl<F>) {
-        let total = |operation| ftl.space.pool.counters.outgoing_total(operation);
-        let now = [
-            ftl.space.spare_reads().iter().sum(),
-            total(Operation::Read),
-            total(Operation::Write),
-            total(Operation::Erase),
-        ];
-        let since = |at: usize| now[at] - self.before[at];
-        let (spare_reads, page_reads, page_writes, erases) = (since(0), since(1), since(2), since(3));
-        self.before = now;
-        ftl.space.pool.medium.recovery_step_ended();
-        self.done.push(RecoveryStep { name, spare_reads, page_reads, page_writes, erases });
-    }
-}
-
 impl<F: Flash> PagedFtl<F> {
     /// What is left when power is lost: everything in RAM is gone.
     pub fn into_remains(self) -> Remains<F> {
@@ -97,14 +72,14 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     fn recover_all(&mut self) -> Result<RecoveryReport, LayerError> {
-        let mut steps = Steps::default();
+        let mut steps = RecoverySteps::default();
         let scan = self.scan_blocks();
         self.find_open_blocks(&scan);
-        steps.end("block scan", self);
+        self.end_step(&mut steps, "block scan");
         let versions = self.find_translation_pages(&scan)?;
-        steps.end("mapping directory", self);
+        self.end_step(&mut steps, "mapping directory");
         let note = self.recover_validity(&scan)?;
-        steps.end(self.validity_step(), self);
+        self.end_step(&mut steps, self.validity_step());
         // Reports that are put back do not make the store's notes any newer, so that all of this can be done once more.
         self.space.frozen = Some(note);
         self.report_torn()?;
@@ -112,26 +87,33 @@ impl<F: Flash> PagedFtl<F> {
             self.report_erased(&scan, note.settled)?;
             self.report_replaced(&versions, note.settled)?;
         }
-        steps.end("validity buffer", self);
+        self.end_step(&mut steps, "validity buffer");
         let found = self.scan_recent(&scan, note.horizon)?;
         self.report_overwritten(&found, &versions, note.settled)?;
         self.space.settled = self.space.pool.sequence;
         self.restore_entries(&found, &versions);
-        steps.end("dirty entries", self);
+        self.end_step(&mut steps, "dirty entries");
         if self.config.durability == Durability::Synchronised {
             self.count_valid()?;
             self.synchronise_all()?;
-            steps.end("synchronisation", self);
+            self.end_step(&mut steps, "synchronisation");
         }
         if self.config.bitmap_in_ram() && self.config.durability != Durability::Battery {
             self.rebuild_bitmap(&scan)?;
-            steps.end("validity bitmap", self);
+            self.end_step(&mut steps, "validity bitmap");
         }
         self.count_valid()?;
         self.close_blocks(&scan);
-        steps.end("block validity counters", self);
+        self.end_step(&mut steps, "block validity counters");
         self.space.frozen = None;
-        Ok(RecoveryReport { steps: steps.done })
+        Ok(steps.report)
+    }
+
+    fn end_step(&mut self, steps: &mut RecoverySteps, name: &'static str) {
+        let total = |operation| self.space.pool.counters.outgoing_total(operation);
+        let pages = [Operation::Read, Operation::Write, Operation::Erase].map(total);
+        steps.end(name, [self.space.spare_reads().iter().sum(), pages[0], pages[1], pages[2]]);
+        self.space.pool.medium.recovery_step_ended();
     }
 
     fn validity_step(&self) -> &'static str {

@@ -19,6 +19,18 @@ impl<F: Flash> PagedFtl<F> {
         let at = self.space.append(stream, page, data, Cause::Host)?;
         self.space.pool.counters.add_incoming(Operation::Write, 1);
         self.space.pool.blocks.advance(1);
+        self.enter_written(page, at, cached)?;
+        self.tick()
+    }
+
+    /// The page was written at `at`: enters that in the cache, where `cached` is its entry, if it has one.
+    #[inline]
+    pub(super) fn enter_written(
+        &mut self,
+        page: Lpn,
+        at: Slot,
+        cached: Option<Handle>,
+    ) -> Result<(), LayerError> {
         self.hold(page);
         match cached {
             Some(handle) => {
@@ -34,7 +46,7 @@ impl<F: Flash> PagedFtl<F> {
                 self.cache.insert(page, mapping);
             }
         }
-        self.tick()
+        Ok(())
     }
 
     /// Forgets one page.

@@ -22,7 +22,7 @@ impl<P: Payload> LsmTree<P> {
 
     pub(super) fn answer(&self, query: Query<'_>) -> Answer {
         match query {
-            Query::MovedPages(pages) => self.tables.moves.among(pages).map_or(Answer::Nothing, Answer::Pages),
+            Query::MovedPages(pages) => self.tables.moves.answer(pages),
             Query::LeftValid(pages) => self.left_valid(pages),
             _ => Answer::Nothing,
         }

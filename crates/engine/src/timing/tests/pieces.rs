@@ -12,6 +12,7 @@ use super::super::{
     Arrivals, BusyTime, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Journal, Layout, Priority,
     Step, Suspend,
 };
+use super::queues::ONE_DIE;
 use crate::counters::Cause;
 use crate::seed::{Seed, below};
 use crate::units::BlockId;
@@ -263,27 +264,16 @@ fn the_placer_agrees_with_the_layout() {
 }
 
 const TIMING: FlashTiming = FlashTiming {
-    layout: Layout {
-        channels: 1,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        superblock_blocks: 1,
-        units_per_page: 1,
-        pages_per_block: 4,
-    },
+    layout: Layout { pages_per_block: 4, ..ONE_DIE.layout },
     read_ns: 1,
     spare_read_ns: 1,
     program_ns: 1,
     erase_ns: 1,
     command_ns: 1,
     unit_transfer_ns: 1,
-    contention: Contention::Die,
-    priority: Priority::Fcfs,
-    suspend: Suspend { erase: false, program: false, suspend_ns: 1, resume_ns: 1 },
-    multi_plane: false,
-    copyback: false,
+    suspend: Suspend { suspend_ns: 1, resume_ns: 1, ..ONE_DIE.suspend },
     hash: HashEngine { engines: 1, hash_ns: 1 },
+    ..ONE_DIE
 };
 
 #[test]
