@@ -57,7 +57,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let names: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let names: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let asked = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
     let stacks: Vec<_> = STACKS.iter().filter(|(name, logs, _)| *logs == 0 || asked(name)).collect();
     let quick = std::env::args().any(|argument| argument == "--quick");
