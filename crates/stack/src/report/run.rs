@@ -6,7 +6,7 @@ use super::result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
 };
-use super::tenants;
+use super::{tenants, waits};
 use crate::build::Stack;
 use crate::device::FlashTimes;
 use crate::layers::FtlModel;
@@ -380,6 +380,9 @@ fn warnings<P>(
     if course.skipped_lines > 0 {
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
+    }
+    if let (Some(timing), Some(config)) = (&run.timing, &scenario.timing) {
+        warnings.extend(waits::warning(timing, config, &run.stack.device.geometry));
     }
     warnings.extend(tenants::missing_attribution(layers));
     for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {

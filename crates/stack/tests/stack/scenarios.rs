@@ -145,7 +145,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("ftl.directory = \"block\"\nftl.placement = \"bloom\"", "ftl.directory", "needs page"),
     ("ftl.reclaim = \"in_place\"\nftl.placement = \"bloom\"", "ftl.reclaim", "free_pool"),
     ("ftl.free_blocks_low = 4\nftl.free_blocks_high = 3", "ftl.reclaim", "low"),
-    ("ftl.free_blocks_low = 100", "ftl.logical_pages", "watermarks"),
+    ("ftl.free_blocks_low = 100", "device", "watermarks"),
     ("ftl.trim = true", "ftl.trim", "stacked logs"),
     ("ftl.victim = { policy = \"d_choices\", choices = 0 }", "ftl.victim.choices", "at least one"),
     ("ftl.placement = \"oracle\"", "ftl.placement.kind", "workload"),
