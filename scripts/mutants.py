@@ -121,7 +121,8 @@ def main():
     options = parser.parse_args()
     if unknown := set(options.rooms) - set(ROOMS):
         parser.error(f"no room {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
-    rooms = options.rooms or ROOMS
+    examined = [room for room in ROOMS if not options.report or (OUTPUT / room / "mutants.out").exists()]
+    rooms = options.rooms or examined
     found = {room: OUTPUT / room if options.report else run(room, options) for room in rooms}
     return 0 if show(found) else 1
 

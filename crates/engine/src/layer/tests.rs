@@ -1,5 +1,7 @@
 //! What layers and media promise each other, as far as it is said here.
 
+mod seams;
+
 use super::*;
 use crate::units::BlockId;
 

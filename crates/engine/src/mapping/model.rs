@@ -297,3 +297,37 @@ fn a_cache_of_the_paper_takes_4_mib_on_the_drive() {
     assert_eq!(cache.ram(), 4 << 20);
     assert!(cache.memory_bytes() <= 58 * (1 << 19) + 4 * 367_002, "{}", cache.memory_bytes());
 }
+
+/// A cache of four entries, of which two are dirty, over two translation pages.
+fn half_dirty() -> MapCache {
+    let mut cache = MapCache::new(CacheConfig { entries: 6, ..small() }).unwrap();
+    for (page, dirty) in [(0, true), (9, false), (1, false), (10, true)] {
+        cache.insert(Lpn(page), Mapping { dirty, ..CLEAN });
+    }
+    cache
+}
+
+#[test]
+fn what_does_not_add_up_is_found() {
+    let break_it: [(&str, fn(&mut MapCache)); 9] = [
+        ("entries in the queue", |cache| cache.len += 1),
+        ("entries in the index", |cache| cache.index.remove(1)),
+        ("dirty entries", |cache| cache.dirty += 1),
+        ("free nodes", |cache| cache.free = cache.node(cache.free).queue.after),
+        ("is found at", |cache| cache.queue.0[0].page = 2),
+        ("in chain 0", |cache| cache.chains.heads.swap(0, 1)),
+        ("in chain 0", |cache| cache.queue.0[0].chain.before = 1),
+        ("entries in chains", |cache| cache.chains.heads[0] = cache.chains.end),
+        ("the order of writes", |cache| {
+            let flags = [cache.node(1).flags, cache.node(0).flags];
+            (0..2).for_each(|node| cache.queue.0[node].flags = flags[node]);
+        }),
+    ];
+    assert_eq!(half_dirty().check(), Ok(()));
+    for (what, break_it) in break_it {
+        let mut cache = half_dirty();
+        break_it(&mut cache);
+        let problem = cache.check().expect_err(what);
+        assert!(problem.contains(what), "{problem}, expected: {what}");
+    }
+}

@@ -3,8 +3,7 @@
 use super::*;
 use crate::config::StoreSize;
 use crate::counters::{Cause, Operation};
-use crate::layer::LayerError;
-use crate::layer::no_data;
+use crate::layer::{LayerError, RamPart, no_data};
 use crate::nand::{Faults, Flash, Geometry, Nand, PageState, Wear};
 use crate::seed::Seed;
 use crate::units::Lpn;
@@ -160,6 +159,19 @@ fn a_failed_program_sets_the_block_aside_until_it_is_retired() {
 }
 
 #[test]
+fn a_block_set_aside_half_full_has_not_failed() {
+    let mut pool = pool("greedy");
+    let [half, failed] = [(); 2].map(|()| pool.take_erased(Cause::Host).unwrap());
+    pool.set_aside.push(SetAside { block: half, written: 2, failed: false });
+    pool.note_failed(Frontier { block: failed, page: 1 }, 2);
+    assert_eq!(pool.set_aside[1], SetAside { block: failed, written: 3, failed: true });
+    assert_eq!([half, failed, BlockId(5)].map(|block| pool.has_failed(block)), [false, true, false]);
+    assert_eq!(pool.check(0), Ok(()));
+    assert!(!pool.take_failed(half) && pool.take_failed(failed));
+    assert_eq!(pool.set_aside.iter().map(|aside| aside.block).collect::<Vec<_>>(), [half]);
+}
+
+#[test]
 fn where_failures_cannot_be_survived_they_are_errors() {
     let faults = Faults { program_failure_rate: 0.999_999, read_disturb_limit: None };
     let nand = nand(Wear::default()).with_faults(faults, Seed(1));
@@ -234,8 +246,8 @@ impl WearLevelling for Told {
         40 + erases
     }
 
-    fn ram(&self) -> Vec<crate::layer::RamPart> {
-        Vec::new()
+    fn ram(&self) -> Vec<RamPart> {
+        vec![RamPart { name: "told", bytes: 8 }]
     }
 }
 
@@ -252,8 +264,13 @@ fn wear_levelling_names_blocks_and_chooses_erased_ones() {
     assert_eq!(pool.next_wear_move(Blocks::is_candidate), None, "it names nothing more");
     pool.take_candidate(full);
     pool.give_back(full, Cause::WearLevelling).unwrap();
-    let levelling = pool.levelling.take().unwrap();
-    assert_eq!(levelling.spare_reads(), 2, "one to look, one before the erase");
+    let mut reads = [0; Cause::ALL.len()];
+    reads[Cause::WearLevelling as usize] = 2;
+    assert_eq!(pool.wear_spare_reads(), reads, "one to look, one before the erase");
+    let mut levelling = pool.levelling.take().unwrap();
+    levelling.forget_spare_reads();
+    assert_eq!(levelling.spare_reads(), 0, "recovery tells of its own");
+    assert_eq!(levelling.ram(), [RamPart { name: "told", bytes: 8 }]);
     assert_eq!(levelling.counts()[0], ("blocks moved for wear", 1));
     assert_eq!(levelling.into_erased_at(), [41, 0, 0, 0, 0, 0], "what the policy answered");
     assert_eq!(pool.counters.outgoing(Cause::WearLevelling, Operation::Erase), 1);

@@ -199,6 +199,10 @@ fn recovery_takes_up_counter_statistics_and_pool() {
     // The block that was never erased is moved without a scan, and the counter goes on.
     assert_eq!(after.next_move(1, &mut |block| Some(wears[block.index()])), Some(BlockId(0)));
     assert_eq!(after.erased(BlockId(0), 1), before.erased(BlockId(0), 1));
+    // Flash that was never erased is new, and nothing is kept of its blocks.
+    let mut anew = scan_of(4, 2);
+    anew.recover(&[FoundBlock { is_erased: true, ..found[0] }]);
+    assert_eq!((anew.ram()[3].bytes, anew.erased(BlockId(0), 1)), (0, 0));
 }
 
 /// What knows nothing of wear opens blocks in the order in which they were erased.
