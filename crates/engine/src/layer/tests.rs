@@ -1,6 +1,6 @@
 //! What layers and media promise each other, as far as it is said here.
 
-mod seams;
+pub mod seams;
 
 use super::*;
 use crate::units::BlockId;

@@ -123,6 +123,10 @@ fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
     fill(&mut pool, HOST, 0);
     fill(&mut pool, HOST, 4);
     assert!(pool.must_clean() && pool.wants_idle_cleaning());
+    assert_eq!(
+        [4, 5].map(|free| (pool.is_low(free), pool.wants_more_in_idle_time(free))),
+        [(true, true), (false, false)]
+    );
     pool.note_cleaning_above(true);
     pool.note_cleaning_above(true);
     pool.note_cleaning_above(false);
@@ -134,6 +138,43 @@ fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
     assert!(pool.must_clean());
     pool.count_deferral();
     assert_eq!(pool.deferrals, 1, "nothing is put off");
+}
+
+#[test]
+fn marks_lie_between_the_reserve_and_each_other() {
+    let marks = |low, deferred, idle| FreeBlocks { low, deferred, idle }.marks(3);
+    let plain = Marks { low: 3, high: 3, deferred_low: None, idle_high: None };
+    assert_eq!((marks(None, None, None), marks(Some(3), None, None)), (Ok(plain), Ok(plain)));
+    for (deferred, idle) in [(3, 9), (7, 20)] {
+        let all = Marks { low: 8, high: 8, deferred_low: Some(deferred), idle_high: Some(idle) };
+        assert_eq!(marks(Some(8), Some(deferred), Some(idle)), Ok(all));
+    }
+    for (low, deferred, idle, key) in [
+        (2, None, None, "free_blocks_low"),
+        (8, Some(2), None, "free_blocks_deferred"),
+        (8, Some(8), None, "free_blocks_deferred"),
+        (8, None, Some(8), "free_blocks_idle"),
+    ] {
+        assert_eq!(marks(Some(low), deferred, idle).unwrap_err().key, key);
+    }
+}
+
+#[test]
+fn a_pool_without_marks_cleans_when_nothing_is_erased() {
+    let pool = pool("greedy");
+    assert_eq!([0, 1].map(|free| pool.is_low(free)), [true, false]);
+    assert!(!pool.wants_more_in_idle_time(0) && !pool.wants_idle_cleaning());
+}
+
+/// When the drive is new all its blocks are erased, and never again.
+#[test]
+fn the_list_of_erased_blocks_shrinks() {
+    let nand = Nand::<()>::new(Geometry::flat(1000, 4, 4096), Wear::default(), Seed(1));
+    let mut pool = Pool::new(nand, NoVictims, config(None));
+    let taken: Vec<BlockId> = (0..995).filter_map(|_| pool.take_erased(Cause::Host)).collect();
+    assert!(taken.iter().copied().eq((0..995).map(BlockId)), "those erased first");
+    assert_eq!(pool.erased, (995..1000).map(BlockId).collect::<Vec<_>>());
+    assert!(pool.erased.capacity() <= 128, "{}", pool.erased.capacity());
 }
 
 #[test]

@@ -336,7 +336,9 @@ fn only_a_completing_policy_with_weight_looks_below() {
 fn policies_that_keep_lists_say_what_these_take() {
     let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
     for entry in VICTIMS {
-        let bytes = policy_for(json!(entry.name), &blocks).memory_bytes();
+        let mut policy = policy_for(json!(entry.name), &blocks);
+        assert!(blocks.is_candidate(policy.select(&blocks)));
+        let bytes = policy.memory_bytes();
         let keeps = ["greedy", "fifo", "windowed_greedy"].contains(&entry.name);
         let allowed = if keeps { 4 * 100..=16 * 100 } else { 0..=0 };
         assert!(allowed.contains(&bytes), "{}: {bytes} for 100 blocks", entry.name);

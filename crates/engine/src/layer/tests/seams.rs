@@ -12,7 +12,7 @@ type Said = Command<'static, ()>;
 
 /// What was heard, in order.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+pub struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
     fn note(&self, what: impl std::fmt::Debug) {
@@ -177,7 +177,7 @@ fn what_is_handed_on_is_about_other_pages() {
 }
 
 /// A medium of which only the layer that it is made of is ever asked for.
-struct Made(Option<Heard>);
+pub struct Made(pub Option<Heard>);
 
 impl LayerBelow for Heard {
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
