@@ -311,7 +311,8 @@ fn half_dirty() -> MapCache {
 
 #[test]
 fn what_does_not_add_up_is_found() {
-    let break_it: [(&str, fn(&mut MapCache)); 9] = [
+    type Break = fn(&mut MapCache);
+    let breaks: [(&str, Break); 9] = [
         ("entries in the queue", |cache| cache.len += 1),
         ("entries in the index", |cache| cache.index.remove(1)),
         ("dirty entries", |cache| cache.dirty += 1),
@@ -326,7 +327,7 @@ fn what_does_not_add_up_is_found() {
         }),
     ];
     assert_eq!(half_dirty().check(), Ok(()));
-    for (what, break_it) in break_it {
+    for (what, break_it) in breaks {
         let mut cache = half_dirty();
         break_it(&mut cache);
         let problem = cache.check().expect_err(what);

@@ -8,24 +8,24 @@ use crate::units::BlockId;
 use std::sync::{Arc, Mutex};
 
 /// What is said without content.
-type Said = Command<'static, ()>;
+pub type Said = Command<'static, ()>;
 
 /// What was heard, in order.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
-    fn note(&self, what: impl std::fmt::Debug) {
+    pub fn note(&self, what: impl std::fmt::Debug) {
         self.0.lock().unwrap().push(format!("{what:?}"));
     }
 
-    fn take(&self) -> Vec<String> {
+    pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
-/// A layer that notes what it hears, and answers what no layer would.
-struct Listener(Heard);
+/// A layer of 8 pages with every ability, which notes what it hears, and answers what no layer would.
+pub struct Listener(pub Heard);
 
 impl Layer<Content> for Listener {
     fn logical_pages(&self) -> u32 {
@@ -48,7 +48,7 @@ impl Layer<Content> for Listener {
         Ok(())
     }
     fn abilities(&self) -> Abilities {
-        Abilities::NONE.with(Ability::Requests, true)
+        Abilities::of(&Ability::ALL.map(|ability| (ability, true)))
     }
     fn query(&self, query: Query<'_>) -> Answer {
         self.0.note(query);
