@@ -1,6 +1,6 @@
 //! Why requests wait although the dies have little to do, and what would help.
 
-use crate::TimingConfig;
+use crate::scenario::timing::TimingConfig;
 use wearwell_engine::nand::Geometry;
 use wearwell_engine::timing::{Cleaning, Striping, TimingReport};
 
