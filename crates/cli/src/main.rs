@@ -7,6 +7,7 @@ mod output;
 mod progress;
 mod report;
 mod scenario_args;
+mod tell;
 #[cfg(feature = "nvmfs")]
 mod top;
 #[cfg(not(feature = "nvmfs"))]

@@ -141,6 +141,7 @@ impl FlashTimes {
 }
 
 const DEFAULT_UNIT_BYTES: u64 = 4096;
+const SMALLEST_UNIT_BYTES: u64 = 512;
 
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
 ///
@@ -209,7 +210,12 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     let given = |field: Option<u32>| field.expect("filled in from the preset");
     let page = device.page_size.expect("filled in").0;
     let unit = device.mapping_unit.expect("filled in").0;
-    if unit == 0 || !page.is_multiple_of(unit) {
+    if unit < SMALLEST_UNIT_BYTES {
+        let problem =
+            format!("is {unit} bytes; a page has at least {SMALLEST_UNIT_BYTES}, those of a sector");
+        return Err(ConfigError::new("device.mapping_unit", problem));
+    }
+    if !page.is_multiple_of(unit) {
         return Err(ConfigError::new(
             "device.mapping_unit",
             format!("is {unit} bytes; it must divide the flash page of {page} bytes"),
@@ -244,6 +250,9 @@ fn wear(device: &Device, geometry: &Geometry) -> Result<Wear, ConfigError> {
     if !(0.0..1.0).contains(&device.endurance_spread) {
         let problem = format!("is {}; it must be at least 0 and below 1", device.endurance_spread);
         return Err(ConfigError::new("device.endurance_spread", problem));
+    }
+    if device.endurance_cycles == Some(0) {
+        return Err(ConfigError::new("device.endurance_cycles", "is 0; a block endures at least 1 cycle"));
     }
     if device.wears_out && device.endurance_cycles.is_none() {
         return Err(ConfigError::new(

@@ -341,7 +341,7 @@ fn performance(after: &Snapshot, seconds: f64) -> Performance {
     }
 }
 
-fn warnings<P>(
+fn warnings<P: Payload>(
     scenario: &Scenario,
     run: &Finished<P>,
     course: &Course,
@@ -350,7 +350,12 @@ fn warnings<P>(
     layers: &[LayerResult],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    if cleaned == 0 {
+    if let Some(pages) = run.unwritten_pages {
+        let drives = pages as f64 / run.stack.logical_pages() as f64;
+        warnings.push(format!(
+            "nothing was written: the run was as long as the {pages} pages that it asked for, {drives:.1} times the drive"
+        ));
+    } else if cleaned == 0 {
         warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \
                        use a smaller drive".into());
     }

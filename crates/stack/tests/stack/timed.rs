@@ -331,3 +331,26 @@ fn time_without_power_needs_a_clock_and_cuts() {
     let negative = format!("{}{clock}", off.replace("5.0", "-1.0"));
     assert!(refusal(&negative).contains("power.off_ms: is -1"), "{}", refusal(&negative));
 }
+
+#[test]
+fn what_never_writes_is_an_error_or_measured_by_what_it_reads() {
+    for ratio in ["read_ratio", "trim_ratio"] {
+        let text = format!("{DRIVE}[workload]\nkind = \"uniform\"\n{ratio} = 1.0\n");
+        let error = refusal(&text);
+        assert!(error.contains("nothing was written in the last") && error.contains("[timing]"), "{error}");
+        let timed = run_text(&format!("{text}[measure]\ndrive_writes = 3.0\n[timing]\n"));
+        let logical_pages = u64::from(timed.device.logical_pages);
+        let requests: u64 = timing(&timed).requests.values().map(|times| times.requests).sum();
+        assert!(
+            (3 * logical_pages..4 * logical_pages).contains(&requests),
+            "{requests} of {logical_pages} pages"
+        );
+        assert_eq!((timed.write_amplification, timed.course.measured_host_pages), (None, 0));
+        assert!(
+            timed.warnings[0].starts_with("nothing was written: the run was as long as"),
+            "{:?}",
+            timed.warnings
+        );
+        assert!(!timed.warnings.iter().any(|warning| warning.contains("not steady")), "{:?}", timed.warnings);
+    }
+}

@@ -267,7 +267,8 @@ fn the_placer_agrees_with_the_layout() {
             for (page, units) in (0..20).flat_map(|page| (0..6).map(move |units| (page, units))) {
                 let first = page / units_per_page;
                 let is_one = units > 0 && (page + units - 1) / units_per_page == first;
-                let is_full = page + units == (first + 1) * units_per_page && (first + 1).is_multiple_of(gathered);
+                let is_full =
+                    page + units == (first + 1) * units_per_page && (first + 1).is_multiple_of(gathered);
                 assert_eq!(placer.flash_page(page, units), (first, is_one, is_full));
             }
         }

@@ -95,9 +95,9 @@ pub enum SourceError {
         /// What `trace.backwards` may be instead.
         choices: &'static str,
     },
-    /// Nothing to write.
-    #[error("{path}: no request writes anything, so there is nothing to simulate")]
-    NoWrites {
+    /// Nothing but flushes, if anything.
+    #[error("{path}: no request writes, reads or trims anything, so there is nothing to simulate")]
+    NoPages {
         /// The trace.
         path: String,
     },
