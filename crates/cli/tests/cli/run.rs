@@ -267,3 +267,27 @@ fn a_full_disk_behind_standard_error_changes_no_exit_code() {
         .unwrap();
     assert_eq!(status.code(), Some(2));
 }
+
+#[test]
+fn results_are_compared_by_settings_and_figures() {
+    let (directory, scenario) = crate::common::small();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let files = ["one.json", "other.json", "fifo.json"].map(path);
+    for (file, change) in files.iter().zip(["seed=1", "seed=2", "ftl.victim=fifo"]) {
+        crate::common::outcome(&["run", &scenario, "--set", change, "--output", file], 0);
+    }
+    let [one, other, fifo] = &files;
+    let (table, _) = crate::common::outcome(&["compare", one, other, fifo], 0);
+    for part in ["ftl.victim.policy", "greedy", "fifo", "(noise)", "write_amplification", "erases"] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    let (same, _) = crate::common::outcome(&["compare", one, one], 0);
+    assert!(same.starts_with("All settings are the same.\nAll figures are the same.\n"), "{same}");
+    let (rows, _) = crate::common::outcome(&["compare", one, fifo, "--format", "json"], 0);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).unwrap();
+    let amplification = rows.iter().find(|row| row["name"] == "write_amplification").unwrap();
+    assert_eq!((&amplification["verdict"], &amplification["result"]), (&"differs".into(), &"fifo".into()));
+    let (_, error) = crate::common::outcome(&["compare", one, &scenario], 2);
+    assert!(error.contains("this is no "), "{error}");
+    crate::common::outcome(&["compare", one], 2);
+}
