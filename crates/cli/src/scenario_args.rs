@@ -63,6 +63,11 @@ pub struct Overrides {
     /// Format of the trace: `trace.format`; see `wearwell list formats`
     #[arg(long, value_name = "NAME", visible_alias = "format-of-trace")]
     pub trace_format: Option<String>,
+    /// The trace is a table with these columns, FIELD=COLUMN:UNIT,...: `trace.options.columns`
+    ///
+    /// `wearwell trace columns FILE` suggests them. For example --columns time=ts:us,op=type,offset=lba:512,size=len:bytes.
+    #[arg(long, value_name = "FIELD=COLUMN,...")]
+    pub columns: Option<String>,
     /// Drive writes to measure: `measure.drive_writes`
     #[arg(long, value_name = "N")]
     pub drive_writes: Option<f64>,
@@ -98,6 +103,7 @@ impl Overrides {
             ("--workload", self.workload.clone()),
             ("--trace", self.trace.as_ref().map(|path| path.display().to_string())),
             ("--trace-format", self.trace_format.clone()),
+            ("--columns", self.columns.clone()),
             ("--drive-writes", number(self.drive_writes)),
         ];
         let unset = self.unset.iter().map(|key| ("--unset", key.clone()));
@@ -125,6 +131,7 @@ impl Overrides {
             ("workload.kind", text(&self.workload)),
             ("trace.path", trace),
             ("trace.format", text(&self.trace_format)),
+            ("trace.options.columns", text(&self.columns)),
             ("measure.drive_writes", self.drive_writes.map(Value::from)),
         ];
         for (key, value) in flags {
