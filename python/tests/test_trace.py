@@ -117,3 +117,18 @@ def test_any_table(samples, tmp_path):
     assert any("the unit of `ts`" in doubt for doubt in guess["doubts"])
     (tmp_path / "text.txt").write_text("no table\n")
     assert trace.columns(tmp_path / "text.txt") is None
+
+
+def test_a_drive_that_fits(samples):
+    device = ww.Device(fit=True, pages_per_block=8, spare_factor=0.3, endurance_cycles=3000)
+    columns = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev"
+    replay = ww.Trace(path=str(samples / "table.csv"), options={"columns": columns})
+    scenario = ww.Scenario(device=device, trace=replay, measure=ww.Measure(max_warm_up=4.0, drive_writes=2.0))
+    result = ww.run(scenario)
+    batch = next(trace.open(samples / "table.csv", columns=columns))
+    touched = set()
+    for op, offset, length in zip(batch["op"], batch["offset_bytes"], batch["length_bytes"], strict=True):
+        if trace.OPS[op] in ("read", "write"):
+            touched.update(range(int(offset) // 4096, int(offset + length) // 4096))
+    assert result["scenario"]["device"]["fit"]["touched_pages"] == len(touched)
+    assert result["device"]["logical_pages"] >= len(touched)

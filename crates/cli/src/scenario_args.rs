@@ -51,6 +51,12 @@ pub struct Overrides {
     /// Logical capacity, such as "8 GiB": `device.capacity`
     #[arg(long, value_name = "SIZE")]
     pub capacity: Option<String>,
+    /// A drive that fits the trace, which is read through once for it: `device.fit`
+    ///
+    /// Its logical size is what the trace reads and writes, rounded up to what the geometry makes; addresses that leave gaps
+    /// are compacted. The result says so.
+    #[arg(long, conflicts_with = "capacity")]
+    pub fit: bool,
     /// Spare factor, (T - U) / T for T physical and U logical pages: `device.spare_factor`
     #[arg(long, value_name = "SHARE")]
     pub spare_factor: Option<f64>,
@@ -109,7 +115,9 @@ impl Overrides {
         let unset = self.unset.iter().map(|key| ("--unset", key.clone()));
         let flags = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
         let set = self.set.iter().map(|setting| ("--set", setting.clone()));
-        unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+        let fit = self.fit.then(|| "--fit".to_owned());
+        let pairs = unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]);
+        fit.into_iter().chain(pairs).collect()
     }
 
     /// Changes `draft`: removals first, then named flags, then `--set` in its order.
@@ -127,6 +135,7 @@ impl Overrides {
                 "device.capacity",
                 self.capacity.as_deref().map(parse_value).transpose().map_err(Failure::usage)?,
             ),
+            ("device.fit", self.fit.then_some(Value::Bool(true))),
             ("device.spare_factor", self.spare_factor.map(Value::from)),
             ("workload.kind", text(&self.workload)),
             ("trace.path", trace),

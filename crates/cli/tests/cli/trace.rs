@@ -141,3 +141,33 @@ fn a_header_that_says_all_is_offered_by_the_error() {
     let (out, _) = outcome(&[&run[..], &small, &["--set", "measure.drive_writes=0.5"]].concat(), 0);
     assert!(out.contains("trace own.csv, in a loop"), "{out}");
 }
+
+#[test]
+fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.csv").display().to_string();
+    let line = |at: u64| format!("{at},W,{},8\n", at % 500 * 800);
+    let text: String = (0..5000).map(line).collect();
+    std::fs::write(&file, format!("ms,op,sector,sectors\n{text}")).unwrap();
+    let columns = ["--columns", "time=ms:ms,op=op,offset=sector:512,size=sectors:512"];
+    let describe = ["trace", "describe", &file, "--tbw", "150"];
+    let (out, _) = outcome(&[&describe[..], &columns].concat(), 0);
+    // 5000 pages of 4096 bytes in 4.999 s: 354 GB a day.
+    assert!(out.contains("354 GB, as over the 5.00 s of the trace: 150 TB last 1.16 years"), "{out}");
+    let (out, _) = outcome(&[&describe[..], &columns, &["--format", "json"]].concat(), 0);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert!((found["years"].as_f64().unwrap() - 1.16).abs() < 0.01, "{out}");
+    let run = ["run", "--trace", &file, "--fit", "--drive-writes", "2", "--set"];
+    let device =
+        ["device={ pages_per_block = 16, capacity = '1 GiB', spare_factor = 0.2, endurance_cycles = 3000 }"];
+    let (out, _) = outcome(&[&run[..], &device, &columns].concat(), 0);
+    for part in [
+        "which touches 500 pages (2.0 MiB)",
+        "addresses compacted",
+        "years at the trace's own 354 GB a day, seen over 5.00 s",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+    let both = [&run[..], &device, &columns, &["--capacity", "8 MiB"]].concat();
+    assert!(outcome(&both, 2).1.contains("cannot be used with"), "both say how large the drive is");
+}

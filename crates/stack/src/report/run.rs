@@ -323,11 +323,22 @@ fn lifetime<P: Payload>(
     let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
     let days = scenario.measure.warranty_years * 365.25;
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
+    let pass = match &run.tenants[..] {
+        [only] => only.first_pass,
+        // Several write in proportion to their rates here, and not as their traces say.
+        _ => None,
+    };
+    let trace_seconds = pass.and_then(|pass| pass.seconds());
+    let bytes_a_day =
+        pass.zip(trace_seconds).map(|(pass, seconds)| pass.written_bytes as f64 / seconds * 86_400.0);
     Some(Lifetime {
         endurance_cycles,
         tbw: bytes / 1e12,
         tbw_first_block: evenness.map(|evenness| bytes * evenness / 1e12),
         dwpd: bytes / logical_bytes / days,
+        trace_gb_per_day: bytes_a_day.map(|bytes| bytes / 1e9),
+        trace_seconds,
+        years: bytes_a_day.map(|a_day| bytes / a_day / 365.25),
     })
 }
 
@@ -380,6 +391,14 @@ fn warnings<P>(
     if course.skipped_lines > 0 {
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
+    }
+    let passed_over: u64 =
+        run.tenants.iter().filter_map(|tenant| tenant.first_pass).map(|pass| pass.unnumbered_trims).sum();
+    if passed_over > 0 {
+        warnings.push(format!(
+            "{passed_over} pages of the trace's discards were passed over: with `trace.address` = \"compact\" a page has no place \
+             on the drive before it is read or written; `direct` and `wrap` pass them on"
+        ));
     }
     warnings.extend(tenants::missing_attribution(layers));
     for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {

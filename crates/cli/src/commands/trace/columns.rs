@@ -52,7 +52,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn shown(name: &str, guess: &TableGuess) -> String {
     let header = if guess.has_header { "with a header" } else { "without a header" };
     let mut text = format!("a table {header}, separator {}\n", guess.separator);
-    let samples = |at: usize| guess.rows.iter().filter_map(|row| row.get(at)).map(|cell| shortened(cell));
+    let samples =
+        |at: usize| guess.rows.iter().filter_map(move |row| row.get(at)).map(|cell| shortened(cell));
     let row = |(at, column): (usize, &ColumnGuess)| {
         vec![
             (at + 1).to_string(),
