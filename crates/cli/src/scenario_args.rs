@@ -120,7 +120,7 @@ impl Overrides {
         fit.into_iter().chain(pairs).collect()
     }
 
-    /// Changes `draft`: removals first, then named flags, then `--set` in its order.
+    /// Changes `draft`: removals first, then named flags, then `--set` in its order, and `--fit` at last.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
         for key in &self.unset {
             draft.unset(key)?;
@@ -135,7 +135,6 @@ impl Overrides {
                 "device.capacity",
                 self.capacity.as_deref().map(parse_value).transpose().map_err(Failure::usage)?,
             ),
-            ("device.fit", self.fit.then_some(Value::Bool(true))),
             ("device.spare_factor", self.spare_factor.map(Value::from)),
             ("workload.kind", text(&self.workload)),
             ("trace.path", trace),
@@ -148,10 +147,15 @@ impl Overrides {
                 draft.set(key, value)?;
             }
         }
-        self.set.iter().try_for_each(|setting| {
+        self.set.iter().try_for_each(|setting| -> Result<(), Failure> {
             let (key, value) = key_and_value(setting)?;
             Ok(draft.set(key, value)?)
-        })
+        })?;
+        // A drive that is set as a whole is still made to fit.
+        if self.fit {
+            draft.set("device.fit", Value::Bool(true))?;
+        }
+        Ok(())
     }
 }
 

@@ -142,7 +142,7 @@ fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
         AddressRule::Compact => "addresses compacted",
     };
     format!(
-        "made to fit the trace, which touches {} pages ({}) of the first {}; {addresses}",
+        "made to fit the trace: {} pages ({}) touched of the first {}; {addresses}",
         count(extent.touched_pages),
         ByteSize(extent.touched_pages.saturating_mul(page)),
         ByteSize(extent.end_page.saturating_mul(page))
@@ -286,16 +286,25 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
 fn trace_rate(lifetime: &Lifetime) -> Option<String> {
     let (gb_per_day, seconds) = (lifetime.trace_gb_per_day?, lifetime.trace_seconds?);
     Some(format!(
-        "{} at the trace's own {} GB a day, seen over {}",
+        "{} at the trace's own {} a day, seen over {}",
         years(lifetime.years?),
-        short(gb_per_day),
+        gigabytes(gb_per_day),
         duration(seconds)
     ))
 }
 
-/// Years, as far as anybody looks ahead.
+/// Years, as far as anybody looks ahead, or what is left of one.
 pub fn years(years: f64) -> String {
-    if years > 1000.0 { "over 1,000 years".into() } else { format!("{} years", short(years)) }
+    match years {
+        years if years > 1000.0 => "over 1,000 years".into(),
+        years if years >= 1.0 => format!("{} years", short(years)),
+        years => duration(years * 365.25 * 86_400.0),
+    }
+}
+
+/// So many gigabytes, or terabytes where they are many.
+pub fn gigabytes(gb: f64) -> String {
+    if gb >= 1000.0 { format!("{} TB", short(gb / 1000.0)) } else { format!("{} GB", short(gb)) }
 }
 
 /// A stretch of time in the unit that suits it.

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::report::count;
 use crate::report::grid;
-use crate::report::table::{duration, short, years};
+use crate::report::table::{duration, gigabytes, short, years};
 use serde_json::json;
 use wearwell_stack::ByteSize;
 use wearwell_trace::{
@@ -148,7 +148,7 @@ fn rate(description: &TraceDescription, tbw: Option<f64>) -> String {
     };
     let life = tbw.map(|tbw| format!(": {} TB last {}", short(tbw), years(years_of(tbw, a_day))));
     let seen = duration(ns as f64 / 1e9);
-    format!("{} GB, as over the {seen} of the trace{}", short(a_day / 1e9), life.unwrap_or_default())
+    format!("{}, as over the {seen} of the trace{}", gigabytes(a_day / 1e9), life.unwrap_or_default())
 }
 
 fn dash() -> String {

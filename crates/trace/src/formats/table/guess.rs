@@ -1,5 +1,7 @@
 //! What the columns of an unknown table may be, from its header and its first rows: offered, never taken.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::super::fiu::parse_digest;
@@ -200,6 +202,14 @@ impl Guess {
             guess.fields.push((field, at, unit));
         }
         guess.add_digests(columns);
+        if guess.column_of("op").is_none() {
+            let holds_words = |at: &usize| guess.is_free(*at) && columns[*at].words() == Some("");
+            if let Some(at) = (0..columns.len()).find(holds_words) {
+                let name = columns[at].name.clone().unwrap_or_default();
+                guess.doubts.push(format!("`{name}` is taken for `op` because of the words in it"));
+                guess.fields.push(("op", at, String::new()));
+            }
+        }
         guess
     }
 
@@ -240,8 +250,7 @@ impl Guess {
             ));
             return ":0=read/1=write".to_owned();
         }
-        let words: std::collections::BTreeSet<_> =
-            values.cells.iter().map(|word| word.escape_debug().to_string()).collect();
+        let words: BTreeSet<_> = values.cells.iter().map(|word| word.escape_debug().to_string()).collect();
         let words: Vec<_> = words.into_iter().take(6).collect();
         self.doubts.push(format!("say what the words of `{name}` mean: {}", words.join(", ")));
         ":0=read/1=write".to_owned()
@@ -286,7 +295,11 @@ impl Guess {
         let codes = || {
             (0..columns.len()).find(|&at| columns[at].words().is_some() && !columns[at].are_zero_and_one())
         };
-        let bits = || (0..columns.len()).find(|&at| columns[at].are_zero_and_one());
+        let bits = || {
+            let has_both = |at: &usize| ["0", "1"].iter().all(|bit| columns[*at].cells.contains(bit));
+            let mut bits = (0..columns.len()).filter(|&at| columns[at].are_zero_and_one());
+            bits.clone().find(has_both).or_else(|| bits.next())
+        };
         if let Some(at) = words.or_else(codes).or_else(bits).filter(|&at| guess.is_free(at)) {
             let unit = guess.words(&(at + 1).to_string(), &columns[at]);
             guess.fields.push(("op", at, unit));
@@ -321,7 +334,27 @@ impl Guess {
         }
     }
 
+    /// Columns of a few letters, by which rows may be told that are no requests of their own.
+    fn doubt_events(&mut self, columns: &[Values]) {
+        let events = (0..columns.len()).filter(|&at| self.is_free(at)).filter_map(|at| {
+            let words: BTreeSet<_> = columns[at].cells.iter().copied().collect();
+            let is_event =
+                |word: &&str| word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+            let are_events = (2..=6).contains(&words.len()) && words.iter().all(is_event);
+            let column = columns[at].name.clone().unwrap_or_else(|| (at + 1).to_string());
+            are_events.then(|| (column, words.into_iter().collect::<Vec<_>>()))
+        });
+        let doubts: Vec<_> = events
+            .map(|(column, words)| {
+                let (first, all) = (words[0], words.join(", "));
+                format!("`{column}` holds {all}: if only some of these rows are requests, add where={column}:{first}")
+            })
+            .collect();
+        self.doubts.extend(doubts);
+    }
+
     fn finish(mut self, columns: &[Values], separator: &'static str, rows: Vec<Vec<String>>) -> TableGuess {
+        self.doubt_events(columns);
         let mut parts = Vec::new();
         let names = || columns.iter().filter_map(|column| column.name.as_deref());
         for field in ["time", "op", "offset", "size", "volume", "digest"] {
@@ -367,97 +400,4 @@ impl Guess {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn option(text: &str) -> (String, bool) {
-        let guess = guess_table(text.as_bytes()).unwrap_or_else(|| panic!("no table: {text}"));
-        (guess.option.clone(), guess.is_certain())
-    }
-
-    #[test]
-    fn headers_that_say_all_leave_no_doubt() {
-        let cases = [
-            (
-                "timestamp_ns,op,lba_sector,len_sectors,write_hint,file_offset_sectors\n0,W,1652296,256,0,0\n5,D,8,8,0,256\n",
-                "time=timestamp_ns:ns,op=op,offset=lba_sector:sectors,size=len_sectors:sectors",
-            ),
-            (
-                "Time (us);Disk ID;IOType;Offset;Size\n10;0;Read;4096;8192\n20;0;Write;0;512\n",
-                "time=Time (us):us,op=IOType,offset=Offset:bytes,size=Size:bytes,volume=Disk ID",
-            ),
-            (
-                "ts\tis_write\tsector\tbytes\n1484803046.18\t1\t49135896\t4096\n1484803046.19\t0\t7\t512\n",
-                "time=ts:s,op=is_write:0=read/1=write,offset=sector:sectors,size=bytes:bytes",
-            ),
-            (
-                "ArrivalTime[ms] Opcode ByteOffset Length\n128166372003 2a 4096 8192\n128166372004 28 0 512\n",
-                "time=ArrivalTime[ms]:ms,op=Opcode:scsi,offset=ByteOffset:bytes,size=Length:bytes",
-            ),
-        ];
-        for (text, wanted) in cases {
-            assert_eq!(option(text), (wanted.to_owned(), true), "{:?}", guess_table(text.as_bytes()));
-        }
-    }
-
-    #[test]
-    fn what_is_not_said_is_doubted() {
-        let doubts = |text: &str| guess_table(text.as_bytes()).unwrap().doubts.join("; ");
-        let found = doubts("time,op,lba,len\n1,0,8,8\n2,1,16,8\n");
-        for part in
-            ["the unit of `time`", "0 or 1 in `op`", "`lba` is taken to count sectors", "`len` is taken"]
-        {
-            assert!(found.contains(part), "{found}");
-        }
-        let found = doubts("time_us,op,lba_sector,offset_bytes,size_bytes\n1,R,8,512,512\n");
-        assert!(found.contains("`offset` may be `lba_sector` or `offset_bytes`"), "{found}");
-        assert!(doubts("time_us,what,offset_bytes\n1,R,512\n").contains("no column looks like `op`"));
-        assert!(doubts("time_us,op,offset_bytes,size\n1,erase,512,512\n").contains("mean: erase"));
-    }
-
-    #[test]
-    fn tables_without_a_header_are_guessed_from_their_values() {
-        let cases = [
-            (
-                "1.28166E+17,Write,3213955072\n1.28166E+17,Read,3154137088\n",
-                "time=1:filetime,op=2,offset=3:bytes,size==4096",
-            ),
-            (
-                "39949 D read 299008 4096 0.000000000 0 False\n0 C read 299008 8192 0.000122793 0.000122793 False\n",
-                "time=6:s,op=3,offset=4:bytes,size=5:bytes",
-            ),
-        ];
-        for (text, wanted) in cases {
-            assert_eq!(option(text), (wanted.to_owned(), false));
-        }
-        let digest = "080617000bbba905fb80567c1165d6fa";
-        let rows = format!(
-            "1484803046.18\tW\t49135896\t4096\tmain\t{digest}\n1484803046.19\tW\t1810\t8192\tmain\t{digest}\n"
-        );
-        assert_eq!(option(&rows).0, "time=1:s,op=2,offset=3:sectors,size=4:bytes,digest=6:4096");
-    }
-
-    #[test]
-    fn what_is_no_table_is_none() {
-        let long = "x".repeat(100);
-        for text in ["", "\n\n", "one\ntwo\n", "a b c\nd e f\n", "# only\n# comments\n", "\0\0,\0\n", &long] {
-            assert_eq!(guess_table(text.as_bytes()), None, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn anything_is_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = guess_table(&bytes);
-        }
-
-        #[test]
-        fn a_guess_can_be_used(rows in proptest::collection::vec("[a-z0-9.,;=: RW\t|\"]{0,30}", 0..8)) {
-            let Some(guess) = guess_table(rows.join("\n").as_bytes()) else { return Ok(()) };
-            let open = guess.doubts.iter().any(|doubt| doubt.contains("has to be put right"));
-            let parsed = super::super::columns::Columns::parse(&guess.option);
-            prop_assert!(open || parsed.is_ok(), "{} {:?}", guess.option, parsed);
-        }
-    }
-}
+mod tests;

@@ -76,6 +76,7 @@ pub const FIELDS: [(&str, &[&str]); 5] = [
             "is write",
             "iswrite",
             "io op",
+            "kind",
             "direction",
             "dir",
             "access",
