@@ -417,6 +417,10 @@ mod tests {
             assert!(only.has(ability) && only.iter().eq([ability]));
             assert_eq!(only.without(ability), Abilities::NONE);
         }
+        for text in [Ability::name, Ability::help] {
+            let texts = std::collections::BTreeSet::from(Ability::ALL.map(text));
+            assert_eq!(texts.len(), Ability::ALL.len(), "no two are called the same: {texts:?}");
+        }
         let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
         assert!(all.iter().eq(Ability::ALL));
         assert_eq!(all.both(Abilities::NONE.with(Ability::Requests, true)).iter().count(), 1);

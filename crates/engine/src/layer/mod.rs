@@ -11,7 +11,7 @@ mod ftl_report;
 mod medium;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
 pub use dedup_report::DedupReport;

@@ -1,5 +1,7 @@
 //! What layers and media promise each other, as far as it is said here.
 
+pub mod seams;
+
 use super::*;
 use crate::units::BlockId;
 

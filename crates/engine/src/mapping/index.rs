@@ -106,3 +106,18 @@ impl Index {
         size_of::<Bucket>() * self.buckets.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn runs_of_pages_are_spread_over_the_buckets() {
+        let index = Index::new(1 << 10);
+        for first in [0, 1000, 1 << 31] {
+            let homes: BTreeSet<usize> = (first..first + (1 << 10)).map(|page| index.home(page)).collect();
+            assert!(homes.len() > 900 && homes.last() < Some(&(1 << 11)), "{} from {first}", homes.len());
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! What flash does, page by page, and what it refuses.
 
+mod bare;
+
 use super::*;
-use crate::layer::Content;
+use crate::layer::{Content, no_data};
 use crate::units::{Lpn, StreamId};
 
 const PAGES: u32 = 4;
@@ -298,7 +300,8 @@ fn blocks_read_too_often_are_named_once() {
         [Some(BlockId(1)), Some(BlockId(0)), None]
     );
     read(&mut flash, 0, &[0, 1]).unwrap();
-    assert_eq!(flash.take_disturbed(), None, "it was named");
+    read(&mut flash, 1, &[0]).unwrap();
+    assert_eq!(flash.take_disturbed(), None, "they were named");
     erase(&mut flash, 0).unwrap();
     program(&mut flash, 0, 0, 4).unwrap();
     read(&mut flash, 0, &[0, 1, 2, 3]).unwrap();
@@ -369,6 +372,18 @@ fn power_is_lost_before_or_in_an_erase() {
         assert_eq!(program(&mut flash, 3, 0, 1), Err(MediumError::PowerLost));
         assert_eq!(flash.spare(BlockId(3), 0) == PageState::Unreadable, torn);
     }
+}
+
+#[test]
+fn a_program_that_is_never_begun_leaves_no_trace() {
+    let supply = Supply::new(false);
+    let mut flash = fragile(&supply);
+    supply.cut(Some(Cut { after: 0, torn: false }));
+    assert_eq!(program_run(&mut flash, (0, 0), 2, (0, Group::None, 5)), Err(MediumError::PowerLost));
+    supply.restore();
+    assert_eq!((flash.note(BlockId(0)), flash.next_page(BlockId(0))), (0, Some(0)));
+    program_run(&mut flash, (0, 0), 2, (0, Group::None, 5)).unwrap();
+    assert_eq!(flash.note(BlockId(0)), 5);
 }
 
 #[test]

@@ -198,4 +198,26 @@ mod tests {
         moves.written(&[Lpn(u32::MAX), Lpn(0)]);
         assert_eq!(moves.among(&[Lpn(0), Lpn(1)]), Some(1));
     }
+
+    /// Cleaning moves a page and is charged for it, wear levelling moves it, and whatever else names a logical page writes it.
+    #[test]
+    fn what_was_programmed_is_moved_or_written_by_its_cause() {
+        for cause in Cause::ALL {
+            let mut moves = Moves::default();
+            moves.divide(&[10]);
+            moves.count(4);
+            assert!(moves.notes());
+            moves.moved(&[Lpn(1)]);
+            moves.programmed(&[Lpn(1)], cause);
+            let (is_moved, again, charged) = match cause {
+                Cause::Translation | Cause::Validity => (1, 0, 0),
+                Cause::Cleaning => (1, 1, 1),
+                Cause::WearLevelling => (1, 1, 0),
+                Cause::Host | Cause::LogMetadata | Cause::Dedup => (0, 0, 0),
+            };
+            let found = (moves.answer(&[Lpn(1)]), moves.again_pages(), moves.matrix()[0][0]);
+            assert_eq!(found, (Answer::Pages(is_moved), again, charged), "{cause:?}");
+        }
+        assert!(!Moves::default().notes() && Moves::default().answer(&[Lpn(1)]) == Answer::Nothing);
+    }
 }

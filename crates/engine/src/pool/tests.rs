@@ -3,8 +3,7 @@
 use super::*;
 use crate::config::StoreSize;
 use crate::counters::{Cause, Operation};
-use crate::layer::LayerError;
-use crate::layer::no_data;
+use crate::layer::{LayerError, RamPart, no_data};
 use crate::nand::{Faults, Flash, Geometry, Nand, PageState, Wear};
 use crate::seed::Seed;
 use crate::units::Lpn;
@@ -124,6 +123,10 @@ fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
     fill(&mut pool, HOST, 0);
     fill(&mut pool, HOST, 4);
     assert!(pool.must_clean() && pool.wants_idle_cleaning());
+    assert_eq!(
+        [4, 5].map(|free| (pool.is_low(free), pool.wants_more_in_idle_time(free))),
+        [(true, true), (false, false)]
+    );
     pool.note_cleaning_above(true);
     pool.note_cleaning_above(true);
     pool.note_cleaning_above(false);
@@ -135,6 +138,43 @@ fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
     assert!(pool.must_clean());
     pool.count_deferral();
     assert_eq!(pool.deferrals, 1, "nothing is put off");
+}
+
+#[test]
+fn marks_lie_between_the_reserve_and_each_other() {
+    let marks = |low, deferred, idle| FreeBlocks { low, deferred, idle }.marks(3);
+    let plain = Marks { low: 3, high: 3, deferred_low: None, idle_high: None };
+    assert_eq!((marks(None, None, None), marks(Some(3), None, None)), (Ok(plain), Ok(plain)));
+    for (deferred, idle) in [(3, 9), (7, 20)] {
+        let all = Marks { low: 8, high: 8, deferred_low: Some(deferred), idle_high: Some(idle) };
+        assert_eq!(marks(Some(8), Some(deferred), Some(idle)), Ok(all));
+    }
+    for (low, deferred, idle, key) in [
+        (2, None, None, "free_blocks_low"),
+        (8, Some(2), None, "free_blocks_deferred"),
+        (8, Some(8), None, "free_blocks_deferred"),
+        (8, None, Some(8), "free_blocks_idle"),
+    ] {
+        assert_eq!(marks(Some(low), deferred, idle).unwrap_err().key, key);
+    }
+}
+
+#[test]
+fn a_pool_without_marks_cleans_when_nothing_is_erased() {
+    let pool = pool("greedy");
+    assert_eq!([0, 1].map(|free| pool.is_low(free)), [true, false]);
+    assert!(!pool.wants_more_in_idle_time(0) && !pool.wants_idle_cleaning());
+}
+
+/// When the drive is new all its blocks are erased, and never again.
+#[test]
+fn the_list_of_erased_blocks_shrinks() {
+    let nand = Nand::<()>::new(Geometry::flat(1000, 4, 4096), Wear::default(), Seed(1));
+    let mut pool = Pool::new(nand, NoVictims, config(None));
+    let taken: Vec<BlockId> = (0..995).filter_map(|_| pool.take_erased(Cause::Host)).collect();
+    assert!(taken.iter().copied().eq((0..995).map(BlockId)), "those erased first");
+    assert_eq!(pool.erased, (995..1000).map(BlockId).collect::<Vec<_>>());
+    assert!(pool.erased.capacity() <= 128, "{}", pool.erased.capacity());
 }
 
 #[test]
@@ -157,6 +197,19 @@ fn a_failed_program_sets_the_block_aside_until_it_is_retired() {
     assert_eq!(pool.usable_blocks, 5);
     assert_eq!(pool.check_life(), Err(LayerError::EndOfLife { usable_blocks: 5, needed_blocks: 6 }));
     assert_eq!(pool.no_space(), pool.end_of_life(), "it is missing because it failed");
+}
+
+#[test]
+fn a_block_set_aside_half_full_has_not_failed() {
+    let mut pool = pool("greedy");
+    let [half, failed] = [(); 2].map(|()| pool.take_erased(Cause::Host).unwrap());
+    pool.set_aside.push(SetAside { block: half, written: 2, failed: false });
+    pool.note_failed(Frontier { block: failed, page: 1 }, 2);
+    assert_eq!(pool.set_aside[1], SetAside { block: failed, written: 3, failed: true });
+    assert_eq!([half, failed, BlockId(5)].map(|block| pool.has_failed(block)), [false, true, false]);
+    assert_eq!(pool.check(0), Ok(()));
+    assert!(!pool.take_failed(half) && pool.take_failed(failed));
+    assert_eq!(pool.set_aside.iter().map(|aside| aside.block).collect::<Vec<_>>(), [half]);
 }
 
 #[test]
@@ -234,8 +287,8 @@ impl WearLevelling for Told {
         40 + erases
     }
 
-    fn ram(&self) -> Vec<crate::layer::RamPart> {
-        Vec::new()
+    fn ram(&self) -> Vec<RamPart> {
+        vec![RamPart { name: "told", bytes: 8 }]
     }
 }
 
@@ -252,8 +305,13 @@ fn wear_levelling_names_blocks_and_chooses_erased_ones() {
     assert_eq!(pool.next_wear_move(Blocks::is_candidate), None, "it names nothing more");
     pool.take_candidate(full);
     pool.give_back(full, Cause::WearLevelling).unwrap();
-    let levelling = pool.levelling.take().unwrap();
-    assert_eq!(levelling.spare_reads(), 2, "one to look, one before the erase");
+    let mut reads = [0; Cause::ALL.len()];
+    reads[Cause::WearLevelling as usize] = 2;
+    assert_eq!(pool.wear_spare_reads(), reads, "one to look, one before the erase");
+    let mut levelling = pool.levelling.take().unwrap();
+    levelling.forget_spare_reads();
+    assert_eq!(levelling.spare_reads(), 0, "recovery tells of its own");
+    assert_eq!(levelling.ram(), [RamPart { name: "told", bytes: 8 }]);
     assert_eq!(levelling.counts()[0], ("blocks moved for wear", 1));
     assert_eq!(levelling.into_erased_at(), [41, 0, 0, 0, 0, 0], "what the policy answered");
     assert_eq!(pool.counters.outgoing(Cause::WearLevelling, Operation::Erase), 1);

@@ -60,3 +60,16 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::tests::seams::{Heard, Made};
+
+    #[test]
+    fn a_policy_learns_what_would_be_left_below() {
+        let shares = |medium| [0, 2, 4].map(|block| Under(&medium).left_valid(BlockId(block)));
+        assert_eq!(shares(Made(Some(Heard::default()))), [0.0, 0.25, 0.5]);
+        assert_eq!(shares(Made(None)), [0.0; 3], "flash knows nothing");
+    }
+}

@@ -4,6 +4,7 @@ mod naive;
 mod outages;
 mod pieces;
 mod queues;
+mod timed;
 
 use crate::counters::Cause;
 use crate::timing::{Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Suspend};

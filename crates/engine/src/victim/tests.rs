@@ -314,9 +314,61 @@ fn settings_out_of_range_are_refused_by_key() {
         (json!({"policy": "windowed_greedy", "window": 0}), "window"),
         (json!({"policy": "cost_benefit", "sample": 0}), "sample"),
         (json!({"policy": "cost_age_time", "sample": 0}), "sample"),
+        (json!({"policy": "completing", "choices": 0}), "choices"),
+        (json!({"policy": "completing", "weight": -0.5}), "weight"),
     ];
     for (value, key) in cases {
         let error = config(value).build_boxed(&size(8, 4, 16)).err().expect("refused");
         assert_eq!(error.key, key);
     }
+}
+
+#[test]
+fn only_a_completing_policy_with_weight_looks_below() {
+    for entry in VICTIMS {
+        assert_eq!(config(json!(entry.name)).looks_below(), entry.name == "completing", "{}", entry.name);
+    }
+    let weightless = config(json!({"policy": "completing", "weight": 0.0}));
+    assert!(!weightless.looks_below() && weightless.build_boxed(&size(8, 4, 16)).is_ok());
+}
+
+#[test]
+fn policies_that_keep_lists_say_what_these_take() {
+    let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
+    for entry in VICTIMS {
+        let mut policy = policy_for(json!(entry.name), &blocks);
+        assert!(blocks.is_candidate(policy.select(&blocks)));
+        let bytes = policy.memory_bytes();
+        let keeps = ["greedy", "fifo", "windowed_greedy"].contains(&entry.name);
+        let allowed = if keeps { 4 * 100..=16 * 100 } else { 0..=0 };
+        assert!(allowed.contains(&bytes), "{}: {bytes} for 100 blocks", entry.name);
+    }
+}
+
+#[test]
+fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
+    let block = BlockId(1);
+    for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases });
+        assert_eq!((blocks.len(), blocks.pages_per_block(), blocks.logical_pages()), (3, 4, 8));
+        assert_eq!(blocks.memory_bytes(), 3 * (4 + if age { 8 } else { 0 } + if erases { 4 } else { 0 }));
+        blocks.open(block);
+        assert!(!blocks.is_candidate(block) && blocks.valid_pages(block) == 4, "until they die");
+        blocks.advance(4);
+        blocks.close(block);
+        blocks.advance(5);
+        assert_eq!((blocks.now(), blocks.age(block)), (9, if age { 5 } else { 0 }));
+        assert!(blocks.iter_candidates().eq([block]) && blocks.candidates() == 1);
+        assert_eq!((blocks.invalidate_many(block, 2), blocks.invalidate(block)), (2, 1));
+        assert!(Blocks::is_candidate_score(blocks.scores()[1]) && blocks.score(block) == 1);
+        blocks.take(block);
+        assert_eq!((blocks.candidates(), blocks.valid_pages(block)), (0, 1), "what it holds is known still");
+        blocks.erased(block);
+        assert_eq!((blocks.valid_pages(block), blocks.erases(block)), (0, u32::from(erases)));
+        assert!(blocks.scores().iter().all(|&score| !Blocks::is_candidate_score(score)));
+    }
+    assert!(
+        Blocks::new(0, 4, 0, Needs::default()).is_empty()
+            && !Blocks::new(1, 4, 0, Needs::default()).is_empty()
+    );
 }

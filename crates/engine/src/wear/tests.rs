@@ -89,6 +89,7 @@ proptest! {
         }
         prop_assert_eq!(looked, vec![pages * scans_per_write; blocks as usize]);
         prop_assert_eq!(scan.scans(), u64::from(pages * scans_per_write));
+        prop_assert_eq!(scan.counts(), vec![("wear scans", scan.scans())]);
     }
 
     /// The second scan names exactly what is below the averages that the first one found.
@@ -198,6 +199,20 @@ fn recovery_takes_up_counter_statistics_and_pool() {
     // The block that was never erased is moved without a scan, and the counter goes on.
     assert_eq!(after.next_move(1, &mut |block| Some(wears[block.index()])), Some(BlockId(0)));
     assert_eq!(after.erased(BlockId(0), 1), before.erased(BlockId(0), 1));
+    // Flash that was never erased is new, and nothing is kept of its blocks.
+    let mut anew = scan_of(4, 2);
+    anew.recover(&[FoundBlock { is_erased: true, ..found[0] }]);
+    assert_eq!((anew.ram()[3].bytes, anew.erased(BlockId(0), 1)), (0, 0));
+}
+
+/// What knows nothing of wear opens blocks in the order in which they were erased.
+#[test]
+fn the_rotation_chooses_and_counts_nothing() {
+    let mut rotation = StartGapConfig::default().policy(4).unwrap();
+    let free: VecDeque<BlockId> = [3, 1].map(BlockId).into();
+    assert_eq!([true, false].map(|hot| rotation.choose(&free, hot)), [0, 0]);
+    assert!(!rotation.counts_erases());
+    assert_eq!(rotation.counts(), []);
 }
 
 /// Appendix D: 24 bytes of statistics and 4 of the counter. Where the scan is and what it has found so far come to it.

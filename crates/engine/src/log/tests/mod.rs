@@ -5,6 +5,7 @@ mod coordination;
 pub(in crate::log) mod drive;
 mod faults;
 mod groups;
+mod handed_on;
 mod layers;
 mod model;
 #[path = "../../../tests/naive/mod.rs"]

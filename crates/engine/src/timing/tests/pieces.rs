@@ -9,10 +9,10 @@ use super::super::parts::{PARTS, Parts};
 use super::super::placer::Placer;
 use super::super::writes::Writes;
 use super::super::{
-    Arrivals, BusyTime, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Journal, Layout, Priority,
-    Step, Suspend,
+    Arrivals, BusyTime, Cleaning, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
+    Priority, Step, Suspend,
 };
-use super::queues::ONE_DIE;
+use super::queues::{ONE_DIE, program, read};
 use crate::counters::Cause;
 use crate::seed::{Seed, below};
 use crate::units::BlockId;
@@ -315,6 +315,34 @@ fn ends_are_known_at_once_only_where_nobody_is_overtaken() {
         (FlashTiming { suspend: Suspend { program: true, ..first }, ..TIMING }, false, false),
     ] {
         assert_eq!((timing.is_eager(), timing.is_folded()), (is_eager, is_folded), "{timing:?}");
+    }
+}
+
+/// The operations of a device and the time of its dies and channels are counted apart, and compared.
+#[test]
+fn time_that_does_not_add_up_is_found() {
+    type Change = fn(&mut Flash);
+    let changes: [(&str, Change); 5] = [
+        ("channels busy", |flash| flash.spent.transfers_ns += 1),
+        ("dies busy", |flash| flash.spent.operations_ns += 1),
+        ("dies busy", |flash| flash.spent.suspending_ns += 1),
+        ("dies busy", |flash| flash.spent.resuming_ns += 1),
+        ("ns until", |flash| flash.last_end_ns -= 1),
+    ];
+    for contention in [Contention::Die, Contention::Channel] {
+        let settled = || {
+            let mut flash = Flash::new(FlashTiming { contention, ..ONE_DIE }).unwrap();
+            flash.submit(0, 0, 0, &[read(0), program(0, 0, 1)], false);
+            flash.advance(u64::MAX >> 1);
+            flash
+        };
+        assert_eq!(settled().check(), Ok(()));
+        for (what, change) in changes {
+            let mut flash = settled();
+            change(&mut flash);
+            let problem = flash.check().expect_err(what);
+            assert!(problem.contains(what), "{problem}, expected: {what}");
+        }
     }
 }
 

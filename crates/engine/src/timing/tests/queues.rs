@@ -179,6 +179,21 @@ fn the_queue_makes_requests_wait_outside() {
     assert_eq!((reads.max_ns, reads.requests), (240_000 - 3, 4));
 }
 
+/// A read that the flash has done long ago is on the link still; the trim behind it ends sooner, and leaves its place.
+#[test]
+fn a_place_is_taken_from_whoever_ends_first() {
+    let layout = Layout { channels: 2, ..ONE_DIE.layout };
+    let flash = FlashTiming { layout, priority: Priority::ReadFirst, ..ONE_DIE };
+    let host = HostTiming { queue_depth: 2, link_bytes_per_us: Some(40.96), ..HOST };
+    let mut rig = Rig::new(host, flash);
+    let on_the_link = rig.request(Op::Read, 1, 0, &[read(0)]);
+    let on_the_other_die = rig.request(Op::Trim, 1, 10_000, &[read(1)]);
+    assert_eq!([on_the_link, on_the_other_die], [0, 10_000]);
+    assert_eq!(rig.request(Op::Trim, 1, 65_000, &[read(1)]), 70_000);
+    let report = rig.end();
+    assert_eq!((report.requests["read"].max_ns, report.requests["trim"].max_ns), (160_000, 65_000));
+}
+
 #[test]
 fn a_write_buffer_answers_early_until_it_is_full() {
     let host = HostTiming { write_buffer_pages: 2, link_bytes_per_us: Some(4096.0), ..HOST };

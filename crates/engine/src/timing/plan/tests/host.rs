@@ -140,6 +140,16 @@ fn spare_areas_are_read_one_by_one_before_their_pages() {
 }
 
 #[test]
+fn a_spare_area_is_where_its_page_is() {
+    // Rows of superblocks over both dies: the first two flash pages of two units lie on die 0, the next two on die 1.
+    let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
+    for (page, die) in [(0, 0), (3, 0), (4, 1), (7, 1), (8, 0), (12, 1)] {
+        let lines = [format!("read host die {die} 2+3 u0"), format!("read host die {die} 11+100 u1 after 0")];
+        planned(wide, &[spare(0, page, HOST), read(0, page, HOST)], &[&lines[0], &lines[1]]);
+    }
+}
+
+#[test]
 fn host_reads_wait_for_the_map() {
     let map = "read other die 0 11+100 u1";
     let steps = [

@@ -1,0 +1,113 @@
+//! What a layer does not do itself it hands on, each in its own page numbers.
+
+use crate::counters::Cause;
+use crate::layer::tests::seams::{Heard, Listener, Said};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, Content, Layer, LayerExt, Medium, MediumExt, Query, Reports,
+};
+use crate::log::{
+    BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Segments, Shared, Sparse, TrimLog, TrimRule,
+    TrimUnit,
+};
+use crate::units::{BlockId, Lpn};
+
+/// A layer without a log of its own, over one that notes what it hears.
+struct Wrapped {
+    name: &'static str,
+    layer: BoxedLayer<Content>,
+    heard: Heard,
+    /// What its page 0 is below.
+    first: u32,
+    abilities: Abilities,
+    /// Reports of itself and of the layer below.
+    reports: usize,
+    final_draw: u64,
+}
+
+fn wrapped() -> Vec<Wrapped> {
+    let layout = ObjectLayout { object_pages: 4, classes: 1, decay_drive_writes: 9.0 };
+    let log = TrimLog { records_per_page: 9, trims_per_write: 9, pages: 1 };
+    let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
+    let wrap = |name, wrap: &dyn Fn(BoxedLayer<Content>) -> BoxedLayer<Content>, reports| {
+        let heard = Heard::default();
+        let layer = wrap(Box::new(Listener(heard.clone())));
+        Wrapped { name, layer, heard, first: 0, abilities: all, reports, final_draw: 77 }
+    };
+    vec![
+        wrap("pass-through", &|lower| Box::new(PassThrough::new(lower, 7)), 2),
+        wrap("observed", &|lower| Box::new(Observed::new(lower)), 1),
+        wrap("objects", &|lower| Box::new(Objects::new(lower, layout).unwrap()), 2),
+        wrap("sparse", &|lower| Box::new(Sparse::new(lower, log).unwrap()), 2),
+        // The shared layer is described, and has its draw, but once.
+        Wrapped {
+            first: 3,
+            abilities: all.without(Ability::Attribution),
+            final_draw: 0,
+            ..wrap("partition", &|lower| Box::new(Shared::new(lower, &[3, 5]).1.remove(1)), 0)
+        },
+    ]
+}
+
+#[test]
+fn what_a_layer_does_not_do_itself_is_handed_on() {
+    for Wrapped { name, mut layer, heard, first, abilities, reports, final_draw } in wrapped() {
+        let (page, below) = ([Lpn(2)], [Lpn(first + 2)]);
+        heard.take();
+        let expected = Heard::default();
+        layer.flush().unwrap();
+        expected.note("flush");
+        assert_eq!(layer.query(Query::MovedPages(&page)), Answer::Pages(3), "{name}");
+        expected.note(Query::MovedPages(&below));
+        assert_eq!((layer.atomic_pages(), layer.clean_ahead()), (5, Ok(true)), "{name}");
+        expected.note(Query::AtomicPages);
+        expected.note(Said::CleanAhead);
+        layer.write_atomic(&page, &[Content(9)], 0).unwrap();
+        expected.note(Command::WriteAtomic { pages: &below, data: &[Content(9)], hint: 0 });
+        let mut read = Vec::new();
+        layer.read(&page, &mut read).unwrap();
+        assert_eq!(read, [Content(100 + u64::from(below[0].0))], "{name}");
+        layer.trim(&page).unwrap();
+        expected.note(("trim", &below[..]));
+        assert_eq!(heard.take(), expected.take(), "{name}");
+        assert_eq!(layer.abilities(), abilities, "{name}");
+        assert_eq!(layer.check(), Err("a defect".to_owned()), "{name}");
+        let mut described = Reports::default();
+        layer.describe(&mut described);
+        assert_eq!((described.layers.len(), layer.final_draw()), (reports, final_draw), "{name}");
+    }
+}
+
+/// A layer shown as erase blocks is asked about the pages of a block.
+#[test]
+fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
+    let heard = Heard::default();
+    let layer = || Box::new(Listener(heard.clone()));
+    let mut segments = Segments::new(layer(), 3, None);
+    assert_eq!((segments.blocks(), segments.pages_per_block()), (2, 3), "two pages are left over");
+    heard.take();
+    let expected = Heard::default();
+    assert_eq!(segments.left_valid(BlockId(1)), 0.75);
+    expected.note(Query::LeftValid(&[3, 4, 5].map(Lpn)));
+    assert_eq!(segments.clean_ahead(), Ok(true));
+    expected.note(Said::CleanAhead);
+    segments.cleaning(true);
+    expected.note(Said::CleaningAbove { begins: true });
+    segments.flush().unwrap();
+    expected.note("flush");
+    segments.erase(BlockId(1), Cause::Cleaning).unwrap();
+    assert_eq!(heard.take(), expected.take(), "nothing is trimmed without a rule");
+    assert_eq!((segments.erases(BlockId(0)), segments.erases(BlockId(1))), (0, 1));
+    assert!(segments.abilities_below().has(Ability::LeftValid));
+    assert_eq!(segments.check(), Err("a defect".to_owned()));
+    // It keeps no metadata, nothing of it fails, and without a rule it need not hear of deaths.
+    assert!(!segments.has_own_stream() && !segments.hears_of_deaths());
+    assert_eq!((segments.metadata_pages(), segments.until_checkpoint()), (0, u64::MAX));
+    assert_eq!(
+        (segments.take_disturbed(), segments.is_bad(BlockId(0)), segments.serve(2)),
+        (None, false, Ok(()))
+    );
+    for (unit, hears) in [(TrimUnit::Page, true), (TrimUnit::Segment, false)] {
+        let rule = TrimRule { unit, ..TrimRule::default() };
+        assert_eq!(Segments::new(layer(), 3, Some(rule)).hears_of_deaths(), hears);
+    }
+}
