@@ -132,6 +132,13 @@ fn years_follow_from_the_times_of_the_trace() {
     std::fs::write(&trace.path, timeless).unwrap();
     let same = trace.run(SMALL, "");
     assert_eq!(same.final_draw, result.final_draw);
+    const TIMING: &str =
+        "[timing]\nchannel_mb_per_s = 400\nread_us = 50\nprogram_us = 500\nerase_us = 3000\n";
+    let warned = |arrivals: &str| {
+        let warnings = trace.run(SMALL, &format!("{TIMING}{arrivals}")).warnings;
+        warnings.iter().any(|warning| warning.starts_with("the trace has no times"))
+    };
+    assert!(warned("") && !warned("arrivals = \"closed\"\n"));
     let lifetime = same.lifetime.unwrap();
     assert_eq!((lifetime.years, lifetime.trace_gb_per_day, lifetime.trace_seconds), (None, None, None));
 }
