@@ -251,7 +251,8 @@ fn table(columns: &str, more: &[(&str, &str)], text: &str) -> Result<Vec<Request
 fn tables_of_every_shape_are_the_same_requests() {
     use Op::*;
     let wanted = [request(1500, Write, 3, 4096, 8192), request(2000, Read, 3, 0, 512)];
-    let cases: [(&str, &[(&str, &str)], &str); 9] = [
+    type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+    let cases: [Case; 9] = [
         (
             "time=t:us,op=op,offset=lba:512,size=len:512,volume=dev",
             &[],
@@ -367,7 +368,7 @@ fn loads_of_blkreplay_may_have_their_head_twice() {
     let line = "  0.5 ; 8 ; 8 ; W ; 0.0 ; 0.0\n";
     let wanted = request(500_000_000, Op::Write, 0, 4096, 4096);
     let twice = format!("{head}{header}{head}{header}{line}");
-    assert_eq!(read("blkreplay", &twice).unwrap(), [wanted.clone()]);
+    assert_eq!(read("blkreplay", &twice).unwrap(), std::slice::from_ref(&wanted));
     // Loads put one behind the other, each with a line of its own in the head.
     let behind = format!("{head}of today\n{header}{line}{head}of tomorrow\n{header}{line}{header}{line}");
     assert_eq!(read("blkreplay", &behind).unwrap(), [wanted.clone(), wanted.clone(), wanted]);
