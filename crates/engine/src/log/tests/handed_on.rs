@@ -1,13 +1,14 @@
 //! What a layer does not do itself it hands on, each in its own page numbers.
 
+use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::Cause;
 use crate::layer::tests::seams::{Heard, Listener, Said};
 use crate::layer::{
     Abilities, Ability, Answer, Command, Content, Layer, LayerExt, Medium, MediumExt, Query, Reports,
 };
 use crate::log::{
-    BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Segments, Shared, Sparse, TrimLog, TrimRule,
-    TrimUnit,
+    BoxedLayer, LogStore, ObjectLayout, Objects, Observed, PageTable, PassThrough, Reclaim, Segments, Shared,
+    Sparse, StoreConfig, TrimLog, TrimRule, TrimUnit,
 };
 use crate::units::{BlockId, Lpn};
 
@@ -110,4 +111,39 @@ fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
         let rule = TrimRule { unit, ..TrimRule::default() };
         assert_eq!(Segments::new(layer(), 3, Some(rule)).hears_of_deaths(), hears);
     }
+}
+
+/// What a log can depends on its form and, where something is handed on, on the layer below.
+#[test]
+fn a_log_says_what_it_can() {
+    let can = |change: fn(&mut StoreConfig)| {
+        let mut config = config(7, Reclaim::FreePool { low: 2, high: 2 });
+        change(&mut config);
+        Drive::new(30, config, SINGLE()).store.abilities()
+    };
+    let always =
+        [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+    let plain = Abilities::of(&always).with(Ability::AtomicGroups, true);
+    assert_eq!(can(|_| ()), plain);
+    assert_eq!(can(|config| config.reclaim = Reclaim::InPlace), plain.without(Ability::AtomicGroups));
+    assert_eq!(can(|config| config.deferred_low = Some(1)), plain.with(Ability::Deferral, true));
+    assert_eq!(can(|config| config.idle_high = Some(4)), plain.with(Ability::IdleCleaning, true));
+    assert_eq!(can(|config| config.prefetch = Some(true)), plain.with(Ability::LookAhead, true));
+
+    let heard = Heard::default();
+    let segments = Segments::new(Box::new(Listener(heard.clone())), 2, None);
+    let config = config(2, Reclaim::FreePool { low: 1, high: 1 });
+    let table = PageTable::new(2, 4, 2);
+    let mut log = LogStore::new(config, segments, table, Fifo::default(), SINGLE()).unwrap();
+    // A layer keeps no groups of pages for a log.
+    let handed_on = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, true));
+    assert_eq!(log.abilities(), Abilities::of(&[always.as_slice(), &handed_on].concat()));
+    heard.take();
+    log.cleaning_above(true);
+    let expected = Heard::default();
+    expected.note(Said::CleaningAbove { begins: true });
+    // Nothing is to be gained here, but perhaps below.
+    assert_eq!(log.clean_ahead(), Ok(true));
+    expected.note(Said::CleanAhead);
+    assert_eq!(heard.take(), expected.take());
 }
