@@ -2,10 +2,10 @@
 
 use super::super::Restart;
 use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
-use super::drives::{count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
+use super::drives::{Chips, chips, count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
 use crate::layer::{Content, Layer, LayerError, RecoveryReport};
-use crate::nand::{Faults, Flash, Nand, Wear};
+use crate::nand::{Cut, Faults, Flash, Nand, Supply, Wear};
 use crate::seed::{Seed, below};
 use crate::units::{BlockId, Lpn};
 
@@ -77,6 +77,8 @@ fn what_a_log_in_order_lacks_is_copied_behind() {
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), ["", "0 1 2 3", "4 5 6 7", "5", "8 9 10 11", "9"]);
     assert_eq!(merged(&drive), ([0, 1, 0, 0], [2, 2, 1]));
+    let (mut drive, report) = restart(drive);
+    assert_eq!(cost(&report)[2], ("padding", 0, 0), "no note says that there is any");
     // Then the log of page 5, which is not: a full merge into the block erased last.
     write(&mut drive, [1]);
     assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
@@ -123,6 +125,10 @@ fn pages_without_data_are_padding() {
     write(&mut drive, [8]);
     assert_eq!(rows(&drive)[1], "0 1 ~ 3");
     assert_eq!(merged(&drive), ([0, 1, 0, 1], [3, 2, 1]));
+    assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
+    // After a power cut it is looked for in this block, whose note says that it has some, and in no other.
+    let (mut drive, report) = restart(drive);
+    assert_eq!(cost(&report)[2], ("padding", 4, 0));
     assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
     // Behind the last page that holds data nothing is written; but one page is, which says that it was merged.
     let mut drive = hybrid(config());
@@ -202,6 +208,34 @@ fn what_a_merge_left_over_is_erased() {
     assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0), "the first recovery erased it");
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+/// A partial merge that power cut short leaves a log with some copies in it. That it was to become the data block is forgotten,
+/// even if the host fills it as far as the merge would have.
+#[test]
+fn a_merge_cut_short_is_forgotten() {
+    let supply = Supply::new(false);
+    let mut drive = Hybrid::new(config(), chips(6, Faults::default(), &supply)).unwrap();
+    write(&mut drive, 0..4);
+    trim(&mut drive, [3]);
+    write(&mut drive, [0, 4, 5, 4, 8, 9]);
+    // A third log makes the first give way: pages 1 and 2 are to be copied behind page 0.
+    supply.cut(Some(Cut { after: supply.operations() + 1, torn: false }));
+    assert!(drive.write(&[Lpn(8)], &[Content(108)], 0).unwrap_err().is_power_loss());
+    let restart = |drive: Hybrid<Chips>| {
+        supply.restore();
+        Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap().0
+    };
+    let mut drive = restart(drive);
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1"]);
+    let found = read(&mut drive, 0..12);
+    write(&mut drive, [2]);
+    drive.flush().unwrap();
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1 2"]);
+    let mut drive = restart(drive);
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1 2"], "the data block is needed still");
+    assert_eq!(read(&mut drive, 0..12), found);
+    drive.check().unwrap();
 }
 
 #[test]
