@@ -77,8 +77,6 @@ fn what_a_log_in_order_lacks_is_copied_behind() {
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), ["", "0 1 2 3", "4 5 6 7", "5", "8 9 10 11", "9"]);
     assert_eq!(merged(&drive), ([0, 1, 0, 0], [2, 2, 1]));
-    let (mut drive, report) = restart(drive);
-    assert_eq!(cost(&report)[2], ("padding", 0, 0), "no note says that there is any");
     // Then the log of page 5, which is not: a full merge into the block erased last.
     write(&mut drive, [1]);
     assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
@@ -125,10 +123,6 @@ fn pages_without_data_are_padding() {
     write(&mut drive, [8]);
     assert_eq!(rows(&drive)[1], "0 1 ~ 3");
     assert_eq!(merged(&drive), ([0, 1, 0, 1], [3, 2, 1]));
-    assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
-    // After a power cut it is looked for in this block, whose note says that it has some, and in no other.
-    let (mut drive, report) = restart(drive);
-    assert_eq!(cost(&report)[2], ("padding", 4, 0));
     assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
     // Behind the last page that holds data nothing is written; but one page is, which says that it was merged.
     let mut drive = hybrid(config());
@@ -208,6 +202,23 @@ fn what_a_merge_left_over_is_erased() {
     assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0), "the first recovery erased it");
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+/// Spare areas are read for it only in blocks whose notes say that they have some.
+#[test]
+fn padding_is_looked_for_where_there_is_any() {
+    for (trimmed, read_for_it, found) in [(None, 0, 102), (Some(2), 4, 0)] {
+        let mut drive = hybrid(config());
+        write(&mut drive, 0..4);
+        trim(&mut drive, trimmed);
+        write(&mut drive, [0, 4, 5, 8, 9, 6, 7, 5]);
+        // A third log makes the first be merged: pages 1 to 3 are copied behind page 0.
+        write(&mut drive, [8]);
+        assert_eq!(merged(&drive).0[..2], [0, 1]);
+        let (mut drive, report) = restart(drive);
+        assert_eq!(cost(&report)[2], ("padding", read_for_it, 0));
+        assert_eq!(read(&mut drive, 0..4), [100, 101, found, 103]);
+    }
 }
 
 /// A partial merge that power cut short leaves a log with some copies in it. That it was to become the data block is forgotten,

@@ -143,7 +143,7 @@ fn a_log_says_what_it_can() {
     let expected = Heard::default();
     expected.note(Said::CleaningAbove { begins: true });
     // Nothing is to be gained here, but perhaps below.
-    assert_eq!(log.clean_ahead(), Ok(true));
+    assert_eq!(log.command(Command::CleanAhead), Ok(Answer::Done(true)));
     expected.note(Said::CleanAhead);
     assert_eq!(heard.take(), expected.take());
 }
