@@ -226,6 +226,8 @@ impl<F: Flash> Flash for CheckedMedium<F> {
     fn tear_program(&mut self, block: BlockId, page: u32) {
         self.is_uncertain = true;
         self.inner.tear_program(block, page);
+        // It was begun: the block goes on behind it.
+        self.next[block.index()] = page + 1;
     }
 
     fn tear_erase(&mut self, block: BlockId) {

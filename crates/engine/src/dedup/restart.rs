@@ -155,7 +155,7 @@ where
         match layer.come_back(&unused_slots, &mut steps) {
             Ok(()) => {}
             // What is there can still be read; the next write will say that the drive has come to its end.
-            Err(error) if error.is_end_of_life() => layer.sharing.lock().rests = false,
+            Err(error) if error.is_out_of_blocks() => layer.sharing.lock().rests = false,
             Err(error) => return Err((error, layer.into_flash())),
         }
         layer.recovery = Some(steps.report.clone());

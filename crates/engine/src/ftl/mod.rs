@@ -19,6 +19,15 @@ use crate::config::ConfigError;
 use crate::layer::{Layer, LayerError, Medium, RecoveryReport};
 use crate::log::Migration;
 use crate::nand::Flash;
+use crate::seed::Seed;
+use crate::units::BlockId;
+
+/// The root of the generators of an FTL's policies on flash that was used before. With the same draws after each power cut a
+/// policy would name the same blocks each time, which may have nothing to win.
+fn seed_of_life(seed: Seed, flash: &impl Medium) -> Seed {
+    let erases: u64 = (0..flash.blocks()).map(|block| u64::from(flash.erases(BlockId(block)))).sum();
+    if erases == 0 { seed } else { seed.of(&format!("life after {erases} erases")) }
+}
 
 /// An FTL that can be taken apart to its flash, as a power cut does, and put together again from it.
 pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {

@@ -1,6 +1,6 @@
 //! The page-mapped FTL whose map is in RAM: a log on flash that comes back after a power cut by reading all spare areas.
 
-use super::Restart;
+use super::{Restart, seed_of_life};
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{LayerError, RecoveryReport};
 use crate::log::{LogStore, Migration, PageTable, Reclaim, StoreConfig};
@@ -39,7 +39,7 @@ impl PageConfig {
             blocks: flash.blocks(),
             pages_per_block: flash.pages_per_block(),
             logical_pages: self.store.logical_pages,
-            seed: self.store.seed,
+            seed: seed_of_life(self.store.seed, flash),
         };
         let context = PlacementContext { size: &size, temperature: None };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;

@@ -24,6 +24,27 @@ pub enum LayerError {
         "cleaning gains nothing: every candidate block is full of valid pages; more spare space is needed"
     )]
     NoSpace,
+    /// Power cuts have torn the pages with which cleaning was to win a block.
+    #[error(
+        "power was lost so often in the middle of cleaning that torn pages have eaten the reserve of erased blocks: the open \
+         blocks take {room} more pages, and no block can be emptied without moving {live}; cut less often, raise \
+         free_blocks_low, or give more spare space"
+    )]
+    ReserveTorn {
+        /// Pages that the open blocks still take.
+        room: u32,
+        /// Live pages of the block that has the fewest.
+        live: u32,
+    },
+    /// A request was interrupted again and again before it was served.
+    #[error(
+        "power was lost {cuts} times in a row before one request was served: the cleaning or the merge that it needs does not \
+         come to its end between two cuts; cut less often"
+    )]
+    Starved {
+        /// Cuts since a request was served.
+        cuts: u32,
+    },
     /// Too many pages to be written all or none.
     #[error("a group of {pages} pages cannot be written atomically; the longest is of {longest}")]
     NotAtomic {
@@ -86,6 +107,15 @@ impl LayerError {
             LayerError::EndOfLife { .. } | LayerError::ZoneOffline { .. } => true,
             LayerError::Medium(MediumError::Lower(lower)) => lower.is_end_of_life(),
             _ => false,
+        }
+    }
+
+    /// Whether the drive, however far below, takes no more writes for want of blocks, but can be read.
+    pub fn is_out_of_blocks(&self) -> bool {
+        match self {
+            LayerError::ReserveTorn { .. } => true,
+            LayerError::Medium(MediumError::Lower(lower)) => lower.is_out_of_blocks(),
+            other => other.is_end_of_life(),
         }
     }
 

@@ -102,13 +102,20 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         while self.pool.erased.len() < enough
             && !(high == low && self.pool.frontiers[stream.index()].is_some())
         {
-            self.clean_victim(&mut fruitless)?;
+            if self.pool.blocks.candidates() == 0 && self.can_empty_set_aside() {
+                self.empty_set_aside(0)?;
+            } else {
+                self.clean_victim(&mut fruitless)?;
+            }
         }
         Ok(())
     }
 
     /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
     pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
+        if self.is_cut_short {
+            self.resume_cleaning()?;
+        }
         if !self.pool.wants_idle_cleaning() {
             return Ok(false);
         }
@@ -121,10 +128,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
         let victim = self.take_victim(fruitless)?;
         if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
-            // Blocks that wore out while they were cleaned have eaten the reserve. The victim is left as it
-            // is, so that its pages can still be read.
+            // Blocks that wore out while they were cleaned have eaten the reserve, or pages torn in power cuts. The victim is
+            // left as it is, so that its pages can still be read.
+            let live = self.pool.blocks.valid_pages(victim);
             self.pool.close(victim);
-            return Err(self.pool.end_of_life());
+            return Err(self.pool.no_room_for(live));
         }
         if self.config.evict {
             self.evict(victim);
@@ -169,7 +177,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// The next victim, no candidate any more.
     #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
-        let victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
+        let mut victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
+        while self.risks_reserve(victim) {
+            self.pool.close(victim);
+            victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
+        }
         self.pool.note_victim(victim);
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
             // A block of the log's own stream is none that the placement knows.
@@ -181,6 +193,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             self.staged.from = placed.then_some(stream);
         }
         Ok(victim)
+    }
+
+    /// Whether there is nothing to win in the victim, and a page torn while it was moved would leave no block to clean with. Of
+    /// consequence only where power was lost before.
+    #[inline]
+    fn risks_reserve(&self, victim: BlockId) -> bool {
+        self.pool.is_recovered
+            && self.pool.marks.is_some()
+            && self.pool.erased.len() <= 1
+            && self.pool.blocks.valid_pages(victim) == self.pool.pages_per_block()
     }
 
     /// Brings the tables of the next victim into the cache, if the policy can foresee it.
@@ -201,7 +223,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if D::PAGE_EXACT {
             self.directory.gather(victim, written, staged.owners_room(written));
         }
-        let pages = if D::PAGE_EXACT && M::READS_BY_PAGE {
+        // Between those that live there may be torn ones.
+        let pages = if D::PAGE_EXACT && (M::READS_BY_PAGE || self.pool.is_recovered) {
             self.directory.list_valid(victim, written, &mut staged.pages);
             Pages::Listed(&staged.pages)
         } else {

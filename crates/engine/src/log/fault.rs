@@ -17,8 +17,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// Empties blocks set aside and writes anew what was read too often, as far as there is room.
     pub(super) fn tend(&mut self, stream: StreamId) -> Result<(), LayerError> {
         loop {
-            if !self.pool.set_aside.is_empty() && !self.pool.erased.is_empty() {
-                self.while_cleaning(Self::empty_set_aside)?;
+            if self.can_empty_set_aside() {
+                self.while_cleaning(|store| store.empty_set_aside(0))?;
             } else if !self.refresh_one()? {
                 break;
             }
@@ -28,9 +28,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.level_wear()? { self.clean_if_due(stream) } else { Ok(()) }
     }
 
-    /// Moves the live pages of the first block set aside elsewhere, and erases or retires it.
-    fn empty_set_aside(&mut self) -> Result<(), LayerError> {
-        let SetAside { block, written, .. } = self.pool.set_aside[0];
+    /// Whether a block was set aside, and there is an erased one to move its pages to.
+    pub(super) fn can_empty_set_aside(&self) -> bool {
+        !self.pool.set_aside.is_empty() && !self.pool.erased.is_empty()
+    }
+
+    /// Moves the live pages of the `at`-th block set aside elsewhere, and erases or retires it.
+    pub(super) fn empty_set_aside(&mut self, at: usize) -> Result<(), LayerError> {
+        let SetAside { block, written, .. } = self.pool.set_aside[at];
         self.stage(block, written)?;
         self.staged.from = None;
         if let Err(error) = self.redistribute() {
@@ -74,6 +79,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(false);
         }
         let Some(block) = self.pool.medium.take_disturbed() else { return Ok(false) };
+        if self.is_cut_short {
+            self.resume_cleaning()?;
+        }
         if self.pool.blocks.is_candidate(block) {
             self.refreshing = true;
             let refreshed = self.refresh(block);

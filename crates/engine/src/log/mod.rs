@@ -25,6 +25,7 @@ mod observed;
 mod partition;
 mod pass_through;
 mod recover;
+mod resume;
 mod segments;
 mod sparse;
 mod store;

@@ -29,10 +29,12 @@ struct Used {
     /// Number of its last page.
     last: u64,
     stream: StreamId,
-    /// Pages that can be read, all from the first on.
+    /// Pages up to the last that can be read.
     written: u32,
-    /// Whether another follows that cannot.
-    torn: bool,
+    /// Pages that were begun.
+    begun: u32,
+    /// Those that cannot be read, between the others or behind them.
+    torn: Vec<u32>,
 }
 
 impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
@@ -89,6 +91,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
             step.erases += self.pool.counters.outgoing_total(Operation::Erase) - erases;
         }
         self.end(step, report);
+        self.look_for_cut();
         self.pool.skip_untold();
         Ok(())
     }
@@ -100,19 +103,20 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
 
     /// Reads the spare areas of `block` up to the first erased page; `None` if that is its first.
     fn scan(&mut self, block: BlockId, pages: &mut Vec<Found>, step: &mut RecoveryStep) -> Option<Used> {
-        let mut used = Used { block, last: 0, stream: StreamId(0), written: 0, torn: false };
+        let mut used = Used { block, last: 0, stream: StreamId(0), written: 0, begun: 0, torn: Vec::new() };
         for page in 0..self.pool.pages_per_block() {
             step.spare_reads += 1;
             match self.pool.medium.read_spare(block, page, Cause::Cleaning) {
                 PageState::Erased => break,
-                PageState::Unreadable => used.torn = true,
+                PageState::Unreadable => used.torn.push(page),
                 PageState::Written(spare) => {
                     (used.last, used.stream, used.written) = (spare.sequence, spare.stream, page + 1);
                     pages.push(Found { sequence: spare.sequence, owner: spare.owner, block, page });
                 }
             }
+            used.begun = page + 1;
         }
-        (used.written > 0 || used.torn).then_some(used)
+        (used.begun > 0).then_some(used)
     }
 
     /// Places all pages in the order in which they were written, so that older copies die as they did.
@@ -131,18 +135,27 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
     }
 
     /// Says what each block is, the latest first: full ones are candidates, the latest of each stream that still takes pages
-    /// is open, and others are set aside.
+    /// is open, behind a torn page if it has one, and others are set aside. Torn pages hold nothing; those behind all that can be
+    /// read in a block set aside count as not written.
     fn arrange(&mut self, used: &[Used]) {
         let size = self.pool.pages_per_block();
-        for &Used { block, stream, written, torn, .. } in used {
+        for &Used { block, stream, written, begun, ref torn, .. } in used {
+            let mut end = begun;
             match self.pool.frontiers.get_mut(stream.index()) {
-                _ if written == size => {}
-                Some(frontier @ None) if !torn => *frontier = Some(Frontier { block, page: written }),
-                _ => self.pool.set_aside.push(SetAside { block, written, failed: false }),
+                _ if begun == size => {}
+                Some(frontier @ None) => *frontier = Some(Frontier { block, page: begun }),
+                _ => {
+                    self.pool.set_aside.push(SetAside { block, written, failed: false });
+                    end = written;
+                }
+            }
+            for &page in torn.iter().filter(|&&page| page < end) {
+                self.directory.give_up(block, page);
+                self.pool.blocks.invalidate(block);
             }
         }
         // Policies are told of full blocks in the order in which they were closed.
-        for full in used.iter().rev().filter(|used| used.written == size) {
+        for full in used.iter().rev().filter(|used| used.begun == size) {
             self.pool.close(full.block);
         }
     }

@@ -36,6 +36,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) placement: P,
     /// Why pages are being moved: cleaning, unless it is for the sake of wear.
     pub(super) moving_for: Cause,
+    /// Whether a power cut interrupted cleaning, which took the last erased block.
+    pub(super) is_cut_short: bool,
     /// Whether pages of a block that was read too often are being written anew.
     pub(super) refreshing: bool,
     /// Stream and opening time of each block, where the placement wants them.
@@ -122,6 +124,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             directory,
             placement,
             moving_for: Cause::Cleaning,
+            is_cut_short: false,
             refreshing: false,
         }
     }
@@ -203,7 +206,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
         }
         match self.refresh_disturbed() {
             // What was read was read; the next write will say that the drive has come to its end.
-            Err(error) if error.is_end_of_life() => Ok(()),
+            Err(error) if error.is_out_of_blocks() => Ok(()),
             refreshed => refreshed,
         }
     }

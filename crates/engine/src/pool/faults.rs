@@ -68,9 +68,23 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         LayerError::EndOfLife { usable_blocks, needed_blocks: self.needed_blocks.max(usable_blocks + 1) }
     }
 
+    /// Whether blocks have failed that would be needed now.
+    fn has_lost_blocks(&self) -> bool {
+        self.set_aside.iter().any(|aside| aside.failed)
+            || self.usable_blocks < self.first_usable_blocks.max(self.needed_blocks)
+    }
+
     /// Why there is no room: lost blocks have eaten it, or there never was enough.
     pub(crate) fn no_space(&self) -> LayerError {
-        let is_whole = self.set_aside.is_empty() && self.usable_blocks == self.first_usable_blocks;
-        if is_whole { LayerError::NoSpace } else { self.end_of_life() }
+        if self.has_lost_blocks() { self.end_of_life() } else { LayerError::NoSpace }
+    }
+
+    /// Why `live` pages of a block that is to be cleaned can go nowhere: lost blocks have eaten the reserve, or pages that were
+    /// torn while it was in use.
+    pub(crate) fn no_room_for(&self, live: u32) -> LayerError {
+        if self.is_recovered && !self.has_lost_blocks() {
+            return LayerError::ReserveTorn { room: self.open_room(), live };
+        }
+        self.no_space()
     }
 }

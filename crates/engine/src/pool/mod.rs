@@ -105,6 +105,8 @@ pub struct Pool<M, V> {
     /// Whose pages were moved, and how often.
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
+    /// Whether this is what a power cut left of a pool.
+    pub(crate) is_recovered: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
@@ -134,6 +136,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             victim_valid_pages: vec![0; pages_per_block as usize + 1],
             moves: Moves::default(),
             survives_failed_programs: config.survives_failed_programs,
+            is_recovered: false,
             medium,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::keys::{Keys, PLAIN, keys_of};
 use super::kinds::Kinds;
+use super::refusals;
 use super::store_keys::StoreKeys;
 use super::tables::{FtlKind, LayerKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -164,7 +165,7 @@ impl<C: Common> Described<C> {
         let kind = kind?;
         let foreign = table.into_iter().find(|(key, value)| !goes_without_saying(key, value));
         match foreign {
-            Some((key, _)) => Err(foreign_key::<C>(&key, kind.entry().name)),
+            Some((key, value)) => Err(foreign_key::<C>(&key, &value, kind.entry().name)),
             None => Ok(Described { common, kind }),
         }
     }
@@ -207,8 +208,17 @@ fn goes_without_saying(key: &str, value: &Value) -> bool {
     value.is_null() || is_default::<StoreKeys>(key, value) || is_default::<FtlKeys>(key, value)
 }
 
-/// Why `key` does not stand in a table of this structure, and which do.
-fn foreign_key<C: Common>(key: &str, structure: &str) -> ConfigError {
+/// What the table of refusals says of the part that `value` names beside this structure.
+fn refusal(value: &Value, structure: &str) -> Option<&'static str> {
+    let named = ["kind", "policy"].iter().find_map(|key| value.get(key)).unwrap_or(value).as_str()?;
+    refusals::between(named, |other| other == structure).map(|row| row.reason)
+}
+
+/// Why `key` with this value does not stand in a table of this structure, and which keys do.
+fn foreign_key<C: Common>(key: &str, value: &Value, structure: &str) -> ConfigError {
+    if let Some(reason) = refusal(value, structure) {
+        return ConfigError::new(key, reason);
+    }
     let own = keys_with::<C>(structure).join(", ");
     let has = |keys: Vec<String>| keys.iter().any(|other| other == key);
     let problem = if has(all_keys::<C>()) {

@@ -50,6 +50,12 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "needs a drive that stores equal pages once: `ftl.dedup`",
     },
     Refusal {
+        feature: "references",
+        with: &["zones", "fast", "bast"],
+        reason: "says where pages go that cleaning moves, by how many logical pages share them; a hybrid FTL moves a page to the place \
+                 that its number has in its block, and a zoned drive moves none",
+    },
+    Refusal {
         feature: "power",
         with: &["zones"],
         reason: "needs an FTL that comes back from its flash, and a zoned drive has no map to come back with",

@@ -12,12 +12,7 @@ use wearwell_stack::RunResult;
 use wearwell_stack::layers::REFUSALS;
 
 /// Pairs that neither run nor are refused by the table, each with what is said instead. A pair that is mended must go from here.
-const KNOWN: &[(&str, &str, &str)] = &[
-    ("references", "on_zones", NO_SETTING),
-    ("references", "zones", NO_SETTING),
-    ("references", "fast", NO_SETTING),
-    ("references", "bast", NO_SETTING),
-];
+const KNOWN: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
 

@@ -12,15 +12,23 @@ use crate::units::BlockId;
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Requests of the history, and of what comes before power may be lost.
+/// Requests of a history, and of what comes before power may be lost.
 const STEPS: u32 = 130;
+
+/// Half the requests of a history that is cut at every operation: enough to fill the drive and to clean some blocks. A drive
+/// that also writes a log of what is valid is larger.
+fn few_steps(ftl: &str) -> u32 {
+    if ftl == "ib_ftl" { 85 } else { 48 }
+}
 
 /// A history under cuts. After each cut all pages are read back, and the tables recounted; so they are in the end.
 struct History {
     name: String,
+    steps: u32,
     cuts: Cuts,
     recovery: f64,
     outages: Outages,
+    erases: u64,
     /// The report of recovery from a last cut.
     last: Option<RecoveryReport>,
     dedup: Option<DedupReport>,
@@ -32,14 +40,14 @@ impl Use for History {
         F: Restart<Flash = Chips>,
         F::Settings: Send,
     {
-        let History { name, cuts, recovery, .. } = self;
+        let History { name, steps, cuts, recovery, .. } = self;
         let cut = CutSettings { cuts: cuts.clone(), recovery_cut_probability: *recovery, seed: Seed(2) };
         let mut drive = Interrupted::<_, Content>::new(layer, settings, supply, cut, Journal::paused());
         let mut random = Seed(3).random();
         let mut done = Ok(());
-        for step in 0..2 * STEPS {
-            if step == STEPS {
-                drive.begin(u64::from(STEPS));
+        for step in 0..2 * *steps {
+            if step == *steps {
+                drive.begin(u64::from(*steps));
             }
             let (pages, data) = draw(&mut random);
             done = done.and_then(|()| match step % 16 {
@@ -56,6 +64,7 @@ impl Use for History {
         let (own, nand) = reports::<Content>(&drive);
         let sent = [Operation::Write, Operation::Erase].map(|op| own.counters.outgoing_total(op));
         assert_eq!(sent, [nand.programs, nand.erases], "{name}");
+        self.erases = nand.erases;
         self.outages = drive.outages().unwrap();
         self.last =
             Some(drive.cycle().unwrap_or_else(|error| panic!("{name} {cuts:?}, at the end: {error}")));
@@ -66,7 +75,16 @@ impl Use for History {
 impl History {
     fn new(ftl: &str, kind: &Value, cuts: Cuts, recovery: f64) -> Self {
         let name = format!("{ftl} {kind}");
-        History { name, cuts, recovery, outages: Outages::default(), last: None, dedup: None }
+        History {
+            name,
+            steps: STEPS,
+            cuts,
+            recovery,
+            outages: Outages::default(),
+            erases: 0,
+            last: None,
+            dedup: None,
+        }
     }
 }
 
@@ -106,6 +124,37 @@ fn every_kind_comes_back_on_every_ftl() {
             exercise(ftl, &kind, step);
         }
     }
+}
+
+/// Cut before each operation of a short history, and in the middle of each.
+#[test]
+fn every_operation_may_be_the_last() {
+    let mut combinations = 0;
+    for (ftl, cleaning) in FTLS {
+        let battery = matches!(ftl, "dftl" | "mu_ftl");
+        for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
+            let (mut cuts, mut erases) = (0, 0);
+            for after in 0.. {
+                let mut met = 0;
+                // A battery lets the operation end.
+                for torn in [false, true].into_iter().filter(|torn| !(*torn && battery)) {
+                    let cut = Cuts::At(vec![Cut { after, torn }]);
+                    let mut history = History { steps: few_steps(ftl), ..History::new(ftl, &kind, cut, 0.0) };
+                    with(ftl, &kind, &mut history);
+                    (met, erases) = (met + history.outages.cuts, history.erases);
+                }
+                if met == 0 {
+                    break;
+                }
+                cuts += met;
+            }
+            combinations += 1;
+            assert!(cuts > 100, "{ftl} {kind}: {cuts} cuts");
+            // What was done without a cut.
+            assert!(erases > 2, "{ftl} {kind}: {erases} blocks were erased");
+        }
+    }
+    assert_eq!(combinations, 6 * 4 + 2 * 3);
 }
 
 #[test]

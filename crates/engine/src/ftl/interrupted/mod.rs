@@ -33,6 +33,10 @@ const RECOVERY_OPERATIONS: u64 = 64;
 /// Cuts that the name of a case lists.
 const NAMED_CUTS: usize = 16;
 
+/// Cuts in a row before one request is served after which it is given up. A request that cleaning gets on with takes some
+/// hundreds of operations; one that has to begin anew after each cut would never be served.
+const CUTS_OF_A_REQUEST: u32 = 1000;
+
 /// When power is cut.
 #[derive(Clone, Debug)]
 pub struct CutSettings {
@@ -94,6 +98,8 @@ pub struct Interrupted<F: Restart, P = ()> {
     lives: Lives,
     told: Told,
     outages: Outages,
+    /// Cuts since a request was served.
+    in_a_row: u32,
     /// The cut that comes next.
     armed: Option<Cut>,
     /// All cuts so far, for the name of the case.
@@ -131,6 +137,7 @@ where
             lives: Lives::default(),
             told: Told::default(),
             outages: Outages::default(),
+            in_a_row: 0,
             armed: None,
             history: Vec::new(),
             holds: PhantomData,
@@ -172,7 +179,16 @@ where
             self.note_durable();
         }
         match answer {
-            Err(_) if self.supply.is_off() => self.recover().map(|()| Ended::Interrupted),
+            Err(_) if self.supply.is_off() => {
+                self.recover()?;
+                self.in_a_row += 1;
+                let cuts = self.in_a_row;
+                if cuts < CUTS_OF_A_REQUEST {
+                    Ok(Ended::Interrupted)
+                } else {
+                    Err(LayerError::Starved { cuts })
+                }
+            }
             Ok(()) if self.supply.is_failing() => {
                 self.ftl_mut().save()?;
                 self.note_durable();
@@ -180,6 +196,11 @@ where
             }
             answer => answer.map(|()| Ended::Done),
         }
+        .inspect(|ended| {
+            if *ended == Ended::Done {
+                self.in_a_row = 0;
+            }
+        })
     }
 
     fn note_durable(&mut self) {

@@ -4,7 +4,7 @@ use super::config::{Durability, PagedConfig};
 use super::recover::Remains;
 use super::store::{PagedFtl, Policies};
 use crate::config::{ConfigError, StoreSize};
-use crate::ftl::Restart;
+use crate::ftl::{Restart, seed_of_life};
 use crate::layer::{LayerError, Medium, RecoveryReport};
 use crate::log::Migration;
 use crate::nand::Flash;
@@ -30,7 +30,7 @@ impl PagedSettings {
             blocks: flash.blocks(),
             pages_per_block: flash.pages_per_block(),
             logical_pages: self.config.logical_pages,
-            seed: self.config.seed,
+            seed: seed_of_life(self.config.seed, flash),
         };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
         let context = PlacementContext { size: &size, temperature: None };

@@ -6,6 +6,7 @@ mod cycles;
 pub mod drives;
 mod fast;
 mod free;
+mod often;
 mod paged;
 mod results;
 mod told;

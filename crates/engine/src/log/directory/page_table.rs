@@ -36,6 +36,11 @@ impl PageTable {
         }
     }
 
+    /// The page of `block` at this index, which belongs to nobody, counts as valid no more.
+    pub(in crate::log) fn give_up(&mut self, block: BlockId, page: u32) {
+        self.validity.clear(Slot(self.first_slot(block) + page));
+    }
+
     #[inline(always)]
     fn first_slot(&self, block: BlockId) -> u32 {
         block.0 * self.divider.divisor()

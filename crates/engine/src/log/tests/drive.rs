@@ -23,6 +23,10 @@ impl VictimPolicy for Fifo {
     fn select(&mut self, _blocks: &Blocks) -> BlockId {
         self.0.pop_front().expect("there is a candidate")
     }
+
+    fn taken(&mut self, block: BlockId) {
+        self.0.retain(|&other| other != block);
+    }
 }
 
 /// The host writes to stream 0; cleaning sorts pages by their numbers.

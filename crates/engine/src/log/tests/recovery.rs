@@ -1,12 +1,13 @@
 //! The store from its flash, block by block; blocks of 3 pages.
 
 use super::drive::{DOUBLE, Drive, Fifo, SINGLE, Store, config, layout};
-use crate::layer::{Content, Layer, RecoveryReport};
+use crate::counters::Cause;
+use crate::layer::{Content, Group, Layer, LayerError, Medium, RecoveryReport, Run};
 use crate::log::{LogStore, Reclaim, StoreConfig};
 use crate::nand::{Flash, Nand};
 use crate::placement::{Frontiers, Placement};
 use crate::seed::{Seed, below};
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
@@ -89,9 +90,91 @@ fn torn_pages_and_blocks_hold_nothing() {
     // Blocks 0, 1 and 5 as a whole.
     assert_eq!(cost(&report), (9 + 4, 1));
     drive.check();
-    // The block that ends torn takes no more: its pages are moved at the first chance.
+    // The block that ends torn is full: it is cleaned in its turn.
     drive.write(&[5]);
-    assert_eq!(drive.layout()[1], "- - -");
+    assert_eq!(drive.layout()[..3], ["0 1 2", "3 4 x", "5 - -"]);
+    drive.check();
+    drive.write(&[3, 4, 5, 4, 5, 3, 4, 5, 3, 4, 5, 3]);
+    assert_ne!(drive.layout()[1], "3 4 x");
+    drive.check();
+}
+
+#[test]
+fn a_block_is_filled_on_behind_a_torn_page() {
+    let config = config(6, POOL);
+    let mut drive = Drive::new(7, config, SINGLE());
+    drive.write(&[0, 1, 2, 3]);
+    drive.store.medium_mut().tear_program(BlockId(1), 1);
+    let (mut drive, report) = cycle(drive, config, SINGLE());
+    assert_eq!((drive.layout()[1].as_str(), cost(&report)), ("3 x -", (3 + 3 + 5, 0)));
+    drive.check();
+    drive.write(&[4, 5]);
+    assert_eq!(drive.layout()[1..3], ["3 x 4", "5 - -"]);
+    drive.check();
+    // Once more: what is torn counts neither as valid nor as open room.
+    let (mut drive, _) = cycle(drive, config, SINGLE());
+    assert_eq!(drive.store.blocks().valid_pages(BlockId(1)), 2);
+    drive.check();
+    drive.write(&[3, 4, 5, 3, 4, 5, 3, 4, 5, 3, 4, 5]);
+    assert_ne!(drive.layout()[1], "3 x 4");
+    drive.check();
+}
+
+/// Page 1 is moved to block 4, and nobody knows yet.
+fn move_page_1(drive: &mut Drive) {
+    let run = Run {
+        owners: Some(&[Lpn(1)]),
+        data: &[Content(2)],
+        sequence: 12,
+        cause: Cause::Cleaning,
+        stream: StreamId(0),
+        group: Group::None,
+        note: 0,
+    };
+    drive.store.medium_mut().program(BlockId(4), 0, run).unwrap();
+}
+
+/// The last erased block has taken one of two live pages of a victim when power is lost.
+#[test]
+fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
+    let config = config(6, POOL);
+    let mut drive = Drive::new(5, config, SINGLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
+    let rows = ["(0) 1 2", "(3) (4) 5", "(0) (3) 4", "(0) 0 3", "- - -"];
+    assert_eq!(drive.layout(), rows);
+    move_page_1(&mut drive);
+    let (mut drive, report) = cycle(drive, config, SINGLE());
+    assert_eq!(drive.layout()[4], "1 - -");
+    assert_eq!(cost(&report).1, 0, "recovery moves nothing");
+    drive.check();
+    assert_eq!(drive.layout()[0], "(0) (1) 2", "reading does not, either");
+    // Two pages would go there, and the other live page of the victim nowhere.
+    drive.write(&[5]);
+    assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (3) 4", "(0) 0 3", "1 2 5"]);
+    assert_eq!(drive.cleaned(), [1, 1, 1]);
+    drive.check();
+    (0..24).for_each(|step| drive.write(&[step % 5]));
+    drive.check();
+}
+
+/// The same, but that a second cut has torn what room there was.
+#[test]
+fn a_reserve_that_was_torn_is_no_end_of_life() {
+    let config = config(6, POOL);
+    let mut drive = Drive::new(5, config, SINGLE());
+    drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
+    move_page_1(&mut drive);
+    drive.store.medium_mut().tear_program(BlockId(4), 1);
+    drive.store.medium_mut().tear_program(BlockId(4), 2);
+    let (mut drive, _) = cycle(drive, config, SINGLE());
+    drive.check();
+    let error = drive.store.write(&[Lpn(0)], &[Content(99)], 0).unwrap_err();
+    assert_eq!(error, LayerError::ReserveTorn { room: 0, live: 1 });
+    assert!(error.is_out_of_blocks() && !error.is_end_of_life());
+    drive.check();
+    // A page that is given up leaves a block with nothing to move.
+    drive.trim(&[2]);
+    drive.write(&[2]);
     drive.check();
 }
 

@@ -1,0 +1,173 @@
+//! Drives as tight as they come that lose their power every few operations: none says that it is worn out.
+
+use super::super::hybrid::{Hybrid, HybridKind};
+use super::super::page::PageConfig;
+use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
+use super::drives::{
+    Chips, DESIGNS, PAGES_PER_BLOCK, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged,
+};
+use crate::layer::{Layer, LayerError, no_data};
+use crate::log::Reclaim;
+use crate::nand::{Faults, Supply};
+use crate::seed::{Seed, below};
+use crate::timing::Journal;
+use crate::units::Lpn;
+use serde_json::json;
+
+const LOGICAL_PAGES: u32 = 26;
+
+/// Requests before power may be lost, and after.
+const STEPS: u32 = 120;
+
+/// Operations between two cuts: enough to empty a block, which is four programs and an erase.
+const CUTS: [u64; 8] = [5, 6, 7, 10, 13, 24, 32, 47];
+
+/// A history of random writes, some reads and trims, that is cut after each `every` operations, and at times in recovery.
+fn live<F>(
+    build: impl Fn(&Supply) -> (F, F::Settings),
+    battery: bool,
+    every: u64,
+    recovery: f64,
+) -> Result<Outages, LayerError>
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let supply = Supply::new(battery);
+    let (ftl, settings) = build(&supply);
+    let cut = CutSettings { cuts: Cuts::Every(every), recovery_cut_probability: recovery, seed: Seed(every) };
+    let mut drive = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
+    let mut random = Seed(3).random();
+    for step in 0..2 * STEPS {
+        if step == STEPS {
+            drive.begin(u64::from(STEPS));
+        }
+        let page = Lpn(below(&mut random, u64::from(LOGICAL_PAGES)) as u32);
+        match step % 24 {
+            11 => drive.trim(&[page])?,
+            5 => drive.read(&[page], &mut Vec::new())?,
+            _ => drive.write(&[page], no_data(1), 0)?,
+        }
+    }
+    drive.check().unwrap();
+    Ok(drive.outages().unwrap())
+}
+
+/// The same with all of [`CUTS`]: power is lost again and again, and each request is served, or this error is the answer. How
+/// often it was.
+fn lives<F>(
+    name: &str,
+    build: impl Fn(&Supply) -> (F, F::Settings),
+    battery: bool,
+    may_fail: impl Fn(&LayerError) -> bool,
+) -> u32
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let mut failed = 0;
+    for every in CUTS {
+        for recovery in [0.0, 0.3, 0.8] {
+            match live(&build, battery, every, recovery) {
+                Ok(outages) => assert!(outages.cuts > 1, "{name}, every {every} operations: {outages:?}"),
+                Err(error) if may_fail(&error) => failed += 1,
+                Err(error) => panic!("{name}, every {every} operations: {error}"),
+            }
+        }
+    }
+    failed
+}
+
+fn never(_: &LayerError) -> bool {
+    false
+}
+
+/// A page-mapped FTL with these marks, and the blocks that it takes at least.
+fn tight_page(placement: &str, victim: &str, (low, high): (u32, u32)) -> (PageConfig, u32) {
+    let mut config = page_config(LOGICAL_PAGES, placement);
+    config.store.reclaim = Reclaim::FreePool { low, high };
+    config.victim = serde_json::from_value(json!(victim)).unwrap();
+    let streams = if placement == "single" { 1 } else { 2 };
+    let blocks = LOGICAL_PAGES.div_ceil(PAGES_PER_BLOCK) + config.store.reclaim.reserved_blocks(streams);
+    assert!(config.build(chips(blocks - 1, Faults::default(), &Supply::new(false))).is_err(), "not tight");
+    (config, blocks)
+}
+
+/// A policy that moves blocks full of live pages needs more than one block in reserve for that: a single torn page leaves no
+/// room for the last of them.
+#[test]
+fn page_mapped_drives_go_on() {
+    let mut failed = 0;
+    for placement in ["single", "double"] {
+        for victim in ["greedy", "fifo", "random", "d_choices"] {
+            for marks in [(1, 1), (1, 2), (2, 2)] {
+                let (config, blocks) = tight_page(placement, victim, marks);
+                let build = |supply: &Supply| {
+                    (config.build(chips(blocks, Faults::default(), supply)).unwrap(), config.clone())
+                };
+                let may_fail = |error: &LayerError| {
+                    victim != "greedy" && marks.0 == 1 && matches!(error, LayerError::ReserveTorn { .. })
+                };
+                failed += lives(&format!("{placement}, {victim}, {marks:?}"), build, false, may_fail);
+            }
+        }
+    }
+    assert!(failed < 24, "{failed} of 576 histories");
+}
+
+#[test]
+fn drives_with_their_map_in_flash_go_on() {
+    for design in DESIGNS {
+        for (victim, cache_entries) in [("greedy", 2), ("greedy", 9), ("fifo", 2), ("random", 9)] {
+            let mut settings = paged(design, LOGICAL_PAGES, cache_entries);
+            settings.victim = serde_json::from_value(json!(victim)).unwrap();
+            let build =
+                |supply: &Supply| (build_paged(&settings, 0, Faults::default(), supply), settings.clone());
+            let battery = matches!(design, "dftl" | "mu_ftl");
+            lives(&format!("{design}, {victim}, {cache_entries} entries"), build, battery, never);
+        }
+    }
+}
+
+#[test]
+fn hybrid_drives_go_on() {
+    for (kind, log_blocks) in
+        [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
+    {
+        let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
+        let build = |supply: &Supply| {
+            let flash = chips(hybrid_blocks(&config), Faults::default(), supply);
+            (Hybrid::new(config, flash).unwrap(), config.into())
+        };
+        lives(&format!("{kind:?} with {log_blocks} logs"), build, false, never);
+    }
+}
+
+/// Where a merge, or the emptying of a block, never comes to its end, that is what the drive says, and not that it is worn out.
+#[test]
+fn who_never_gets_on_says_so() {
+    let config = hybrid_config(HybridKind::Fast, LOGICAL_PAGES, 2);
+    let hybrid = |supply: &Supply| {
+        let flash = chips(hybrid_blocks(&config), Faults::default(), supply);
+        (Hybrid::new(config, flash).unwrap(), config.into())
+    };
+    assert_eq!(live(hybrid, false, 2, 0.0).unwrap_err(), LayerError::Starved { cuts: 1000 });
+    let mut torn = 0;
+    for victim in ["greedy", "fifo", "random", "d_choices"] {
+        for every in 1..5 {
+            let (config, blocks) = tight_page("single", victim, (1, 1));
+            let build = |supply: &Supply| {
+                (config.build(chips(blocks, Faults::default(), supply)).unwrap(), config.clone())
+            };
+            match live(build, false, every, 0.3) {
+                Ok(_) | Err(LayerError::Starved { .. }) => {}
+                Err(LayerError::ReserveTorn { room, live }) => {
+                    assert!(room < live, "{room} pages of room, {live} live pages");
+                    torn += 1;
+                }
+                Err(error) => panic!("{victim}, every {every} operations: {error}"),
+            }
+        }
+    }
+    assert!(torn > 0, "a reserve of one block is not enough for that");
+}

@@ -1,0 +1,64 @@
+//! Cleaning that a power cut interrupted, and that must come to its end before anything else is written.
+//!
+//! Between two requests as many blocks wait erased as cleaning needs. It takes them, and gives back the victim; with a cut in
+//! between they are fewer, and what the open blocks still take is the room of the victim's other pages. Whoever else wrote
+//! there would leave the drive without a way to win a block ever again.
+
+use super::directory::Directory;
+use super::store::LogStore;
+use crate::layer::{LayerError, Medium};
+use crate::placement::Placement;
+use crate::pool::SetAside;
+use crate::units::BlockId;
+use crate::victim::VictimPolicy;
+
+impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Notes, after a power cut, whether cleaning was interrupted.
+    pub(super) fn look_for_cut(&mut self) {
+        self.pool.is_recovered = true;
+        self.is_cut_short = self.lacks_reserve();
+    }
+
+    fn lacks_reserve(&self) -> bool {
+        self.pool.marks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
+    }
+
+    /// Empties blocks, those with the fewest live pages first whatever the policy would take, until the reserve is whole.
+    #[cold]
+    pub(super) fn resume_cleaning(&mut self) -> Result<(), LayerError> {
+        while self.lacks_reserve() {
+            let Some((live, block)) = self.emptiest().filter(|&(live, _)| live < self.pool.pages_per_block())
+            else {
+                break;
+            };
+            if self.pool.erased.is_empty() && live > self.pool.open_room() {
+                return Err(self.pool.no_room_for(live));
+            }
+            self.while_cleaning(|store| store.empty_closed(block))?;
+        }
+        self.is_cut_short = false;
+        Ok(())
+    }
+
+    /// The closed block with the fewest live pages, full or set aside, and how many it has.
+    fn emptiest(&self) -> Option<(u32, BlockId)> {
+        let blocks = &self.pool.blocks;
+        let full = blocks.iter_candidates().map(|block| (blocks.valid_pages(block), block));
+        let aside = self.pool.set_aside.iter().filter(|aside| !aside.failed);
+        let aside = aside.map(|&SetAside { block, written, .. }| {
+            (blocks.valid_pages(block) - (blocks.pages_per_block() - written), block)
+        });
+        full.chain(aside).min()
+    }
+
+    fn empty_closed(&mut self, block: BlockId) -> Result<(), LayerError> {
+        if self.pool.blocks.is_candidate(block) {
+            self.pool.take_candidate(block);
+            self.pool.note_victim(block);
+            let written = self.pool.pages_per_block();
+            self.pool.set_aside.push(SetAside { block, written, failed: false });
+        }
+        let at = self.pool.set_aside.iter().position(|aside| aside.block == block);
+        self.empty_set_aside(at.expect("it was closed before it was full, or has just been set aside"))
+    }
+}
