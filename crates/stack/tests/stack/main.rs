@@ -9,6 +9,7 @@ mod devices;
 mod ftls;
 mod golden;
 mod metadata;
+mod own_traces;
 mod pairs;
 mod replay;
 mod scenarios;
