@@ -39,6 +39,9 @@ class Device(Part):
         Logical and physical capacity, bytes.
     blocks_per_plane : int
         Erase blocks of each plane.
+    fit : bool or dict
+        Whether the logical size is made to fit the trace that is replayed, which is read through once for it; a result has
+        here what the trace touches.
     spare_factor, over_provisioning, alpha, load : float
         (T - U) / T, (T - U) / U, T / U, U / T.
     channels, ways, dies, planes, pages_per_block : int
@@ -67,6 +70,7 @@ class Device(Part):
     capacity: Size | None = None
     raw_capacity: Size | None = None
     blocks_per_plane: int | None = None
+    fit: bool | dict[str, int] = False
     spare_factor: float | None = None
     over_provisioning: float | None = None
     alpha: float | None = None

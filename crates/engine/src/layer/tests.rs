@@ -117,4 +117,8 @@ fn what_came_since_is_the_difference() {
         live_by_references: [now, 0, 0, 1],
     };
     assert_eq!(dedup(9, 100).since(&dedup(2, 50)), dedup(7, 100));
+    // With what was done in an earlier life, things stand as they do now.
+    let mut all = dedup(7, 100);
+    all.add(&dedup(2, 50));
+    assert_eq!(all, dedup(9, 100));
 }

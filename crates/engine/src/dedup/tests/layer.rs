@@ -3,7 +3,7 @@
 use super::super::*;
 use super::drive::{Drive, Shape, contents, lpns, roomy};
 use crate::counters::Operation;
-use crate::layer::{Layer, LayerError, LayerExt};
+use crate::layer::{Ability, Answer, Command, Layer, LayerError, LayerExt, Query};
 use crate::seed::{Seed, below};
 use crate::timing::Step;
 use serde_json::{Value, json};
@@ -317,5 +317,42 @@ fn each_page_reads_back_what_was_written() {
         assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
         assert_eq!(own.counters.outgoing_total(Operation::Read), nand.reads);
         assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), report.misses);
+    }
+}
+
+/// A slot that several pages share dies with the last of them, and until then its block keeps it.
+#[test]
+fn trims_leave_what_other_pages_share() {
+    let mut drive = roomy(json!("inline"), 8).build();
+    // Pages 0 and 2 share a slot; all three lie in one block.
+    drive.write(&[0, 1, 2, 3], &[5, 6, 5, 0]);
+    let left = |pages: &[u32]| drive.layer.query(Query::LeftValid(&lpns(pages)));
+    for (pages, valid_pages) in [(&[0][..], 3), (&[0, 2], 2), (&[1], 2), (&[0, 1], 2), (&[0, 1, 2, 3], 0)] {
+        assert_eq!(left(pages), Answer::Left { valid_pages, held_pages: 4 }, "{pages:?}");
+    }
+    assert_eq!(left(&[5]), Answer::Left { valid_pages: 0, held_pages: 0 }, "nothing is there");
+}
+
+#[test]
+fn sharing_leaves_some_abilities_of_the_store() {
+    use Ability::{AtomicGroups, LeftValid, MoveCounts, Requests};
+    for (kind, atomic_pages, can) in [
+        ("inline", 0, &[MoveCounts, LeftValid][..]),
+        ("inline", 3, &[AtomicGroups, MoveCounts, LeftValid]),
+        ("sampled", 0, &[Requests, MoveCounts, LeftValid]),
+    ] {
+        let mut drive = Shape { atomic_pages, ..roomy(json!(kind), 8) }.build();
+        assert!(
+            drive.layer.abilities().iter().eq(can.iter().copied()),
+            "{kind}: {:?}",
+            drive.layer.abilities()
+        );
+        assert_eq!(drive.layer.atomic_pages(), atomic_pages);
+        assert_eq!(drive.layer.command(Command::Divide { ends: &[8] }), Ok(Answer::Nothing));
+        assert!(drive.reports().0.moved_pages.is_empty(), "whose pages are moved is not told apart");
+        let all = lpns(&[0, 1]);
+        assert_eq!(drive.layer.query(Query::MovedPages(&all)), Answer::Nothing, "nobody has asked to count");
+        drive.layer.count_moves();
+        assert_eq!(drive.layer.query(Query::MovedPages(&all)), Answer::Pages(0));
     }
 }

@@ -82,7 +82,7 @@ impl Tree {
     /// Writes nodes until those that are cached fit their room.
     pub fn shrink<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
         while self.cached > self.room {
-            self.evict(None, space)?;
+            self.evict(space)?;
         }
         Ok(())
     }
@@ -131,8 +131,9 @@ impl Tree {
         self.clock += 1;
         if self.levels[level][number].children.is_none() {
             self.fetch(level + 1, number / self.fan_out as usize, space)?;
+            // Its ancestors, just used, are not all that is cached: there is room for more than them.
             while self.cached >= self.room {
-                self.evict(Some((level + 1, number / self.fan_out as usize)), space)?;
+                self.evict(space)?;
             }
             let at = self.address(level, number, &space.contents);
             space.read_metadata(at, Cause::Translation)?;
@@ -147,18 +148,14 @@ impl Tree {
         Ok(())
     }
 
-    /// Drops the least recently used node without cached children, but not the root nor `keep`.
-    fn evict<F: Flash>(
-        &mut self,
-        keep: Option<(usize, usize)>,
-        space: &mut Space<F>,
-    ) -> Result<(), LayerError> {
+    /// Drops the least recently used node without cached children, but not the root.
+    fn evict<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
         let nodes = self.levels[..self.top()].iter().enumerate();
         let all = nodes.flat_map(|(level, nodes)| (0..nodes.len()).map(move |number| (level, number)));
         let victim = all
             .filter(|&(level, number)| {
                 let node = &self.levels[level][number];
-                node.children.is_some() && node.cached_children == 0 && Some((level, number)) != keep
+                node.children.is_some() && node.cached_children == 0
             })
             .min_by_key(|&(level, number)| (self.levels[level][number].used, level, number))
             .expect("a path is shorter than the room for nodes");

@@ -2,10 +2,10 @@
 
 use super::super::Restart;
 use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
-use super::drives::{count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
+use super::drives::{Chips, chips, count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
 use crate::layer::{Content, Layer, LayerError, RecoveryReport};
-use crate::nand::{Faults, Flash, Nand, Wear};
+use crate::nand::{Cut, Faults, Flash, Nand, Supply, Wear};
 use crate::seed::{Seed, below};
 use crate::units::{BlockId, Lpn};
 
@@ -202,6 +202,51 @@ fn what_a_merge_left_over_is_erased() {
     assert_eq!(rows(&drive), ["", "0 1 2 3", "", "", "", ""]);
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0), "the first recovery erased it");
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
+}
+
+/// Spare areas are read for it only in blocks whose notes say that they have some.
+#[test]
+fn padding_is_looked_for_where_there_is_any() {
+    for (trimmed, read_for_it, found) in [(None, 0, 102), (Some(2), 4, 0)] {
+        let mut drive = hybrid(config());
+        write(&mut drive, 0..4);
+        trim(&mut drive, trimmed);
+        write(&mut drive, [0, 4, 5, 8, 9, 6, 7, 5]);
+        // A third log makes the first be merged: pages 1 to 3 are copied behind page 0.
+        write(&mut drive, [8]);
+        assert_eq!(merged(&drive).0[..2], [0, 1]);
+        let (mut drive, report) = restart(drive);
+        assert_eq!(cost(&report)[2], ("padding", read_for_it, 0));
+        assert_eq!(read(&mut drive, 0..4), [100, 101, found, 103]);
+    }
+}
+
+/// A partial merge that power cut short leaves a log with some copies in it. That it was to become the data block is forgotten,
+/// even if the host fills it as far as the merge would have.
+#[test]
+fn a_merge_cut_short_is_forgotten() {
+    let supply = Supply::new(false);
+    let mut drive = Hybrid::new(config(), chips(6, Faults::default(), &supply)).unwrap();
+    write(&mut drive, 0..4);
+    trim(&mut drive, [3]);
+    write(&mut drive, [0, 4, 5, 4, 8, 9]);
+    // A third log makes the first give way: pages 1 and 2 are to be copied behind page 0.
+    supply.cut(Some(Cut { after: supply.operations() + 1, torn: false }));
+    assert!(drive.write(&[Lpn(8)], &[Content(108)], 0).unwrap_err().is_power_loss());
+    let restart = |drive: Hybrid<Chips>| {
+        supply.restore();
+        Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap().0
+    };
+    let mut drive = restart(drive);
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1"]);
+    let found = read(&mut drive, 0..12);
+    write(&mut drive, [2]);
+    drive.flush().unwrap();
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1 2"]);
+    let mut drive = restart(drive);
+    assert_eq!(owners(drive.flash())[..2], ["0 1 2 3", "0 1 2"], "the data block is needed still");
+    assert_eq!(read(&mut drive, 0..12), found);
+    drive.check().unwrap();
 }
 
 #[test]

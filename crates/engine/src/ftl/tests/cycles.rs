@@ -25,6 +25,16 @@ fn cycle(mut ftl: PagedFtl<Chips>, settings: &PagedSettings) -> (PagedFtl<Chips>
     PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error).unwrap()
 }
 
+/// DFTL and µ-FTL keep in RAM what nothing else tells.
+#[test]
+fn only_two_designs_need_a_battery() {
+    for design in DESIGNS {
+        assert_eq!(build(design, 6).0.has_battery(), ["dftl", "mu_ftl"].contains(&design), "{design}");
+    }
+    let log = build_page(&page_config(LOGICAL_PAGES, "single"), 1, Faults::default(), &Supply::new(false));
+    assert!(!log.has_battery());
+}
+
 #[test]
 fn every_page_and_every_count_is_as_before() {
     for design in DESIGNS {

@@ -3,7 +3,7 @@
 use super::super::paged::{Durability, PagedConfig, PagedFtl, PagedSettings};
 use super::drives::{Chips, DESIGNS, build_paged, count, paged, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Content, Layer, LayerError};
+use crate::layer::{Command, Content, Layer, LayerError, Medium};
 use crate::nand::{Faults, Supply};
 use crate::seed::{Seed, below};
 use crate::units::Lpn;
@@ -213,5 +213,42 @@ fn each_page_reads_back_what_was_written() {
             assert_eq!(count(&own, "failed programs") > 0, faulty, "{design}");
             assert!(nand.erases > 100, "{design}");
         }
+    }
+}
+
+/// What is reported of a design is what was done with it.
+#[test]
+fn a_design_reports_its_sizes_and_what_it_did() {
+    for design in DESIGNS {
+        let mut ftl = build(&paged(design, 40, 6));
+        ftl.command(Command::CountMoves).unwrap();
+        let mut random = Seed(3).random();
+        for _ in 0..600 {
+            write(&mut ftl, [below(&mut random, 40) as u32]);
+        }
+        trim(&mut ftl, [3]);
+        write(&mut ftl, (0..40).filter(|page| *page != 3));
+        let (own, nand) = reports(&ftl);
+        let blocks = u64::from(Medium::blocks(ftl.flash()));
+        assert_eq!(
+            (own.logical_pages, own.mapped_pages, own.physical_pages),
+            (40, 39, 4 * blocks),
+            "{design}"
+        );
+        assert_eq!(own.map_bytes, Some(ftl.ram().iter().map(|part| part.bytes).sum()), "{design}");
+        // Each victim is erased, and so is what held nothing any more.
+        let victims: u64 = own.victim_valid_pages.iter().sum();
+        assert!(victims > 100 && victims <= nand.erases, "{design}: {victims} of {}", nand.erases);
+        assert_eq!((own.cleanings, own.deferrals), (Some(victims), None), "{design}");
+        assert!(own.moved_again_pages > 0 && own.memory_bytes > 0, "{design}");
+        let sent = own.counters.outgoing_total(Operation::Write);
+        assert_eq!(
+            (sent, own.counters.outgoing_total(Operation::Erase)),
+            (nand.programs, nand.erases),
+            "{design}"
+        );
+        let ftl = own.ftl.unwrap();
+        assert_eq!((ftl.kind, ftl.recovery), ("test", None));
+        assert_eq!(ftl.spare_reads.iter().sum::<u64>(), nand.spare_reads, "{design}");
     }
 }

@@ -54,3 +54,31 @@ impl<P> Draft<P> {
         self.tombstones.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tombstones_share_pages_and_records_have_one_each() {
+        let mut draft = Draft::<()>::new(4, 3);
+        for (records, tombstones, pages, fits_record, fits_tombstone) in [
+            (0, 0, 0, true, true),
+            (0, 1, 1, true, true),
+            (3, 0, 0, true, true),
+            (3, 2, 1, false, true),
+            (3, 3, 1, false, false),
+            (2, 3, 1, true, true),
+            (2, 4, 2, false, true),
+            (4, 0, 0, false, false),
+        ] {
+            (0..records).for_each(|key| draft.push(key, Slot::NONE, ()));
+            draft.tombstones.extend(0..tombstones);
+            let found = (draft.tombstone_pages(), draft.has_room(false), draft.has_room(true));
+            assert_eq!(found, (pages, fits_record, fits_tombstone), "{records} and {tombstones}");
+            assert_eq!(draft.is_empty(), records + tombstones == 0);
+            draft.clear();
+            assert!(draft.is_empty());
+        }
+    }
+}

@@ -5,22 +5,38 @@ use crate::layer::{
 };
 use crate::seed::{Random, Seed, below};
 use crate::units::Lpn;
+use std::sync::{Arc, Mutex};
 
-/// A layer that does nothing, in so many pages.
-struct Sink(u32);
+/// Which pages of a layer hold something.
+type Held = Arc<Mutex<Vec<bool>>>;
+
+/// A layer that knows of each of its pages whether it holds something, and nothing more. Only such pages are to be trimmed.
+struct Sink(Held);
+
+impl Sink {
+    fn new(pages: u32) -> Self {
+        Sink(Arc::new(Mutex::new(vec![false; pages as usize])))
+    }
+}
 
 impl Layer<()> for Sink {
     fn logical_pages(&self) -> u32 {
-        self.0
+        self.0.lock().unwrap().len() as u32
     }
-    fn write(&mut self, _: &[Lpn], _: &[()], _: u16) -> Result<(), LayerError> {
+    fn write(&mut self, pages: &[Lpn], _: &[()], _: u16) -> Result<(), LayerError> {
+        let mut held = self.0.lock().unwrap();
+        pages.iter().for_each(|page| held[page.index()] = true);
         Ok(())
     }
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<()>) -> Result<(), LayerError> {
         out.resize(out.len() + pages.len(), ());
         Ok(())
     }
-    fn trim(&mut self, _: &[Lpn]) -> Result<(), LayerError> {
+    fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
+        let mut held = self.0.lock().unwrap();
+        for page in pages {
+            assert!(std::mem::take(&mut held[page.index()]), "{page:?} holds nothing and is trimmed");
+        }
         Ok(())
     }
     fn flush(&mut self) -> Result<(), LayerError> {
@@ -69,7 +85,7 @@ fn quarter(shape: Shape, logical_pages: u32) -> LsmConfig {
 const MEMTABLE_PAGES: u32 = 64;
 
 fn tree(config: LsmConfig, lower_pages: u32) -> LsmTree<()> {
-    LsmTree::new(config, Box::new(Sink(lower_pages))).unwrap()
+    LsmTree::new(config, Box::new(Sink::new(lower_pages))).unwrap()
 }
 
 fn seen<P: Payload>(tree: &LsmTree<P>) -> (Counters, LsmReport) {
@@ -244,7 +260,7 @@ fn tombstones_are_packed_and_end_in_the_last_level() {
 
 #[test]
 fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
-    let refused = |config, pages| LsmTree::<()>::new(config, Box::new(Sink(pages))).err().unwrap();
+    let refused = |config, pages| LsmTree::<()>::new(config, Box::new(Sink::new(pages))).err().unwrap();
     for shape in [LEVELED, Shape::Tiered { runs: 4 }, Shape::Silt { hash_stores: 2 }] {
         let error = refused(config(shape, 65_000), 64 * 1024);
         assert_eq!(error.key, "logical_pages");
@@ -278,7 +294,7 @@ fn the_largest_tree_that_fits_never_runs_out_of_space() {
         Shape::Silt { hash_stores: 3 },
     ] {
         let small = |all| LsmConfig { memtable_pages: 24, table_pages: 16, ..config(shape, all) };
-        let error = LsmTree::<()>::new(small(60_000), Box::new(Sink(SPACE))).err().unwrap();
+        let error = LsmTree::<()>::new(small(60_000), Box::new(Sink::new(SPACE))).err().unwrap();
         let fits = error.problem.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         let mut tree = tree(small(fits.parse().unwrap()), SPACE);
         let mut random = Seed(3).random();
@@ -318,4 +334,68 @@ fn pages_that_are_compacted_again_are_told() {
     assert_eq!(again(&tree), 0);
     write(&mut tree, 1 << 13);
     assert!(again(&tree) > 0);
+}
+
+/// A write-ahead log is a ring: what it held is trimmed when it is in tables, also where it went round.
+#[test]
+fn only_tables_are_left_when_the_log_is_empty() {
+    let sink = Sink::new(4096);
+    let held = Arc::clone(&sink.0);
+    let small = LsmConfig { memtable_pages: 6, table_pages: 8, wal_pages: Some(10), ..config(LEVELED, 100) };
+    let mut tree = LsmTree::new(small, Box::new(sink)).unwrap();
+    let (mut random, mut flushes) = (Seed(5).random(), 0);
+    for _ in 0..500 {
+        write_uniform(&mut tree, &mut random, 1);
+        let report = seen(&tree).1;
+        if report.flushes > flushes {
+            let tables: u64 = report.levels.iter().map(|level| level.pages).sum();
+            assert_eq!(held.lock().unwrap().iter().filter(|held| **held).count() as u64, tables);
+            flushes = report.flushes;
+        }
+    }
+    assert!(flushes > 70, "{flushes}");
+}
+
+/// By hand: a memtable of 64 pages makes 3 tables of 32 at most, and all pages 128.
+#[test]
+fn the_space_that_a_shape_needs_is_planned() {
+    let plan = |shape| {
+        let plan = quarter(shape, 4096).plan(4096);
+        (plan.targets, plan.reserve, plan.extents)
+    };
+    // Levels of 2 and 16 tables above the last; two more runs wait in level 0, and one in eight tables is not full.
+    let resident = 3 * 3 + (2 + 16) + 128 + 16;
+    assert_eq!(plan(LEVELED), (vec![1, 2, 16, 128], 3 + 7, resident + 10));
+    // Runs of 3, 9 and 34 tables, of which three of each level wait.
+    assert_eq!(plan(Shape::Tiered { runs: 4 }), (vec![0; 3], 3 + 5, 3 * (3 + 9 + 34) + 128 + 8));
+    // The log, and two hash stores that wait.
+    assert_eq!(plan(Shape::Silt { hash_stores: 3 }), (vec![0; 2], 3 + 5, 2 + 2 * 3 + 128 + 8));
+}
+
+#[test]
+fn what_does_not_add_up_is_found() {
+    type Break = fn(&mut LsmTree<()>);
+    fn first(tree: &mut LsmTree<()>) -> &mut super::tables::Table {
+        tree.tables.tables.iter_mut().flatten().next().expect("a table")
+    }
+    let breaks: [(&str, Break); 6] = [
+        ("is not sorted", |tree| first(tree).keys.swap(0, 1)),
+        ("is not sorted", |tree| first(tree).keys[1] = first(tree).keys[0]),
+        ("too large", |tree| first(tree).pages = 33),
+        ("too large", |tree| first(tree).written = 34),
+        ("has 2 uses", |tree| tree.tables.free.push_back(tree.tables.free[0])),
+        ("were counted", |tree| tree.tables.live[0] += 1),
+    ];
+    let filled = || {
+        let mut tree = tree(quarter(LEVELED, 512), 1 << 13);
+        write_uniform(&mut tree, &mut Seed(2).random(), 2000);
+        tree
+    };
+    assert_eq!(filled().check(), Ok(()));
+    for (what, break_it) in breaks {
+        let mut tree = filled();
+        break_it(&mut tree);
+        let problem = tree.check().expect_err(what);
+        assert!(problem.contains(what), "{problem}, expected: {what}");
+    }
 }

@@ -1,15 +1,17 @@
 //! What a layer does not do itself it hands on, each in its own page numbers.
 
+use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::Cause;
 use crate::layer::tests::seams::{Heard, Listener, Said};
 use crate::layer::{
-    Abilities, Ability, Answer, Command, Content, Layer, LayerExt, Medium, MediumExt, Query, Reports,
+    Abilities, Ability, Answer, Command, Content, Group, Layer, LayerExt, LayerReport, Medium, MediumExt,
+    Query, Reports, Run,
 };
 use crate::log::{
-    BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Segments, Shared, Sparse, TrimLog, TrimRule,
-    TrimUnit,
+    BoxedLayer, LogStore, MetadataLayout, MetadataPlan, ObjectLayout, Objects, Observed, PageTable,
+    PassThrough, Reclaim, Segments, Shared, Sparse, StoreConfig, SummaryPlace, TrimLog, TrimRule, TrimUnit,
 };
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, StreamId};
 
 /// A layer without a log of its own, over one that notes what it hears.
 struct Wrapped {
@@ -109,5 +111,78 @@ fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
     for (unit, hears) in [(TrimUnit::Page, true), (TrimUnit::Segment, false)] {
         let rule = TrimRule { unit, ..TrimRule::default() };
         assert_eq!(Segments::new(layer(), 3, Some(rule)).hears_of_deaths(), hears);
+    }
+}
+
+/// What a log can depends on its form and, where something is handed on, on the layer below.
+#[test]
+fn a_log_says_what_it_can() {
+    let can = |change: fn(&mut StoreConfig)| {
+        let mut config = config(7, Reclaim::FreePool { low: 2, high: 2 });
+        change(&mut config);
+        Drive::new(30, config, SINGLE()).store.abilities()
+    };
+    let always =
+        [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+    let plain = Abilities::of(&always).with(Ability::AtomicGroups, true);
+    assert_eq!(can(|_| ()), plain);
+    assert_eq!(can(|config| config.reclaim = Reclaim::InPlace), plain.without(Ability::AtomicGroups));
+    assert_eq!(can(|config| config.deferred_low = Some(1)), plain.with(Ability::Deferral, true));
+    assert_eq!(can(|config| config.idle_high = Some(4)), plain.with(Ability::IdleCleaning, true));
+    assert_eq!(can(|config| config.prefetch = Some(true)), plain.with(Ability::LookAhead, true));
+
+    let heard = Heard::default();
+    let segments = Segments::new(Box::new(Listener(heard.clone())), 2, None);
+    let config = config(2, Reclaim::FreePool { low: 1, high: 1 });
+    let table = PageTable::new(2, 4, 2);
+    let mut log = LogStore::new(config, segments, table, Fifo::default(), SINGLE()).unwrap();
+    // A layer keeps no groups of pages for a log.
+    let handed_on = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, true));
+    assert_eq!(log.abilities(), Abilities::of(&[always.as_slice(), &handed_on].concat()));
+    heard.take();
+    log.cleaning_above(true);
+    let expected = Heard::default();
+    expected.note(Said::CleaningAbove { begins: true });
+    // Nothing is to be gained here, but perhaps below.
+    assert_eq!(log.command(Command::CleanAhead), Ok(Answer::Done(true)));
+    expected.note(Said::CleanAhead);
+    assert_eq!(heard.take(), expected.take());
+}
+
+/// A summary is written before the pages that it lists, or to its place in the area when they fill their segment.
+#[test]
+fn summaries_are_written_with_their_segments() {
+    for (summary, runs, pages) in [
+        (SummaryPlace::InSegment, [2, 1], [&[0][..], &[1, 2], &[3]]),
+        (SummaryPlace::Area, [2, 2], [&[4, 5][..], &[6, 7], &[0]]),
+    ] {
+        let layout =
+            MetadataLayout { summary_bytes_per_page: 8, summary, table_copies: 1, ..Default::default() };
+        let plan = MetadataPlan::new(layout, 32, 4, 8).unwrap();
+        let heard = Heard::default();
+        let layer = Box::new(Listener(heard.clone()));
+        let mut segments = Segments::with_metadata(layer, plan, 3, None).with_first_hint(7);
+        heard.take();
+        let mut page = 0;
+        for count in runs {
+            let owners: Vec<Lpn> = (0..count).map(Lpn).collect();
+            let data = vec![Content(5); owners.len()];
+            let (sequence, cause, group) = (page.into(), Cause::Host, Group::None);
+            let owners = Some(&owners[..]);
+            let run = Run { owners, data: &data, sequence, cause, stream: StreamId(1), group, note: 0 };
+            segments.program(BlockId(0), page, run).unwrap();
+            page += count;
+        }
+        let expected = Heard::default();
+        for written in pages {
+            let is_summary = written.len() == 1 && written[0] == 0;
+            let content = if is_summary { Content::default() } else { Content(5) };
+            let written: Vec<Lpn> = written.iter().copied().map(Lpn).collect();
+            expected.note(("write", &written[..], &vec![content; written.len()][..], 8));
+        }
+        assert_eq!(heard.take(), expected.take(), "{summary:?}");
+        let mut reports = Reports { layers: vec![LayerReport::default()], nand: None };
+        segments.describe(&mut reports);
+        assert_eq!(reports.layers[0].metadata.unwrap().summary_pages, 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::drive::{Drive, SINGLE, config, flash, reports};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Answer, Arrivals, Content, Layer, LayerError, LayerExt, Query, Reports};
+use crate::layer::{Ability, Answer, Arrivals, Content, Layer, LayerError, LayerExt, Query, Reports};
 use crate::log::{
     BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Reclaim, Sparse, TrimLog, Zones, ZonesConfig,
 };
@@ -210,6 +210,22 @@ fn what_a_trim_would_leave_of_blocks_of_zones() {
     assert_eq!(left(&[3]), answer(0, 3));
     assert_eq!(left(&[1, 9]), answer(3, 6));
     assert_eq!(left(&[4, 5, 11, 12]), answer(0, 0), "nothing is there");
+}
+
+/// Nobody cleans there, so that whose pages are moved, and how often, is known: none.
+#[test]
+fn zones_move_nothing_and_say_so() {
+    let mut drive = zones(7, Wear::default());
+    let can = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid];
+    assert!(drive.abilities().iter().eq(can));
+    drive.count_moves();
+    drive.divide(&[6, 18]);
+    write(&mut drive, 0..6).unwrap();
+    drive.trim(&lpns(0..6)).unwrap();
+    write(&mut drive, 0..6).unwrap();
+    assert_eq!(drive.query(Query::MovedPages(&lpns(0..6))), Answer::Pages(0));
+    assert_eq!(reports(&drive).0.moved_pages, vec![vec![0; 3]; 3]);
+    assert_eq!((drive.query(Query::AtomicPages), drive.clean_ahead()), (Answer::Nothing, Ok(false)));
 }
 
 #[test]
