@@ -121,14 +121,15 @@ def test_any_table(samples, tmp_path):
 
 def test_a_drive_that_fits(samples):
     device = ww.Device(fit=True, pages_per_block=8, spare_factor=0.3, endurance_cycles=3000)
-    columns = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev"
+    columns = {"time": "ts:ns", "op": "type", "offset": "lba:512", "size": "len:512", "volume": "dev"}
     replay = ww.Trace(path=str(samples / "table.csv"), options={"columns": columns})
     scenario = ww.Scenario(device=device, trace=replay, measure=ww.Measure(max_warm_up=4.0, drive_writes=2.0))
+    assert scenario.trace.options["columns"].startswith("time=ts:ns,op=type,")
     result = ww.run(scenario)
     batch = next(trace.open(samples / "table.csv", columns=columns))
     touched = set()
     for op, offset, length in zip(batch["op"], batch["offset_bytes"], batch["length_bytes"], strict=True):
         if trace.OPS[op] in ("read", "write"):
             touched.update(range(int(offset) // 4096, int(offset + length) // 4096))
-    assert result["scenario"]["device"]["fit"]["touched_pages"] == len(touched)
-    assert result["device"]["logical_pages"] >= len(touched)
+    assert result.scenario.device.fit["touched_pages"] == len(touched)
+    assert result.device.logical_pages >= len(touched)

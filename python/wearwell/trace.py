@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._listing import list_formats as formats
+from ._plain import option_text
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -249,18 +250,11 @@ def columns(path: str | PathLike[str]) -> dict[str, Any] | None:
     -------
     dict or None
         ``separator``, ``has_header``, ``columns`` (``name``, ``field``, ``unit`` of each), the first ``rows``, the
-        ``option`` to be given to `open` as ``columns``, and ``doubts``, what should be looked at before. None if the file is
-        no table.
+        ``option`` to be given to `open` as ``columns``, and ``doubts``, what should be looked at before. None if the
+        file is no table.
     """
     return json.loads(_core.trace_columns(path))  # type: ignore[no-any-return]
 
 
 def _options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, _option(value)) for name, value in options.items()]
-
-
-def _option(value: Any) -> str:
-    """Give an option as text; a dictionary of columns as ``time=ts:us,op=type``."""
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={part}" for name, part in value.items())
-    return str(value)
+    return [(name, option_text(value)) for name, value in options.items()]
