@@ -212,7 +212,8 @@ impl Sizes {
     /// Refuses spare space that was asked for by number and that whole blocks miss by too much.
     fn check_spare(&self, device: &Device, extent: &Extent, wanted: u64) -> Result<(), ConfigError> {
         let asked = spare_measures(device).into_iter().find_map(|(name, value)| Some((name, value?)));
-        let Some((name, value)) = asked else { return Ok(()) };
+        // A drive that fits a trace is as small as whole blocks allow.
+        let Some((name, value)) = asked.filter(|_| device.fit.is_unwanted()) else { return Ok(()) };
         let spare = self.pages_of(extent.erase_blocks).saturating_sub(extent.logical_pages);
         if (spare as f64 - wanted as f64).abs() <= SPARE_TOLERANCE * wanted as f64 {
             return Ok(());
