@@ -211,6 +211,8 @@ fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) 
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
+    // Waiting would close the pipe otherwise.
+    let _pipe = child.stdin.take();
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
     child.wait().unwrap().code()
