@@ -7,7 +7,7 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::advice::{Repeat, as_json, as_rows, as_table};
 use crate::report::{csv_rows, parquet, rows_as_columns};
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::top;
 use std::path::{Path, PathBuf};
 use wearwell_study::SweepOptions;
@@ -70,6 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
+    scenario_args::fit(&mut draft, args.progress)?;
     let journal = args.output.as_deref().map(journal_beside);
     let options = AdviseOptions {
         only: args.only.clone(),
