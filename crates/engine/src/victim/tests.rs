@@ -345,6 +345,18 @@ fn policies_that_keep_lists_say_what_these_take() {
     }
 }
 
+/// Of many blocks greedy keeps those in hand that hold the fewest valid pages, one in 32, and no list of all.
+#[test]
+fn greedy_watches_a_few_blocks() {
+    let valid: Vec<u32> = (0..3200).map(|block| block % 100).collect();
+    let rows = of_valid(&valid);
+    let blocks = Blocks::of_candidates(100, 200_000, &rows);
+    let mut policy = policy_for(json!("greedy"), &blocks);
+    assert_eq!(blocks.valid_pages(policy.select(&blocks)), 0);
+    // Four counts of 32 blocks each, whose lists may be twice as long.
+    assert!((4 * 100..=2 * 4 * 128).contains(&policy.memory_bytes()), "{}", policy.memory_bytes());
+}
+
 #[test]
 fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
     let block = BlockId(1);
