@@ -345,6 +345,24 @@ fn policies_that_keep_lists_say_what_these_take() {
     }
 }
 
+/// Of those that it watches, which after the first victim are all that are like it.
+#[test]
+fn of_equals_greedy_takes_the_one_that_came_there_last() {
+    let mut blocks = Blocks::of_candidates(10, 500, &of_valid(&[5; 100]));
+    let mut policy = policy_for(json!("greedy"), &blocks);
+    blocks.take(policy.select(&blocks));
+    let order: Vec<BlockId> =
+        (0..100).map(|at| BlockId(37 * at % 100)).filter(|&block| blocks.is_candidate(block)).collect();
+    for &block in &order {
+        let score = blocks.invalidate(block);
+        policy.invalidated(block, score, &blocks);
+    }
+    for &block in order.iter().rev() {
+        assert_eq!(policy.select(&blocks), block);
+        blocks.take(block);
+    }
+}
+
 /// Of many blocks greedy keeps those in hand that hold the fewest valid pages, one in 32, and no list of all.
 #[test]
 fn greedy_watches_a_few_blocks() {
