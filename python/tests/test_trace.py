@@ -100,3 +100,36 @@ def test_a_reader_knows_where_it_is(samples):
 def test_formats():
     assert [entry["name"] for entry in trace.formats()] == [entry["name"] for entry in ww.list_formats()]
     assert all(entry["columns"] for entry in trace.formats())
+
+
+def test_any_table(samples, tmp_path):
+    table = samples / "table.csv"
+    columns = {"time": "ts:ns", "op": "type", "offset": "lba:512", "size": "len:512", "volume": "dev"}
+    ours = trace.open(table, columns=columns).to_frame()
+    same = trace.open(samples / "wearwell-csv.csv").to_frame()
+    assert ours.equals(same)
+    text = ",".join(f"{field}={column}" for field, column in columns.items())
+    assert trace.describe(table, "table", columns=text)["requests"] == len(same)
+    with pytest.raises(ww.TraceError, match=r"`lba` has no unit|offset=lba` has no unit"):
+        trace.open(table, columns="op=type,offset=lba,size=len:512")
+    guess = trace.columns(table)
+    assert guess["option"] == "time=ts:us,op=type,offset=lba:sectors,size=len:sectors,volume=dev"
+    assert any("the unit of `ts`" in doubt for doubt in guess["doubts"])
+    (tmp_path / "text.txt").write_text("no table\n")
+    assert trace.columns(tmp_path / "text.txt") is None
+
+
+def test_a_drive_that_fits(samples):
+    device = ww.Device(fit=True, pages_per_block=8, spare_factor=0.3, endurance_cycles=3000)
+    columns = {"time": "ts:ns", "op": "type", "offset": "lba:512", "size": "len:512", "volume": "dev"}
+    replay = ww.Trace(path=str(samples / "table.csv"), options={"columns": columns})
+    scenario = ww.Scenario(device=device, trace=replay, measure=ww.Measure(max_warm_up=4.0, drive_writes=2.0))
+    assert scenario.trace.options["columns"].startswith("time=ts:ns,op=type,")
+    result = ww.run(scenario)
+    batch = next(trace.open(samples / "table.csv", columns=columns))
+    touched = set()
+    for op, offset, length in zip(batch["op"], batch["offset_bytes"], batch["length_bytes"], strict=True):
+        if trace.OPS[op] in ("read", "write"):
+            touched.update(range(int(offset) // 4096, int(offset + length) // 4096))
+    assert result.scenario.device.fit["touched_pages"] == len(touched)
+    assert result.device.logical_pages >= len(touched)

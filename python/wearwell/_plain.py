@@ -91,3 +91,10 @@ def _index(table: list[Any], name: str, key: str) -> Any:
     if not name.isdecimal() or int(name) >= len(table):
         raise ScenarioError(f"{key}: there is no entry {name}; the list has {len(table)}, counted from 0", key)
     return table[int(name)]
+
+
+def option_text(value: Any) -> str:
+    """Give an option of a trace format as text; a dictionary of columns as ``time=ts:us,op=type``."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={part}" for name, part in value.items())
+    return str(value)

@@ -15,7 +15,7 @@ class Progress(NamedTuple):
 
     Attributes
     ----------
-    phase : {"fill", "overwrite", "warm_up", "measure"}
+    phase : {"read_trace", "fill", "overwrite", "warm_up", "measure"}
         What it is doing.
     done : float
         Share of the phase that is done; during an open-ended warm-up, the share of its limit.

@@ -231,6 +231,7 @@ class Result:
             "erases_max": data.wear.erases_max,
             "tbw": lifetime.get("tbw"),
             "dwpd": lifetime.get("dwpd"),
+            "years": lifetime.get("years"),
             "worn_out_tbw": worn_out.get("tbw"),
             "seed": data.scenario.seed,
             "mode": data.mode,

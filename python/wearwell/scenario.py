@@ -19,7 +19,7 @@ import tomli_w
 from . import _core
 from ._errors import ScenarioError
 from ._part import Named, Part, Size
-from ._plain import name_workloads
+from ._plain import name_workloads, option_text
 from .timing import Timing
 
 
@@ -39,6 +39,9 @@ class Device(Part):
         Logical and physical capacity, bytes.
     blocks_per_plane : int
         Erase blocks of each plane.
+    fit : bool or dict
+        Whether the logical size is made to fit the trace that is replayed, which is read through once for it; a result
+        has here what the trace touches.
     spare_factor, over_provisioning, alpha, load : float
         (T - U) / T, (T - U) / U, T / U, U / T.
     channels, ways, dies, planes, pages_per_block : int
@@ -67,6 +70,7 @@ class Device(Part):
     capacity: Size | None = None
     raw_capacity: Size | None = None
     blocks_per_plane: int | None = None
+    fit: bool | dict[str, int] = False
     spare_factor: float | None = None
     over_provisioning: float | None = None
     alpha: float | None = None
@@ -176,7 +180,7 @@ class Trace(Part):
     format : str
         Its format, see `list_formats`; may be left out where the content is unmistakable.
     options : dict
-        Options of the format.
+        Options of the format. ``columns`` reads any table, as text or as a dictionary, see `trace.open`.
     skip_bad : bool
         Count lines that cannot be read and go on, instead of stopping at the first.
     volumes : list of int
@@ -197,7 +201,7 @@ class Trace(Part):
 
     path: str | Path
     format: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     skip_bad: bool = False
     volumes: list[int] | None = None
     volume_rule: str = "single"
@@ -206,6 +210,10 @@ class Trace(Part):
     missing_digests: str = "error"
     repeat_contents: bool = False
     backwards: str = "error"
+
+    def __post_init__(self) -> None:
+        """Give options as the text that they are in a scenario file."""
+        self.options = {name: option_text(value) for name, value in self.options.items()}
 
 
 @dataclass(kw_only=True)

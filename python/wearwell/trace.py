@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._listing import list_formats as formats
+from ._plain import option_text
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["OPS", "Reader", "convert", "describe", "formats", "open"]
+__all__ = ["OPS", "Reader", "columns", "convert", "describe", "formats", "open"]
 
 OPS = ("read", "write", "trim", "flush")
 """The operations, by their number in the column ``op``."""
@@ -131,7 +132,8 @@ def open(  # noqa: A001 - trace.open says what it is
     batch_requests : int
         Requests in a batch, at most.
     **options
-        Options of the format.
+        Options of the format. ``columns`` reads any table, as ``"time=ts:us,op=type,offset=lba:512,size=len:512"`` or
+        as a dictionary, ``{"time": "ts:us", "op": "type", ...}``; see `columns`.
 
     Raises
     ------
@@ -239,5 +241,20 @@ def convert(
     )
 
 
+def columns(path: str | PathLike[str]) -> dict[str, Any] | None:
+    """Suggest how to name the columns of a table.
+
+    What a header says is taken from it; the rest is guessed from the first rows. Nothing is read in this way by itself.
+
+    Returns
+    -------
+    dict or None
+        ``separator``, ``has_header``, ``columns`` (``name``, ``field``, ``unit`` of each), the first ``rows``, the
+        ``option`` to be given to `open` as ``columns``, and ``doubts``, what should be looked at before. None if the
+        file is no table.
+    """
+    return json.loads(_core.trace_columns(path))  # type: ignore[no-any-return]
+
+
 def _options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, str(value)) for name, value in options.items()]
+    return [(name, option_text(value)) for name, value in options.items()]

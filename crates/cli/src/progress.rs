@@ -64,6 +64,7 @@ impl Display {
 
 fn phase_name(phase: Phase) -> &'static str {
     match phase {
+        Phase::ReadTrace => "reading the trace",
         Phase::Fill => "filling",
         Phase::Overwrite => "overwriting",
         Phase::WarmUp => "warming up",

@@ -51,6 +51,12 @@ pub struct Overrides {
     /// Logical capacity, such as "8 GiB": `device.capacity`
     #[arg(long, value_name = "SIZE")]
     pub capacity: Option<String>,
+    /// A drive that fits the trace, which is read through once for it: `device.fit`
+    ///
+    /// Its logical size is what the trace reads and writes, rounded up to what the geometry makes; addresses that leave gaps
+    /// are compacted. The result says so.
+    #[arg(long, conflicts_with = "capacity")]
+    pub fit: bool,
     /// Spare factor, (T - U) / T for T physical and U logical pages: `device.spare_factor`
     #[arg(long, value_name = "SHARE")]
     pub spare_factor: Option<f64>,
@@ -63,6 +69,11 @@ pub struct Overrides {
     /// Format of the trace: `trace.format`; see `wearwell list formats`
     #[arg(long, value_name = "NAME", visible_alias = "format-of-trace")]
     pub trace_format: Option<String>,
+    /// The trace is a table with these columns, FIELD=COLUMN:UNIT,...: `trace.options.columns`
+    ///
+    /// `wearwell trace columns FILE` suggests them. For example --columns time=ts:us,op=type,offset=lba:512,size=len:bytes.
+    #[arg(long, value_name = "FIELD=COLUMN,...")]
+    pub columns: Option<String>,
     /// Drive writes to measure: `measure.drive_writes`
     #[arg(long, value_name = "N")]
     pub drive_writes: Option<f64>,
@@ -98,15 +109,18 @@ impl Overrides {
             ("--workload", self.workload.clone()),
             ("--trace", self.trace.as_ref().map(|path| path.display().to_string())),
             ("--trace-format", self.trace_format.clone()),
+            ("--columns", self.columns.clone()),
             ("--drive-writes", number(self.drive_writes)),
         ];
         let unset = self.unset.iter().map(|key| ("--unset", key.clone()));
         let flags = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
         let set = self.set.iter().map(|setting| ("--set", setting.clone()));
-        unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+        let fit = self.fit.then(|| "--fit".to_owned());
+        let pairs = unset.chain(flags).chain(set).flat_map(|(flag, value)| [flag.to_owned(), value]);
+        fit.into_iter().chain(pairs).collect()
     }
 
-    /// Changes `draft`: removals first, then named flags, then `--set` in its order.
+    /// Changes `draft`: removals first, then named flags, then `--set` in its order, and `--fit` at last.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
         for key in &self.unset {
             draft.unset(key)?;
@@ -125,6 +139,7 @@ impl Overrides {
             ("workload.kind", text(&self.workload)),
             ("trace.path", trace),
             ("trace.format", text(&self.trace_format)),
+            ("trace.options.columns", text(&self.columns)),
             ("measure.drive_writes", self.drive_writes.map(Value::from)),
         ];
         for (key, value) in flags {
@@ -132,10 +147,15 @@ impl Overrides {
                 draft.set(key, value)?;
             }
         }
-        self.set.iter().try_for_each(|setting| {
+        self.set.iter().try_for_each(|setting| -> Result<(), Failure> {
             let (key, value) = key_and_value(setting)?;
             Ok(draft.set(key, value)?)
-        })
+        })?;
+        // A drive that is set as a whole is still made to fit.
+        if self.fit {
+            draft.set("device.fit", Value::Bool(true))?;
+        }
+        Ok(())
     }
 }
 

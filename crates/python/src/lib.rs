@@ -37,7 +37,7 @@ mod _core {
         theory_write_amplification, theory_zipf_classes,
     };
     #[pymodule_export]
-    use crate::trace::{TraceReader, convert_trace, describe_trace};
+    use crate::trace::{TraceReader, convert_trace, describe_trace, trace_columns};
     #[expect(non_upper_case_globals, reason = "the name is Python's")]
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -46,6 +46,7 @@ fn format(format: &Format) -> Value {
             "name": option.name,
             "help": option.help,
             "choices": option.choices,
+            "example": option.text.map(|text| text.example),
             "default": option.default,
         })
     });

@@ -55,6 +55,7 @@ impl Watch {
         py.check_signals()?;
         if let Some(callback) = &self.progress {
             let phase = match progress.phase {
+                Phase::ReadTrace => "read_trace",
                 Phase::Fill => "fill",
                 Phase::Overwrite => "overwrite",
                 Phase::WarmUp => "warm_up",

@@ -117,6 +117,16 @@ fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     Ok(columns)
 }
 
+/// What the columns of a table may be, as JSON; null if the file is no table.
+#[pyfunction]
+pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let name = path.display().to_string();
+    let file = std::fs::File::open(&path).map_err(|error| TraceError::new_err(format!("{name}: {error}")))?;
+    let guess =
+        py.detach(|| wearwell_trace::guess_columns(&name, file)).map_err(|error| from_trace(&error))?;
+    Ok(serde_json::to_string(&guess).expect("guesses are plain data"))
+}
+
 /// Describes the rest of a trace, as JSON.
 #[pyfunction]
 #[pyo3(signature = (trace, *, page_bytes=4096, stack_distance=true))]

@@ -27,6 +27,9 @@ pub struct Device {
     /// Erase blocks of each plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_plane: Option<u32>,
+    /// Whether the logical size is made to fit the trace that is replayed, which is read through once for it.
+    #[serde(default, skip_serializing_if = "Fit::is_unwanted")]
+    pub fit: Fit,
     /// (T - U) / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
@@ -90,6 +93,38 @@ pub struct Device {
     pub read_disturb_limit: Option<u32>,
 }
 
+/// Whether a drive is made to fit the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Fit {
+    /// It is to be, or not.
+    Wanted(bool),
+    /// It was, and `capacity` with it: a result says so.
+    Found(TraceExtent),
+}
+
+impl Default for Fit {
+    fn default() -> Self {
+        Fit::Wanted(false)
+    }
+}
+
+impl Fit {
+    fn is_unwanted(&self) -> bool {
+        *self == Fit::Wanted(false)
+    }
+}
+
+/// What a trace touches, in pages of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceExtent {
+    /// Distinct pages that are read or written.
+    pub touched_pages: u64,
+    /// One past the last page of any request.
+    pub end_page: u64,
+}
+
 fn is_zero(rate: &f64) -> bool {
     *rate == 0.0
 }
@@ -139,6 +174,10 @@ const DEFAULT_UNIT_BYTES: u64 = 4096;
 ///
 /// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
 pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
+    if device.fit == Fit::Wanted(true) {
+        let problem = "is worked out from the trace before the drive is built, which is not done here; give `device.capacity`";
+        return Err(ConfigError::new("device.fit", problem));
+    }
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;
@@ -180,6 +219,13 @@ pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<R
         faults: faults(device)?,
         endurance_cycles: device.endurance_cycles,
     })
+}
+
+/// Bytes of what the drive will call a page, its mapping unit.
+pub(crate) fn page_bytes(device: &Device) -> Result<u32, ConfigError> {
+    let mut filled = device.clone();
+    fill_from_preset(&mut filled, find_preset(device)?);
+    units_geometry(&filled).map(|geometry| geometry.page_bytes)
 }
 
 fn find_preset(device: &Device) -> Result<Option<&'static Preset>, ConfigError> {

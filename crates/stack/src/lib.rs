@@ -13,7 +13,7 @@ mod simulation;
 mod size;
 
 pub use build::{Stack, Target, build};
-pub use device::ResolvedDevice;
+pub use device::{Fit, ResolvedDevice, TraceExtent};
 pub use layers::{FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MetadataConfig, structures};
 pub use report::{
     ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
@@ -27,5 +27,5 @@ pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{Caller, ResolvedScenario};
 pub use scenario::timing::TimingConfig;
 pub use scenario::{Scenario, key, short_form, tree};
-pub use simulation::{resolve, run, run_with};
+pub use simulation::{fitted, resolve, run, run_with};
 pub use size::ByteSize;

@@ -4,14 +4,16 @@ use crate::build::build_resolved;
 use crate::report;
 use crate::report::RunResult;
 use crate::run::driver::Driver;
+use crate::run::fit::fit;
 use crate::run::pace::Pace;
 use crate::run::payload::RunPayload;
 use crate::run::source::Wants;
 use crate::run::tenants;
-use crate::run::{Observer, Parts, RunError};
+use crate::run::{Observer, Parts, Progress, RunError};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{self, Caller, ResolvedScenario, ResolvedTiming};
 use crate::scenario::writers;
+use std::ops::ControlFlow;
 use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::Content;
@@ -51,6 +53,7 @@ pub fn run_with(
         return Err(ConfigError::new("tenant", problem).into());
     }
     let caller = Caller { holds_data: scenario.holds_content(), own_victim: parts.victim.is_some() };
+    fit(&mut scenario, caller, observer)?;
     let resolved = resolve::resolve(scenario, caller)?;
     let mut result = match caller.holds_data {
         true => run_holding::<Content>(resolved, parts, observer)?,
@@ -92,12 +95,23 @@ fn pace(timing: ResolvedTiming, journal: Journal) -> Result<Pace, ConfigError> {
     Pace::new(timing.flash, timing.host, journal).map_err(|error| error.within("timing"))
 }
 
+/// `scenario` with a drive that fits its trace, where `device.fit` asks for that; else as it is.
+///
+/// # Errors
+/// A trace that cannot be read, no size that can be built, or an observer that stops it.
+pub fn fitted(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenario, RunError> {
+    let mut scenario = scenario.clone();
+    let caller = Caller { holds_data: scenario.holds_content(), own_victim: false };
+    fit(&mut scenario, caller, observer)?;
+    Ok(scenario)
+}
+
 /// Fills in every default of `scenario` and checks it without running it.
 ///
 /// # Errors
 /// As [`run`], but for those of running.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
-    let resolved = ResolvedScenario::of(scenario.clone())?;
+    let resolved = ResolvedScenario::of(fitted(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     // What the layers themselves refuse, they refuse when they are built.
     match resolved.scenario.holds_content() {
         true => drop(build_resolved::<Content>(&resolved, None, None)?),

@@ -46,6 +46,7 @@ pub fn summary(result: &RunResult) -> Row {
         ("erases_max".to_owned(), json!(result.wear.erases_max)),
         ("tbw".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.tbw))),
         ("dwpd".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.dwpd))),
+        ("years".to_owned(), json!(result.lifetime.and_then(|lifetime| lifetime.years))),
         ("worn_out_tbw".to_owned(), json!(result.worn_out.map(|worn_out| worn_out.tbw))),
         ("seed".to_owned(), json!(result.scenario.seed)),
         ("mode".to_owned(), json!(result.mode)),

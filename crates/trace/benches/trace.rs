@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use wearwell_trace::*;
 
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("msr", "csv.zst"),
     ("msr", "csv.gz"),
     ("msr", "csv"),
@@ -19,7 +19,11 @@ const FILES: [(&str, &str); 7] = [
     ("tencent", "csv.zst"),
     ("blktrace", "bin.zst"),
     ("wearwell-csv", "csv.zst"),
+    ("table", "csv"),
 ];
+
+/// The columns of the table.
+const COLUMNS: &str = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev";
 
 /// Mostly writes of a few pages at skewed addresses on four volumes, as block traces are.
 fn made_up(requests: usize) -> RequestBatch {
@@ -38,7 +42,11 @@ fn made_up(requests: usize) -> RequestBatch {
 }
 
 fn write(path: &Path, format: &str, batch: &RequestBatch) {
-    let mut writer = TraceWriter::create(path, &WriteOptions::named(format)).expect("a writer");
+    let mut options = WriteOptions::named(format);
+    if format == "table" {
+        options = options.with("columns", COLUMNS);
+    }
+    let mut writer = TraceWriter::create(path, &options).expect("a writer");
     writer.write_batch(batch).expect("expressible requests");
     writer.finish().expect("space");
 }
@@ -60,7 +68,10 @@ fn main() {
     for (format, extension) in FILES {
         let path = directory.path().join(format!("{format}.{extension}"));
         write(&path, format, &batch);
-        let options = ReadOptions::named(format);
+        let mut options = ReadOptions::named(format);
+        if format == "table" {
+            options = options.with("columns", COLUMNS);
+        }
         let read = best_seconds(|| {
             let mut reader = open(&path, &options).expect("a trace");
             let mut batch = RequestBatch::default();

@@ -102,7 +102,9 @@ impl<'a> Sink<'a> {
 #[inline]
 fn check(request: &Request) -> Result<(), Bad> {
     let length = request.length_bytes;
-    let bad = |column, found: u64, expected| Err(Bad::new(column, found.to_string().as_bytes(), expected));
+    let bad = |column: &'static str, found: u64, expected: &'static str| {
+        Err(Bad::new(column, found.to_string().as_bytes(), expected))
+    };
     if request.op == Op::Flush {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! What can be wrong with a trace, said so that a person can find and mend it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ pub enum TraceError {
     /// The content does not say which format it is.
     #[error(
         "{}: the format cannot be told from the content, because several formats look alike and differ in \
-         units or operation codes; name one of {choices}{hint}",
+         units or operation codes; name one of {choices}{hint}; {table}",
         path.display()
     )]
     FormatNeeded {
@@ -55,6 +56,8 @@ pub enum TraceError {
         choices: String,
         /// Formats that use the file's extension, as a further sentence, or nothing.
         hint: String,
+        /// How it would be read as a table, or how to find out.
+        table: String,
     },
     /// The format has no such option.
     #[error("the trace format `{format}` has no option `{option}`; {choices}")]
@@ -138,22 +141,26 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
     /// The column or field.
-    pub column: &'static str,
+    pub column: Cow<'static, str>,
     /// What was found, escaped and shortened; empty for nothing.
     pub found: String,
     /// What the format wants there.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
 }
 
 impl Bad {
     /// `found` in `column`, where `expected` should be.
     #[cold]
-    pub fn new(column: &'static str, found: &[u8], expected: &'static str) -> Self {
+    pub fn new(
+        column: impl Into<Cow<'static, str>>,
+        found: &[u8],
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let mut shown = found[..found.len().min(SHOWN_BYTES)].escape_ascii().to_string();
         if found.len() > SHOWN_BYTES {
             shown.push_str("...");
         }
-        Bad { column, found: shown, expected }
+        Bad { column: column.into(), found: shown, expected: expected.into() }
     }
 }
 

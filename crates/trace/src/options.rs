@@ -60,25 +60,46 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The values it takes; empty for any positive whole number below 2^32.
+    /// The values it takes; empty for any positive whole number below 2^32, and where it takes text.
     pub choices: &'static [&'static str],
+    /// What text it takes, where it takes text.
+    pub text: Option<&'static TextOption>,
     /// The value when none is given; `None` where one has to be given, because any guess could be wrong.
     pub default: Option<&'static str>,
 }
 
+/// An option that takes text of a form of its own.
+#[derive(Debug)]
+pub struct TextOption {
+    /// The form, as the end of a sentence that says what is expected.
+    pub expected: &'static str,
+    /// A value.
+    pub example: &'static str,
+    /// What is wrong with a value, if anything is.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
 impl OptionSpec {
     fn expected(&self) -> String {
+        if let Some(text) = self.text {
+            return format!("expected {}", text.expected);
+        }
         match self.choices {
             [] => "expected a positive whole number below 2^32".to_owned(),
             choices => format!("expected one of {}", choices.join(", ")),
         }
     }
 
-    fn allows(&self, value: &str) -> bool {
-        match self.choices {
+    /// What is wrong with `value`, if anything is.
+    fn check(&self, value: &str) -> Result<(), String> {
+        if let Some(text) = self.text {
+            return (text.check)(value);
+        }
+        let is_allowed = match self.choices {
             [] => fields::whole(value.as_bytes()).is_some_and(|n| (1..=u64::from(u32::MAX)).contains(&n)),
             choices => choices.contains(&value),
-        }
+        };
+        if is_allowed { Ok(()) } else { Err(format!("`{}` is no such value", value.escape_debug())) }
     }
 }
 
@@ -107,9 +128,7 @@ impl Settings {
                 expected: spec.expected(),
             };
             let value = value.or(spec.default).ok_or_else(|| problem("it has to be given".to_owned()))?;
-            if !spec.allows(value) {
-                return Err(problem(format!("`{}` is no such value", value.escape_debug())));
-            }
+            spec.check(value).map_err(problem)?;
             settings.push((spec.name, value.to_owned()));
         }
         Ok(Settings(settings))

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::decode::{Decoder, Sink, Skipped};
 use super::error::TraceError;
 use super::format::Format;
+use super::formats::table::{TableGuess, guess_table};
 use super::input::Input;
 use super::options::ReadOptions;
 use super::request::RequestBatch;
@@ -26,6 +27,15 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<TraceReader
     TraceReader::from_input(Input::open(path.as_ref())?, options)
 }
 
+/// What the columns of a table may be that `source` holds, which error messages call `name`; `None` if it holds no table.
+pub fn guess_columns(
+    name: &str,
+    source: impl Read + Send + 'static,
+) -> Result<Option<TableGuess>, TraceError> {
+    let mut input = Input::new(Path::new(name), Box::new(source), None)?;
+    Ok(guess_table(input.beginning()?))
+}
+
 impl TraceReader {
     /// Reads from `source`, which error messages call `name`.
     pub fn new(
@@ -37,7 +47,7 @@ impl TraceReader {
     }
 
     fn from_input(mut input: Input, options: &ReadOptions) -> Result<Self, TraceError> {
-        let format = choose(options.format.as_deref(), &mut input)?;
+        let format = choose(options, &mut input)?;
         let decoder = (format.read)(&format.settings(&options.options)?);
         let mut volumes = options.volumes.clone();
         volumes.iter_mut().for_each(|volumes| volumes.sort_unstable());

@@ -2,8 +2,10 @@
 
 use super::error::TraceError;
 use super::format::Format;
+use super::formats::table::TableGuess;
 use super::formats::*;
 use super::input::Input;
+use super::options::ReadOptions;
 
 /// Every trace format. A new one is a file in `formats/` and a line here.
 pub static FORMATS: &[&Format] = &[
@@ -24,11 +26,12 @@ pub static FORMATS: &[&Format] = &[
     &blkreplay::FORMAT,
     &cloudphysics::FORMAT,
     &oracle_general::FORMAT,
+    &table::FORMAT,
     &wearwell_csv::FORMAT,
 ];
 
 /// Formats whose requests may come with digests of their content, for those who need them and have a trace without.
-pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "wearwell-csv"];
+pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "table", "wearwell-csv"];
 
 /// The format called `name`.
 pub fn find_format(name: &str) -> Result<&'static Format, TraceError> {
@@ -48,17 +51,31 @@ pub fn detect_format(beginning: &[u8]) -> Option<&'static Format> {
 }
 
 /// The format called `name`, or else the one that the input shows.
-pub(crate) fn choose(name: Option<&str>, input: &mut Input) -> Result<&'static Format, TraceError> {
-    if let Some(name) = name {
+///
+/// Whoever says what the columns are says that it is a table.
+pub(crate) fn choose(options: &ReadOptions, input: &mut Input) -> Result<&'static Format, TraceError> {
+    if let Some(name) = &options.format {
         return find_format(name);
+    }
+    if options.options.iter().any(|(name, _)| name == "columns") {
+        return Ok(&table::FORMAT);
     }
     if let Some(format) = detect_format(input.beginning()?) {
         return Ok(format);
     }
+    let guess = table::guess_table(input.beginning()?).filter(TableGuess::is_certain);
+    let table = match guess {
+        Some(guess) => format!("its header reads as the format table with --columns '{}'", guess.option),
+        None => {
+            "if it is a table of your own, `wearwell trace columns FILE` suggests how to name its columns"
+                .to_owned()
+        }
+    };
     Err(TraceError::FormatNeeded {
         path: input.path().to_owned(),
         choices: names(|_| true),
         hint: extension_hint(input.path()),
+        table,
     })
 }
 

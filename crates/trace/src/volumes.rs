@@ -71,7 +71,9 @@ impl VolumeNames {
             Some(&number) => number,
             None => self.enter(name, preferred),
         };
-        self.last = (name.to_owned(), number);
+        self.last.0.clear();
+        self.last.0.extend_from_slice(name);
+        self.last.1 = number;
         number
     }
 

@@ -2,8 +2,10 @@
 
 use super::{count, ftl, grid, timing, top};
 use wearwell_base::units::OverProvisioning;
-use wearwell_stack::scenario::{TenantConfig, TraceConfig};
-use wearwell_stack::{ArrivalsResult, ByteSize, LayerResult, Lifetime, RunResult, Scenario, TenantResult};
+use wearwell_stack::scenario::{AddressRule, TenantConfig, TraceConfig};
+use wearwell_stack::{
+    ArrivalsResult, ByteSize, Fit, LayerResult, Lifetime, RunResult, Scenario, TenantResult, TraceExtent,
+};
 use wearwell_workload::WorkloadConfig;
 
 /// The whole result as text.
@@ -117,11 +119,33 @@ fn drive(result: &RunResult) -> String {
     let preset =
         result.scenario.device.preset.as_ref().map_or_else(String::new, |preset| format!("{preset}: "));
     let block = ByteSize(u64::from(device.pages_per_block) * page);
+    let fitted = match result.scenario.device.fit {
+        Fit::Found(extent) => format!("\n{}", fitted(&extent, result)),
+        Fit::Wanted(_) => String::new(),
+    };
     format!(
-        "{preset}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {})",
+        "{preset}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {}){fitted}",
         count(device.blocks.into()),
         device.pages_per_block,
         ByteSize(page)
+    )
+}
+
+/// How a drive came by its size that was made to fit a trace.
+fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
+    let page = u64::from(result.device.page_bytes);
+    let rule = result.scenario.trace.as_ref().map_or(AddressRule::Direct, |trace| trace.address);
+    let addresses = match rule {
+        AddressRule::Direct => "addresses as they are",
+        AddressRule::Wrap => "addresses wrapped",
+        AddressRule::Scale => "addresses scaled",
+        AddressRule::Compact => "addresses compacted",
+    };
+    format!(
+        "made to fit the trace: {} pages ({}) touched of the first {}; {addresses}",
+        count(extent.touched_pages),
+        ByteSize(extent.touched_pages.saturating_mul(page)),
+        ByteSize(extent.end_page.saturating_mul(page))
     )
 }
 
@@ -248,13 +272,48 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
     let first = lifetime
         .tbw_first_block
         .map_or_else(String::new, |tbw| format!("; first block worn out after {} TB", short(tbw)));
+    let rate = trace_rate(lifetime).map_or_else(String::new, |rate| format!("\n{rate}"));
     format!(
-        "{} TBW at {} cycles and even wear{first}; {} DWPD over {} years",
+        "{} TBW at {} cycles and even wear{first}; {} DWPD over {} years{rate}",
         short(lifetime.tbw),
         count(lifetime.endurance_cycles.into()),
         short(lifetime.dwpd),
         result.scenario.measure.warranty_years
     )
+}
+
+/// How long the drive would live under a trace that has times.
+fn trace_rate(lifetime: &Lifetime) -> Option<String> {
+    let (gb_per_day, seconds) = (lifetime.trace_gb_per_day?, lifetime.trace_seconds?);
+    Some(format!(
+        "{} at the trace's own {} a day, seen over {}",
+        years(lifetime.years?),
+        gigabytes(gb_per_day),
+        duration(seconds)
+    ))
+}
+
+/// Years, as far as anybody looks ahead, or what is left of one.
+pub fn years(years: f64) -> String {
+    match years {
+        years if years > 1000.0 => "over 1,000 years".into(),
+        years if years >= 1.0 => format!("{} years", short(years)),
+        years => duration(years * 365.25 * 86_400.0),
+    }
+}
+
+/// So many gigabytes, or terabytes where they are many.
+pub fn gigabytes(gb: f64) -> String {
+    if gb >= 1000.0 { format!("{} TB", short(gb / 1000.0)) } else { format!("{} GB", short(gb)) }
+}
+
+/// A stretch of time in the unit that suits it.
+pub fn duration(seconds: f64) -> String {
+    let units = [("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)];
+    match units.into_iter().find(|(_, unit)| seconds >= 2.0 * unit) {
+        Some((name, unit)) => format!("{} {name}", short(seconds / unit)),
+        None => format!("{} s", short(seconds)),
+    }
 }
 
 fn no_lifetime(result: &RunResult) -> String {
@@ -368,7 +427,7 @@ fn boundaries(layers: &[LayerResult]) -> String {
 }
 
 /// A positive number to three digits or so.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),

@@ -55,3 +55,120 @@ fn the_table_of_formats_names_units_and_options() {
         assert!(out.contains(part), "no `{part}` in\n{out}");
     }
 }
+
+const OWN: &str = "\
+Time (us);Disk;Kind;Start sector;Bytes
+10;sda;Write;0;4096
+20;sdb;Read;8;8192
+25;sda;Erase;8;512
+30;sda;Write;16;512
+";
+
+#[test]
+fn any_table_is_read_once_its_columns_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.txt").display().to_string();
+    std::fs::write(&file, OWN).unwrap();
+    let (_, err) = outcome(&["trace", "describe", &file], 2);
+    assert!(err.contains("`wearwell trace columns FILE` suggests"), "{err}");
+    let (out, _) = outcome(&["trace", "columns", &file], 0);
+    for part in [
+        "with a header, separator semicolon",
+        "look at this: say what the words of `Kind` mean: Erase, Read, Write",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+    let (out, _) = outcome(&["trace", "columns", &file, "--format", "json"], 0);
+    let guess: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        guess["option"],
+        "time=Time (us):us,op=Kind:0=read/1=write,offset=Start sector:sectors,size=Bytes:bytes,volume=Disk"
+    );
+    let columns =
+        "time=Time (us):us,op=Kind:words/erase=trim,offset=Start sector:sectors,size=Bytes:bytes,volume=Disk";
+    let (out, _) = outcome(&["trace", "describe", &file, "--columns", columns, "--format", "json"], 0);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&found["requests"], &found["trims"]["requests"]), (&Value::from(4), &Value::from(1)));
+    assert_eq!(found["volumes"][1]["name"], "sdb");
+    let converted = directory.path().join("own.csv").display().to_string();
+    outcome(&["trace", "convert", &file, &converted, "--columns", columns, "--to", "wearwell-csv"], 0);
+    let text = std::fs::read_to_string(&converted).unwrap();
+    assert_eq!(text.lines().nth(2), Some("20000,R,1,4096,8192,0"));
+}
+
+#[test]
+fn wrong_columns_and_cells_are_named_with_what_is_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.txt").display().to_string();
+    std::fs::write(&file, OWN).unwrap();
+    let told = |columns: &str, code: i32| outcome(&["trace", "check", &file, "--columns", columns], code).1;
+    let found = told("op=Kind,offset=Start sector,size=Bytes:bytes", 2);
+    assert!(
+        found.contains("has no unit; write offset=Start sector:UNIT with bytes, sectors (512)"),
+        "{found}"
+    );
+    let found = told("op=Kind,offset=Start sector:512,size=Bytes:bytes", 1);
+    assert!(
+        found.contains("own.txt, line 4: column `Kind (op)` is `Erase`, expected a word for read"),
+        "{found}"
+    );
+    let found = told("op=Kind,offset=LBA:512,size=Bytes:bytes", 1);
+    assert!(found.contains("own.txt, line 1: column `(header)`"), "{found}");
+    assert!(found.contains("a column called `LBA` among 5, cut at the separator `semicolon`"), "{found}");
+    let found = told("op=3,offset=2:512,size=5:bytes", 1);
+    assert!(
+        found.contains("line 2: column `2 (offset)` is `sda`, expected a number of units of 512 bytes"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_header_that_says_all_is_offered_by_the_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.csv").display().to_string();
+    std::fs::write(&file, "timestamp_ns,op,lba_sector,len_sectors\n0,W,8,8\n50,D,8,8\n").unwrap();
+    let columns = "time=timestamp_ns:ns,op=op,offset=lba_sector:sectors,size=len_sectors:sectors";
+    let (_, err) = outcome(&["trace", "describe", &file], 2);
+    assert!(err.contains(&format!("reads as the format table with --columns '{columns}'")), "{err}");
+    let (out, _) = outcome(&["trace", "check", &file, "--columns", columns], 0);
+    assert_eq!(out, "2 requests in the format table, all sound\n");
+    let run = ["run", "--trace", &file, "--columns", columns, "--capacity", "4 MiB", "--set"];
+    let small = [
+        "device={ pages_per_block = 16, capacity = '4 MiB', spare_factor = 0.2 }",
+        "--set",
+        "measure.max_warm_up=2.0",
+    ];
+    let (out, _) = outcome(&[&run[..], &small, &["--set", "measure.drive_writes=0.5"]].concat(), 0);
+    assert!(out.contains("trace own.csv, in a loop"), "{out}");
+}
+
+#[test]
+fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.csv").display().to_string();
+    let line = |at: u64| format!("{at},W,{},8\n", at % 500 * 800);
+    let text: String = (0..5000).map(line).collect();
+    std::fs::write(&file, format!("ms,op,sector,sectors\n{text}")).unwrap();
+    let columns = ["--columns", "time=ms:ms,op=op,offset=sector:512,size=sectors:512"];
+    let describe = ["trace", "describe", &file, "--tbw", "150"];
+    let (out, _) = outcome(&[&describe[..], &columns].concat(), 0);
+    // 5000 pages of 4096 bytes in 4.999 s: 354 GB a day.
+    assert!(out.contains("354 GB, as over the 5.00 s of the trace: 150 TB last 1.16 years"), "{out}");
+    let (out, _) = outcome(&[&describe[..], &columns, &["--format", "json"]].concat(), 0);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert!((found["years"].as_f64().unwrap() - 1.16).abs() < 0.01, "{out}");
+    let run = ["run", "--trace", &file, "--fit", "--drive-writes", "2", "--set"];
+    let device =
+        ["device={ pages_per_block = 16, capacity = '1 GiB', spare_factor = 0.2, endurance_cycles = 3000 }"];
+    let (out, _) = outcome(&[&run[..], &device, &columns].concat(), 0);
+    // 0.006 TBW.
+    for part in [
+        "500 pages (2.0 MiB) touched",
+        "compacted",
+        "minutes at the trace's own 354 GB a day, seen over 5.00 s",
+    ] {
+        assert!(out.contains(part), "no `{part}` in\n{out}");
+    }
+    let both = [&run[..], &device, &columns, &["--capacity", "8 MiB"]].concat();
+    assert!(outcome(&both, 2).1.contains("cannot be used with"), "both say how large the drive is");
+}

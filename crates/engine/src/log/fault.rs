@@ -104,7 +104,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.counters.add_outgoing(cause, Operation::Read, pages.len() as u64);
         for (page, data) in owners.iter().zip(&data) {
             let stream = match self.placement.cleaning_stream() {
-                Some(fixed) => fixed,
+                Some(fixed) if self.pool.marks.is_some() || self.pool.frontiers[fixed.index()].is_some() => {
+                    fixed
+                }
+                // In place, cleaning has no open block at times, and only the host can have one made.
+                Some(_) => StreamId(0),
                 None => {
                     let (now, cause) = (self.pool.blocks.now(), Cause::Cleaning);
                     let context = PageContext { page: *page, cause, now, from: None, hint: 0, references: 1 };

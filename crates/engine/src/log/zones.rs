@@ -26,8 +26,15 @@ pub struct ZonesConfig {
 struct Zone {
     /// Pages written since the last reset.
     written: u32,
-    /// It has a bad block.
+    /// It has a bad block, or one in which a page could not be programmed.
     offline: bool,
+}
+
+impl Zone {
+    /// Whether it is partly written and takes more.
+    fn is_open(&self, zone_pages: u32) -> bool {
+        self.written > 0 && self.written < zone_pages && !self.offline
+    }
 }
 
 /// A zoned drive (NVMe Zoned Namespace Command Set; Bjørling et al., ATC 2021) on any medium.
@@ -39,7 +46,8 @@ struct Zone {
 /// default and cost nothing.
 ///
 /// A zone with a bad block, from the factory or worn out in a reset, goes offline: what it held is forgotten, it cannot be
-/// written any more, and a reset does nothing.
+/// written any more, and a reset does nothing. So does one in which a page could not be programmed, but that what it holds can
+/// be read until it is reset.
 pub struct Zones<M> {
     medium: M,
     config: ZonesConfig,
@@ -140,17 +148,21 @@ impl<M: Medium> Zones<M> {
             group: Group::None,
             note: 0,
         };
-        self.medium.program(block, page, run)?;
-        let count = pages.len() as u64;
-        self.sequence += count;
-        self.counters.add_incoming(Operation::Write, count);
-        self.counters.add_outgoing(Cause::Host, Operation::Write, count);
-        let zone_pages = self.zone_pages();
-        let zone = &mut self.zones[(pages[0].0 / zone_pages) as usize];
-        self.open += u32::from(zone.written == 0);
-        zone.written += count as u32;
-        self.open -= u32::from(zone.written == zone_pages);
-        Ok(())
+        let taken = match self.medium.program(block, page, run) {
+            Ok(()) => pages.len() as u32,
+            Err(MediumError::ProgramFailed { page: failed, .. }) => failed - page,
+            Err(error) => return Err(error.into()),
+        };
+        self.sequence += pages.len() as u64;
+        self.counters.add_incoming(Operation::Write, taken.into());
+        self.counters.add_outgoing(Cause::Host, Operation::Write, taken.into());
+        let (number, zone_pages) = (pages[0].0 / self.zone_pages(), self.zone_pages());
+        let zone = &mut self.zones[number as usize];
+        let was_open = zone.is_open(zone_pages);
+        zone.written += taken;
+        zone.offline = (taken as usize) < pages.len();
+        self.open = self.open + u32::from(zone.is_open(zone_pages)) - u32::from(was_open);
+        if zone.offline { Err(LayerError::ZoneOffline { zone: number }) } else { Ok(()) }
     }
 
     /// What would stay valid in the blocks that hold any of `pages`.
@@ -167,10 +179,13 @@ impl<M: Medium> Zones<M> {
 
     /// Erases what was written of a zone.
     fn reset(&mut self, zone: u32) -> Result<(), LayerError> {
+        let zone_pages = self.zone_pages();
         let state = &mut self.zones[zone as usize];
+        self.open -= u32::from(state.is_open(zone_pages));
         let written = std::mem::take(&mut state.written);
-        self.open -=
-            u32::from(written > 0 && written < self.config.zone_blocks * self.medium.pages_per_block());
+        if state.offline {
+            return Ok(());
+        }
         let first = zone * self.config.zone_blocks;
         for block in first..first + written.div_ceil(self.medium.pages_per_block()) {
             match self.medium.erase(BlockId(block), Cause::Host) {
@@ -292,15 +307,14 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
 
     fn check(&self) -> Result<(), String> {
         let zone_pages = self.zone_pages();
-        let open = self.zones.iter().filter(|zone| zone.written > 0 && zone.written < zone_pages).count();
+        let open = self.zones.iter().filter(|zone| zone.is_open(zone_pages)).count();
         if open != self.open as usize || self.open > self.config.max_open_zones {
             return Err(format!(
                 "zones: {open} are open, {} were counted, {} are allowed",
                 self.open, self.config.max_open_zones
             ));
         }
-        let wrong = |zone: &Zone| zone.written > zone_pages || zone.offline && zone.written > 0;
-        match self.zones.iter().position(wrong) {
+        match self.zones.iter().position(|zone| zone.written > zone_pages) {
             Some(zone) => Err(format!("zones: zone {zone} holds more than it can")),
             None => self.medium.check(),
         }

@@ -22,7 +22,7 @@ pub(super) struct FaultState {
     /// Page reads of each block since its erase, where they are limited.
     reads: Vec<u32>,
     /// Blocks that were read too often and have not been named yet.
-    pub disturbed: VecDeque<BlockId>,
+    disturbed: VecDeque<BlockId>,
 }
 
 impl FaultState {
@@ -58,6 +58,17 @@ impl FaultState {
         if before < limit && *reads >= limit {
             self.disturbed.push_back(block);
         }
+    }
+
+    /// The next block that was read too often, unless it has been erased since.
+    pub fn take_disturbed(&mut self) -> Option<BlockId> {
+        let limit = self.faults.read_disturb_limit?;
+        while let Some(block) = self.disturbed.pop_front() {
+            if self.reads[block.index()] >= limit {
+                return Some(block);
+            }
+        }
+        None
     }
 
     pub fn erased(&mut self, block: BlockId) {

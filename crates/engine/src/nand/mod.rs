@@ -394,7 +394,7 @@ impl<P: Payload> Medium for Nand<P> {
     }
 
     fn take_disturbed(&mut self) -> Option<BlockId> {
-        self.faults.as_mut()?.disturbed.pop_front()
+        self.faults.as_mut()?.take_disturbed()
     }
 
     fn read_wear(&mut self, _block: BlockId) {

@@ -308,6 +308,10 @@ fn blocks_read_too_often_are_named_once() {
     assert_eq!(flash.take_disturbed(), None, "an erase makes it new");
     read(&mut flash, 0, &[0]).unwrap();
     assert_eq!(flash.take_disturbed(), Some(BlockId(0)));
+    read(&mut flash, 2, &[0, 1, 2, 3]).unwrap();
+    read(&mut flash, 2, &[0]).unwrap();
+    erase(&mut flash, 2).unwrap();
+    assert_eq!(flash.take_disturbed(), None, "it was emptied before anybody asked");
     assert_eq!(steady(1).take_disturbed(), None);
 }
 

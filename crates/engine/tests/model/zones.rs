@@ -8,7 +8,7 @@ use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer, LayerError, Medium, MediumError, Payload};
 use wearwell_engine::log::{Reclaim, Segments, TrimRule, Zones, ZonesConfig};
-use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::nand::{Faults, Geometry, Nand, Wear};
 
 const PAGES_PER_BLOCK: u32 = 4;
 
@@ -240,6 +240,45 @@ fn a_log_ends_where_a_zone_goes_offline() {
     assert!(error.is_end_of_life(), "{error}");
     let LayerError::Medium(MediumError::Lower(below)) = &error else { panic!("{error:?}") };
     assert!(matches!(**below, LayerError::ZoneOffline { .. }), "{below}");
+}
+
+#[test]
+fn a_zone_with_a_page_that_cannot_be_programmed_takes_no_more_and_can_be_read() {
+    let faults = Faults { program_failure_rate: 0.05, read_disturb_limit: None };
+    let flash = nand::<Bytes<8>>(12, Wear::default(), 1).with_faults(faults, Seed(1));
+    let config = ZonesConfig { zone_blocks: 2, max_open_zones: 3 };
+    let mut drive = Zones::new(flash, config).unwrap();
+    let (size, mut ended) = (drive.zone_pages(), 0);
+    for zone in 0..6 {
+        let pages: Vec<Lpn> = (zone * size..(zone + 1) * size).map(Lpn).collect();
+        let data: Vec<Bytes<8>> =
+            pages.iter().map(|page| Bytes(u64::from(page.0 + 1).to_le_bytes())).collect();
+        let done = drive.write(&pages, &data, 0);
+        let written = drive.write_pointer(zone) as usize;
+        match done {
+            Ok(()) => assert_eq!(written, pages.len()),
+            Err(error) => {
+                assert_eq!(error, LayerError::ZoneOffline { zone });
+                assert!(error.is_end_of_life() && written < pages.len());
+                ended += 1;
+                assert_eq!(drive.write(&pages[written..=written], &data[..1], 0), Err(error));
+            }
+        }
+        let mut read = Vec::new();
+        drive.read(&pages[..written], &mut read).unwrap();
+        assert_eq!(read, data[..written]);
+        drive.check().unwrap();
+    }
+    assert!((1..6).contains(&ended), "{ended} zones");
+    assert_eq!(drive.offline_zones(), ended);
+    let reports = reports(&drive);
+    let sent = reports.layers[0].counters.outgoing(Cause::Host, Operation::Write);
+    assert_eq!(sent, reports.nand.unwrap().programs);
+    // A reset frees what can be written again, and no more.
+    drive.trim(&(0..6 * size).map(Lpn).collect::<Vec<_>>()).unwrap();
+    assert_eq!((0..6).map(|zone| drive.write_pointer(zone)).sum::<u32>(), 0);
+    assert_eq!(drive.offline_zones(), ended);
+    drive.check().unwrap();
 }
 
 #[test]

@@ -46,9 +46,11 @@ impl FlashParts {
     /// An FTL on flash with spare areas, with a switch if its power is cut from outside.
     pub fn with_spare_areas<P: CompiledPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
         let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
-        let built = match self.journal.clone() {
-            Some(journal) => P::ftl_on_timed(Timed::new(nand, journal), plan, switched),
-            None => P::ftl_on_nand(nand, plan, switched),
+        let built = if self.reads_by_page() {
+            let journal = self.journal.clone().unwrap_or_else(Journal::paused);
+            P::ftl_on_timed(Timed::new(nand, journal), plan, switched)
+        } else {
+            P::ftl_on_nand(nand, plan, switched)
         };
         built.map(BuiltLayer::from)
     }

@@ -185,6 +185,11 @@ pub static REFUSALS: &[Refusal] = &[
         reason: "in_place keeps pages in RAM alone while it cleans; use free_pool",
     },
     Refusal {
+        feature: "program_failures",
+        with: &["in_place"],
+        reason: "needs an erased block to move the pages of a failed one to, and in_place keeps none; use free_pool",
+    },
+    Refusal {
         feature: "evict",
         with: &["in_place"],
         reason: "needs reclaim = \"free_pool\": in_place writes the live pages of a victim back into it",
@@ -206,6 +211,7 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("content", "content"),
     only_page!("metadata", "metadata"),
     only_page!("timing", "timing"),
+    only_page!("program_failures", "failing flash"),
     only_page!("read_disturb", "read disturb"),
     only_page!("wear_levelling", "wear levelling"),
     only_page!("power", "power"),

@@ -407,6 +407,15 @@ pub struct Lifetime {
     pub tbw_first_block: Option<f64>,
     /// Drive writes per day over the warranty, from `tbw`.
     pub dwpd: f64,
+    /// What the trace writes a day, by its own times, in units of 10^9 bytes; only of a single trace that has times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_gb_per_day: Option<f64>,
+    /// Seconds from the trace's first request to its last, over which that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_seconds: Option<f64>,
+    /// Years until `tbw` is written at the trace's rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub years: Option<f64>,
 }
 
 /// The measured life of a drive.

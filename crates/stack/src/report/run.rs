@@ -11,7 +11,7 @@ use crate::build::Stack;
 use crate::device::FlashTimes;
 use crate::layers::FtlModel;
 use crate::run::conserve;
-use crate::run::finished::Finished;
+use crate::run::finished::{Finished, TenantOutcome};
 use crate::run::snapshot::Snapshot;
 use crate::run::steady::{self, Estimate};
 use crate::run::{Phase, RunError};
@@ -21,6 +21,7 @@ use crate::scenario::tree::Tree;
 use wearwell_base::units::OverProvisioning;
 use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{LayerReport, LsmLevel, NandReport, Payload};
+use wearwell_engine::timing::Arrivals;
 
 /// A confidence interval wider than this share of the mean is worth a warning.
 const WIDE_INTERVAL: f64 = 0.05;
@@ -323,11 +324,22 @@ fn lifetime<P: Payload>(
     let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
     let days = scenario.measure.warranty_years * 365.25;
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
+    let pass = match &run.tenants[..] {
+        [only] => only.first_pass,
+        // Several write in proportion to their rates here, and not as their traces say.
+        _ => None,
+    };
+    let trace_seconds = pass.and_then(|pass| pass.seconds());
+    let bytes_a_day =
+        pass.zip(trace_seconds).map(|(pass, seconds)| pass.written_bytes as f64 / seconds * 86_400.0);
     Some(Lifetime {
         endurance_cycles,
         tbw: bytes / 1e12,
         tbw_first_block: evenness.map(|evenness| bytes * evenness / 1e12),
         dwpd: bytes / logical_bytes / days,
+        trace_gb_per_day: bytes_a_day.map(|bytes| bytes / 1e9),
+        trace_seconds,
+        years: bytes_a_day.map(|a_day| bytes / a_day / 365.25),
     })
 }
 
@@ -381,12 +393,34 @@ fn warnings<P>(
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
     }
+    warnings.extend(trace_warnings(scenario, &run.tenants));
     warnings.extend(tenants::missing_attribution(layers));
     for layer in layers.iter().filter(|layer| layer.spilled_pages > 0) {
         warnings.push(format!(
             "{}: {} pages went to another stream than their own because no erased block was left; raise `free_blocks_low`",
             layer.name, layer.spilled_pages
         ));
+    }
+    warnings
+}
+
+/// What of a trace did not reach the drive as it stands there.
+fn trace_warnings(scenario: &Scenario, tenants: &[TenantOutcome]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let passes = || tenants.iter().filter_map(|tenant| tenant.first_pass);
+    let passed_over: u64 = passes().map(|pass| pass.unnumbered_trims).fold(0, u64::saturating_add);
+    if passed_over > 0 {
+        warnings.push(format!(
+            "{passed_over} pages of the trace's discards were passed over: with `trace.address` = \"compact\" a page has no place \
+             on the drive before it is read or written; `direct` and `wrap` pass them on"
+        ));
+    }
+    let is_open = scenario.timing.as_ref().is_some_and(|timing| timing.arrivals == Some(Arrivals::Open));
+    if is_open && passes().any(|pass| pass.seconds().is_none()) {
+        warnings.push(
+            "the trace has no times, so that all its requests arrive at once and wait for each other; set `timing.arrivals` = \"closed\""
+                .into(),
+        );
     }
     warnings
 }

@@ -360,6 +360,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             sent: tenant.sent,
             trace_passes: tenant.source.passes(),
             skipped_lines: tenant.source.skipped(),
+            first_pass: tenant.source.first_pass(),
         };
         let timing = self.pace.take().map(Pace::finish).transpose()?;
         let top = self.tenants.iter().find_map(|tenant| tenant.source.report());

@@ -1,6 +1,7 @@
 //! What a run leaves behind for its report.
 
 use super::snapshot::Snapshot;
+use super::source::FirstPass;
 use super::traffic::Traffic;
 use super::window::Window;
 use crate::build::Stack;
@@ -41,4 +42,6 @@ pub(crate) struct TenantOutcome {
     pub trace_passes: Option<u64>,
     /// Lines of its trace that could not be read.
     pub skipped_lines: u64,
+    /// What the first pass through its trace told.
+    pub first_pass: Option<FirstPass>,
 }

@@ -4,6 +4,7 @@ pub(crate) mod conserve;
 pub(crate) mod driver;
 mod error;
 pub(crate) mod finished;
+pub(crate) mod fit;
 mod observer;
 pub(crate) mod pace;
 mod parts;

@@ -25,6 +25,8 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Reading a trace through, to make a drive that fits it.
+    ReadTrace,
     /// Filling the drive.
     Fill,
     /// Random overwrites before the workload.

@@ -16,6 +16,9 @@ use wearwell_base::config::ConfigError;
 const RIVALS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
+    &["device.fit", "device.capacity"],
+    &["device.fit", "device.raw_capacity"],
+    &["device.fit", "device.blocks_per_plane"],
     &["workload", "trace", "tenant"],
 ];
 

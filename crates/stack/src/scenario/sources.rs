@@ -52,7 +52,7 @@ pub struct TraceConfig {
     /// Its format, see `wearwell list formats`; may be left out where the content is unmistakable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Options of the format, see `wearwell list formats`.
+    /// Options of the format, see `wearwell trace formats`. With `columns` it is a table: `wearwell trace columns` suggests them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Count lines that cannot be read and go on, instead of stopping at the first.
@@ -136,6 +136,7 @@ pub enum AddressRule {
     /// Stretched or shrunk linearly from the trace's address span to the device. Reads the trace once more
     /// beforehand.
     Scale,
-    /// Pages are numbered in the order of their first appearance; more of them than the device has is an error.
+    /// Pages are numbered in the order in which they are first read or written; more of them than the device has is an error. A
+    /// discard of pages without a number is passed over.
     Compact,
 }

@@ -8,6 +8,7 @@ mod deduplication;
 mod ftls;
 mod golden;
 mod metadata;
+mod own_traces;
 mod pairs;
 mod replay;
 mod scenarios;

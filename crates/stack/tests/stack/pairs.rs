@@ -268,3 +268,38 @@ fn windows_change_no_count() {
     }
     assert!(compared > 40, "{compared}");
 }
+
+/// What says no more than what holds anyway; what only the calling program sees; and what gives the same with less memory.
+const UNSEEN: &[&str] = &["free_pool", "unheard", "log", "held_data", "block_directory"];
+
+/// What strikes nowhere in the scenarios of the pairs would be tried beside nothing.
+#[test]
+fn every_feature_shows_in_what_it_gives() {
+    let all = |outcome: Outcome| {
+        let Outcome::Works(Some(result)) = outcome else { return None };
+        let mut value = serde_json::to_value(&*result).expect("a result");
+        let table = value.as_object_mut().expect("a table");
+        for key in ["scenario", "performance"] {
+            table.remove(key);
+        }
+        Some(value)
+    };
+    let shows = |ask: &Ask, (place, neutral): (&str, &'static [&'static str])| {
+        let beside = Ask { name: "nothing", ways: neutral, companion: "" };
+        let plain = all(pair(&Ask { ways: neutral, ..*ask }, &beside, place));
+        plain.is_some()
+            && ask.ways.chunks(1).any(|way| {
+                let with = all(pair(&Ask { ways: way, ..*ask }, &beside, place));
+                with.is_some() && with != plain
+            })
+    };
+    let places: [(&str, &[&str]); 2] =
+        [("ftl", &["measure.warm_up = 0.0"]), ("log", &["log.structure.kind = 'log'"])];
+    let asks = asks();
+    let silent = asks.iter().filter(|ask| !places.iter().any(|place| shows(ask, *place)));
+    let mut silent: Vec<&str> = silent.map(|ask| ask.name).collect();
+    let mut unseen = UNSEEN.to_vec();
+    silent.sort_unstable();
+    unseen.sort_unstable();
+    assert_eq!(silent, unseen);
+}

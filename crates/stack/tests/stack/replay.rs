@@ -97,8 +97,13 @@ fn compacted_addresses_are_numbered_as_they_come() {
     let lines =
         [format!("W,0,{far},8192"), "W,0,0,4096".into(), format!("R,0,{far},4096"), "T,0,40960,4096".into()];
     let trace = Trace::new(&lines.each_ref().map(String::as_str));
-    // The trim of a page that was never seen is left out.
+    // The trim of a page that was neither read nor written is left out, and that is said.
     assert_eq!(trace.pages("address = \"compact\""), [3, 1, 0, 3]);
+    let warnings = trace.replay("address = \"compact\"").unwrap().warnings;
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with("1 pages of the trace's discards")),
+        "{warnings:?}"
+    );
     let trace = Trace::new(&["W,0,0,409600", "W,0,409600,4096"]);
     let message = trace.refusal("address = \"compact\"");
     assert!(
@@ -132,6 +137,19 @@ fn volumes_side_by_side_are_scaled_and_compacted_together() {
     let trace = Trace::new(&["W,0,4096000,4096", "W,1,4096000,4096"]);
     assert_eq!(trace.pages("volume_rule = \"side_by_side\"\naddress = \"compact\""), [2, 0, 0, 2]);
     assert_eq!(trace.pages("volume_rule = \"overlay\"\naddress = \"compact\""), [2, 0, 0, 1]);
+}
+
+/// Of a discard that is far longer than what was touched only the touched pages are looked at, in the order of the trace.
+#[test]
+fn compacted_discards_of_whole_disks_free_what_was_touched() {
+    let whole = 1u64 << 62;
+    let trim = format!("T,0,0,{whole}");
+    let trace = Trace::new(&["W,0,49152,4096", "W,0,40960,8192", "R,0,81920,4096", &trim, "W,0,45056,4096"]);
+    // Pages 12, 10, 11 and 20 are 0 to 3; all are trimmed, and 11 is written again.
+    assert_eq!(trace.pages("address = \"compact\""), [4, 1, 4, 1]);
+    let warnings = trace.replay("address = \"compact\"").unwrap().warnings;
+    let passed_over = format!("{} pages of the trace's discards", whole / 4096 - 4);
+    assert!(warnings.iter().any(|warning| warning.starts_with(&passed_over)), "{warnings:?}");
 }
 
 #[test]

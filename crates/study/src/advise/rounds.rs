@@ -6,13 +6,14 @@ use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
 use crate::points::SweepError;
 use crate::sweep::{Sweep, SweepObserver, SweepOptions, replicate, resolved};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use wearwell_stack::Progress;
 use wearwell_stack::RunResult;
 use wearwell_stack::key::Key;
 use wearwell_stack::scenario::Scenario;
-use wearwell_stack::{Draft, DraftError};
+use wearwell_stack::{Draft, DraftError, Fit};
 
 /// Changes that are tried on top of the best, in each step.
 const TRIED_A_STEP: usize = 4;
@@ -53,6 +54,21 @@ impl From<DraftError> for AdviseError {
     }
 }
 
+/// `draft` with the size of a drive that fits its trace written down, so that all changes are tried on one of that size.
+pub(super) fn with_fitted_drive(draft: &Draft) -> Result<Draft, DraftError> {
+    let mut draft = draft.clone();
+    let scenario = draft.scenario()?;
+    if scenario.device.fit != Fit::Wanted(true) {
+        return Ok(draft);
+    }
+    let fitted = resolved(&draft)?;
+    let rule = fitted.trace.as_ref().map(|trace| json!(trace.address));
+    draft.set("device.fit", json!(fitted.device.fit))?;
+    draft.set("device.capacity", json!(fitted.device.capacity))?;
+    draft.set("trace.address", rule.unwrap_or_default())?;
+    Ok(draft)
+}
+
 /// Tries changes to the stack that `draft` describes.
 ///
 /// `observer` hears of runs, counted over all rounds; their number grows once it is known what is combined. Equal
@@ -70,6 +86,7 @@ pub fn advise(
         let problem = "measures a life and no steady state, so there is no wear to compare; unset it";
         return Err(AdviseError::Options(format!("measure.until_worn_out_blocks: {problem}")));
     }
+    let draft = &with_fitted_drive(draft)?;
     let base = Situation::of(draft)?;
     let unchanged = Candidate::unchanged(&base, resolved(draft)?);
     let changes = families.iter().flat_map(|family| (family.changes)(&base)).collect();

@@ -289,3 +289,23 @@ fn short_runs_are_never_longer_than_asked_for() {
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
     assert_eq!(arguments, ["measure.max_warm_up=12.0", "measure.drive_writes=2.0", "measure.tolerance=0.03"]);
 }
+
+#[test]
+fn a_drive_that_fits_a_trace_keeps_its_size_through_all_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let lines: String = (0..400u64).map(|at| format!("{at},W,0,{},4096,0\n", (at % 200) * 8192)).collect();
+    std::fs::write(&path, format!("time_ns,op,volume,offset_bytes,length_bytes,hint\n{lines}")).unwrap();
+    let text = format!(
+        "[device]\nfit = true\npages_per_block = 8\nspare_factor = 0.25\n[trace]\npath = '{}'\n",
+        path.display()
+    );
+    let fitted = rounds::with_fitted_drive(&draft(&text)).unwrap();
+    let base = Situation::of(&fitted).unwrap();
+    assert_eq!(base.device.logical_pages, 200);
+    assert_eq!(fitted.get("trace.address"), Some(&json!("compact")));
+    assert_eq!(fitted.get("device.fit"), Some(&json!({ "touched_pages": 200, "end_page": 399 })));
+    // A drive whose size is given stays as it is.
+    let given = draft(STACK);
+    assert_eq!(rounds::with_fitted_drive(&given).unwrap().value(), given.value());
+}

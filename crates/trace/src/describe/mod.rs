@@ -162,6 +162,9 @@ impl Describer {
         let sum = |part: fn(&VolumeDescription) -> u64| volumes.iter().map(part).sum::<u64>();
         let [reads, writes, trims, flushes] = &self.ops;
         let written_pages = sum(|volume| volume.distinct_pages_written);
+        let duration_ns = self.first_ns.map(|_| self.latest_ns - self.earliest_ns);
+        let written_bytes = writes.pages as f64 * self.page_bytes as f64;
+        let days = duration_ns.filter(|&ns| ns > 0).map(|ns| ns as f64 / 86_400e9);
         TraceDescription {
             requests: self.ops.iter().map(|tally| tally.requests).sum(),
             skipped: 0,
@@ -172,7 +175,8 @@ impl Describer {
             distinct_pages_written: written_pages,
             overwrite_ratio: ratio(writes.pages, written_pages),
             first_time_ns: self.first_ns,
-            duration_ns: self.first_ns.map(|_| self.latest_ns - self.earliest_ns),
+            duration_ns,
+            write_bytes_per_day: days.map(|days| written_bytes / days),
             out_of_order: self.out_of_order,
             read_sizes: self.sizes[0].report(),
             write_sizes: self.sizes[1].report(),

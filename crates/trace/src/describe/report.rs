@@ -25,6 +25,8 @@ pub struct TraceDescription {
     pub first_time_ns: Option<u64>,
     /// Latest less earliest time, ns.
     pub duration_ns: Option<u64>,
+    /// Bytes of the pages written, each request's rounded to whole pages, a day of the trace's own time.
+    pub write_bytes_per_day: Option<f64>,
     /// Requests with an earlier time than the request before them.
     pub out_of_order: u64,
     /// Reads.

@@ -8,6 +8,7 @@ pub const ACTION: OptionSpec = OptionSpec {
     name: "action",
     help: "the event that counts as a request: Q queued, I inserted, D issued to the driver, C completed",
     choices: &["Q", "I", "D", "C"],
+    text: None,
     default: Some("D"),
 };
 

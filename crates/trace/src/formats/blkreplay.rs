@@ -9,18 +9,26 @@ pub static FORMAT: Format = Format {
     name: "blkreplay",
     help: "blkreplay load: seconds, sectors, after free text and a line `start ; ...`",
     columns: "start[decimal s] ; sector[512 B] ; length[sectors] ; R|W[A|S|M] ; replay_delay ; replay_duration. Everything \
-              before the line that begins with `start ;` is free text. No volumes.",
+              before the line that begins with `start ;` is free text; so is everything from a line of that text that \
+              occurs again to the next `start ;`. No volumes.",
     source: "github.com/schoebel/blkreplay, documentation",
     extensions: &["load"],
     time_step_ns: 1,
     options: &[],
     detect: Some(|beginning| beginning.split(|&byte| byte == b'\n').any(is_header)),
-    read: |_| Lines::boxed(Blkreplay { after_header: false }),
-    write: Some(|_| Box::new(Blkreplay { after_header: true })),
+    read: |_| Lines::boxed(Blkreplay::default()),
+    write: Some(|_| Box::new(Blkreplay::default())),
 };
 
+/// The most text in front of the requests that is known again, bytes.
+const HEAD_BYTES: usize = 64 << 10;
+
+#[derive(Default)]
 struct Blkreplay {
     after_header: bool,
+    /// The lines of text in front of the requests.
+    head: Vec<Vec<u8>>,
+    head_bytes: usize,
 }
 
 fn is_header(line: &[u8]) -> bool {
@@ -37,18 +45,48 @@ fn op(text: &[u8]) -> Result<Op, Bad> {
     }
 }
 
+fn request(line: &[u8]) -> Result<Request, Bad> {
+    let mut fields = Fields::separated_by(b';', line);
+    let time_ns = fields.decimal("start", 9)?;
+    let offset_bytes = fields.bytes("sector", SECTOR_BYTES)?;
+    let length_bytes = fields.bytes("length", SECTOR_BYTES)?;
+    let op = op(fields.text("op")?)?;
+    Ok(Request { time_ns, op, volume: 0, offset_bytes, length_bytes, hint: 0 })
+}
+
+impl Blkreplay {
+    /// A line before the requests.
+    fn head(&mut self, line: &[u8]) {
+        self.after_header = is_header(line);
+        if !self.after_header && self.head_bytes + line.len() <= HEAD_BYTES {
+            self.head_bytes += line.len();
+            self.head.push(line.to_vec());
+        }
+    }
+
+    /// Whether the text of the head begins again at `line`: some published files have it twice, and so have loads that
+    /// were put one behind the other.
+    #[cold]
+    fn begins_again(&mut self, line: &[u8]) -> bool {
+        if is_header(line) {
+            return true;
+        }
+        let begins = self.head.iter().any(|known| known == line);
+        self.after_header = !begins;
+        begins
+    }
+}
+
 impl LineFormat for Blkreplay {
     fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
         if !self.after_header {
-            self.after_header = is_header(line);
+            self.head(line);
             return Ok(None);
         }
-        let mut fields = Fields::separated_by(b';', line);
-        let time_ns = fields.decimal("start", 9)?;
-        let offset_bytes = fields.bytes("sector", SECTOR_BYTES)?;
-        let length_bytes = fields.bytes("length", SECTOR_BYTES)?;
-        let op = op(fields.text("op")?)?;
-        Ok(Some(Request { time_ns, op, volume: 0, offset_bytes, length_bytes, hint: 0 }))
+        match request(line) {
+            Err(_) if self.begins_again(line) => Ok(None),
+            request => request.map(Some),
+        }
     }
 
     fn finish(&mut self) -> Result<(), Bad> {

@@ -14,6 +14,7 @@ pub mod oracle_general;
 pub mod spc;
 pub mod ssdsim;
 pub mod systor17;
+pub mod table;
 pub mod tencent;
 pub mod wearwell_csv;
 

@@ -15,6 +15,7 @@ pub static FORMAT: Format = Format {
         name: "time_unit",
         help: "unit of the arrival column, which MQSim takes from its XML file",
         choices: &["ps", "ns", "us"],
+        text: None,
         default: Some("ns"),
     }],
     detect: None, // five whole numbers

@@ -15,6 +15,7 @@ pub static FORMAT: Format = Format {
         name: "block_bytes",
         help: "bytes per block of the LBA column",
         choices: &[],
+        text: None,
         default: Some("512"),
     }],
     detect: None, // four numbers and a letter: other formats have them in other units

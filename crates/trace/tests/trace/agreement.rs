@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use wearwell_trace::*;
 
-/// File, format, requests, writes %, pages touched, write footprint MiB, written MiB, overwrite ratio.
+/// File, format or columns, requests, writes %, pages touched, write footprint MiB, written MiB, overwrite ratio.
 type Row = (&'static str, &'static str, u64, f64, u64, f64, f64, f64);
 
 #[allow(clippy::approx_constant)] // 3.14 is an overwrite ratio
@@ -40,6 +40,73 @@ const TABLE: &[Row] = &[
     ("blkparse-btrfs.txt", "blkparse", 1_824, 28.7, 313_302, 221.7, 244.6, 1.10),
 ];
 
+/// The same for tables that are in none of the other formats, with their columns.
+///
+/// Counts are of requests of all kinds. The statistics of rocksdb-xfs-octf-a count its 231 discards beside the
+/// writes and so have 99.6 % of them. A row of phone-music-md5 is a page of its request.
+const OWN_TABLES: &[Row] = &[
+    (
+        "msr-hm_0-slice.trace",
+        "time=1:ms,op=5:0=write/1=read,offset=3:bytes,size=4:bytes",
+        10_000,
+        79.8,
+        7_385,
+        22.7,
+        48.7,
+        2.45,
+    ),
+    (
+        "msr-prn_0-offsets.csv",
+        "time=1:filetime,op=2,offset=3:bytes,size==4096",
+        96_568,
+        61.2,
+        44_073,
+        58.1,
+        230.7,
+        4.90,
+    ),
+    (
+        "flashsim-financial1.trace",
+        "time=1:ms,op=5:0=write/1=read,offset=3:512,size=4:pages",
+        50_000,
+        41.6,
+        31_150,
+        34.7,
+        129.0,
+        5.84,
+    ),
+    (
+        "rocksdb-xfs-octf-a.csv",
+        "time=timestamp_ns:ns,op=op,offset=lba_sector:sectors,size=len_sectors:sectors",
+        64_420,
+        100.0,
+        436_083,
+        1_703.4,
+        7_977.8,
+        4.68,
+    ),
+    (
+        "wiscsee-sqlite-wal.txt",
+        "time=6:s,op=3,offset=4:bytes,size=5:bytes,where=2:D",
+        5_008,
+        99.9,
+        2_174,
+        8.5,
+        65.9,
+        7.78,
+    ),
+    (
+        "phone-music-md5.txt",
+        "time=1:s,op=2,offset=3:512,size=4:bytes,piece==4096",
+        5_000,
+        32.1,
+        3_386,
+        2.8,
+        6.3,
+        2.26,
+    ),
+];
+
 const MIB: f64 = (1 << 20) as f64;
 
 fn traces() -> Option<PathBuf> {
@@ -50,9 +117,9 @@ fn traces() -> Option<PathBuf> {
     directory
 }
 
-fn describe_file(path: &PathBuf, format: &str) -> TraceDescription {
-    let mut reader = open(path, &ReadOptions::named(format)).unwrap();
-    describe(&mut reader, &DescribeOptions::default()).unwrap()
+fn describe_file(path: &PathBuf, options: &ReadOptions) -> TraceDescription {
+    let mut reader = open(path, options).unwrap_or_else(|error| panic!("{error}"));
+    describe(&mut reader, &DescribeOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn close(found: f64, wanted: f64, digits: i32) -> bool {
@@ -63,8 +130,12 @@ fn close(found: f64, wanted: f64, digits: i32) -> bool {
 fn statistics_agree() {
     let Some(directory) = traces() else { return };
     let mut wrong = Vec::new();
-    for &(file, format, requests, write_percent, pages, footprint, written, overwrite) in TABLE {
-        let found = describe_file(&directory.join(format!("{file}.zst")), format);
+    let named = TABLE.iter().map(|row| (row, ReadOptions::named(row.1)));
+    let own = OWN_TABLES.iter().map(|row| (row, ReadOptions::default().with("columns", row.1)));
+    for (&(file, _, requests, write_percent, pages, footprint, written, overwrite), options) in
+        named.chain(own)
+    {
+        let found = describe_file(&directory.join(format!("{file}.zst")), &options);
         let agrees = found.requests == requests
             && close(found.write_ratio.unwrap() * 100.0, write_percent, 1)
             && found.distinct_pages_touched == pages
@@ -94,10 +165,18 @@ fn duplication_agrees() {
         ("fiu-webvm.blkparse", "fiu", 1_000, 845),
         ("fiu-mail-a.blkparse", "fiu", 798, 578),
     ] {
-        let found = describe_file(&directory.join(format!("{file}.zst")), format).duplication.unwrap();
+        let options = ReadOptions::named(format);
+        let found = describe_file(&directory.join(format!("{file}.zst")), &options).duplication.unwrap();
         assert_eq!((found.pages, found.unique), (pages, unique), "{file}");
         assert_eq!(found.granularity_bytes, 4096);
     }
+    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it; the statistics of 1,607 pages with
+    // 1,350 contents took what stands there for one more.
+    let columns = "time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096";
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::default().with("columns", columns) };
+    let found = describe_file(&directory.join("phone-music-md5.txt.zst"), &options);
+    let duplication = found.duplication.unwrap();
+    assert_eq!((found.skipped, duplication.pages, duplication.unique), (63, 1_589, 1_349));
 }
 
 #[test]

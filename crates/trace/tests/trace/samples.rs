@@ -70,7 +70,8 @@ pub fn hex(digest: &Digest) -> String {
 /// Whether `format` can hold the operation.
 pub fn holds(format: &str, op: Op) -> bool {
     match format {
-        "blkparse" | "blktrace" | "fio-iolog-v2" | "fio-iolog-v3" | "cloudphysics" | "wearwell-csv" => true,
+        "blkparse" | "blktrace" | "fio-iolog-v2" | "fio-iolog-v3" | "cloudphysics" | "table"
+        | "wearwell-csv" => true,
         "oracle-general" => op == Op::Write,
         _ => matches!(op, Op::Read | Op::Write),
     }
@@ -105,6 +106,7 @@ pub fn samples() -> Vec<Sample> {
         text("blkreplay", "blkreplay.load", BLKREPLAY_HEAD, blkreplay, ""),
         text("cloudphysics", "cloudphysics.csv", "version,time,op,size,lbn\n", cloudphysics, ""),
         binary("oracle-general", "oracle-general.bin", oracle_general),
+        text("table", "table.csv", TABLE_HEAD, table, ""),
         text("wearwell-csv", "wearwell-csv.csv", WEARWELL_HEAD, wearwell_csv, ""),
     ]
 }
@@ -125,6 +127,7 @@ const FIO_V2_HEAD: &str = "fio version 2 iolog\n/dev/sdz add\n/dev/sdz open\n";
 const FIO_V3_HEAD: &str = "fio version 3 iolog\n0 /dev/sdz add\n0 /dev/sdz open\n";
 const BLKREPLAY_HEAD: &str = "A made-up load.\n\n12 ; 13 ; this is still free text\n\
                               start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
+const TABLE_HEAD: &str = "# a table of somebody's own\ndev,ts,type,\"lba\",len,latency\n";
 const WEARWELL_HEAD: &str = "time_ns,op,volume,offset_bytes,length_bytes,hint,digests_4096\n";
 
 fn letter(request: &Request) -> char {
@@ -269,6 +272,13 @@ fn oracle_general(request: &Request) -> Vec<u8> {
     record.extend((request.length_bytes as u32).to_le_bytes());
     record.extend((-1i64).to_le_bytes());
     record
+}
+
+/// What the option `columns` has to be called for, with words, quotation marks and columns that nobody asks for.
+fn table(request: &Request) -> String {
+    let (sector, sectors) = sectors(request);
+    let op = ["read", "Write", "DISCARD", "f"][request.op as usize];
+    format!("0,{},\"{op}\",{sector},{sectors},0.25\n", request.time_ns)
 }
 
 fn wearwell_csv(request: &Request) -> String {

@@ -99,4 +99,40 @@ proptest! {
         let bytes = damaged(zstd::encode_all(sample.content.as_slice(), 3).unwrap(), &damage);
         read_through(find_format(sample.format).unwrap(), &bytes, skip_bad);
     }
+
+    #[test]
+    fn tables_of_any_cells(
+        rows in proptest::collection::vec(
+            proptest::collection::vec("[0-9]{1,21}|[0-9.eE+x-]{0,9}|[RWDF]S?|\"[a-z,]{0,3}\"?|[ -~]{0,4}", 0..8),
+            0..12,
+        ),
+        separator in prop::sample::select(vec![",", ";", "\t", "|", " ", " ; "]),
+        columns in prop::sample::select(TABLES.to_vec()),
+        header in prop::sample::select(vec!["auto", "yes", "no"]),
+        skip_bad: bool,
+    ) {
+        let text = rows.iter().map(|row| row.join(separator)).collect::<Vec<_>>().join("\n");
+        let options = ReadOptions { skip_bad, ..ReadOptions::named("table").with("columns", columns) };
+        match decode(text.as_bytes(), &options.with("header", header)) {
+            Ok(batch) => assert!(batch.len() <= rows.len()),
+            Err(error) => assert!(error.to_string().len() < 3000, "{error}"),
+        }
+        // What is guessed of it can be read or refused as well.
+        if let Some(guess) = guess_table(text.as_bytes()) {
+            let options = ReadOptions { skip_bad: true, ..ReadOptions::named("table").with("columns", &guess.option) };
+            let _ = decode(text.as_bytes(), &options);
+        }
+    }
 }
+
+/// Columns with every unit and every field.
+const TABLES: &[&str] = &[
+    "op=1,offset=2:1,size=3:1",
+    "time=1:s,op=2,offset=3:512,size=4:pages,volume=5",
+    "time=-1:filetime,op==write,offset=-2:18446744073709551615,size==4096",
+    "time=1:ms,op=2:0=read/1=write/2=skip,offset=3:KiB,size=4:MiB,hint=5,volume=6",
+    "time=4:us,op=3:scsi,offset=2:sectors,size=1:kB,where=3:28/2a/R",
+    "time=1:ns,op=2:nvme,offset=3:bytes,size=4:bytes,piece==1,digest=5:4096",
+    "time=W:ns,op=R,offset=D:bytes,size=F:bytes",
+    "op==trim,offset=1:1,size=100000:1,piece==18446744073709551615",
+];

@@ -8,7 +8,11 @@ use wearwell_trace::*;
 /// Options of a format that have to be given.
 pub fn needed_options(format: &Format) -> Vec<(String, String)> {
     let needed = format.options.iter().filter(|spec| spec.default.is_none());
-    needed.map(|spec| (spec.name.to_owned(), spec.choices.last().unwrap().to_string())).collect()
+    let value = |spec: &OptionSpec| match spec.text {
+        Some(text) => text.example,
+        None => spec.choices.last().unwrap(),
+    };
+    needed.map(|spec| (spec.name.to_owned(), value(spec).to_owned())).collect()
 }
 
 /// How to read a format, with the options that it needs.

@@ -238,3 +238,144 @@ fn records_cut_short_are_missed_even_where_bad_ones_are_skipped() {
     let error = decode(&[&bytes[..], &[0; 48]].concat(), &options).unwrap_err().to_string();
     assert!(error.contains("record 2") && error.contains("`magic`"), "{error}");
 }
+
+/// What `text` is as a table with these options.
+fn table(columns: &str, more: &[(&str, &str)], text: &str) -> Result<Vec<Request>, String> {
+    let options = ReadOptions::default().with("columns", columns);
+    let options = more.iter().fold(options, |options, (name, value)| options.with(name, value));
+    let batch = decode(text.as_bytes(), &options).map_err(|error| error.to_string())?;
+    Ok((0..batch.len()).map(|index| batch.get(index)).collect())
+}
+
+#[test]
+fn tables_of_every_shape_are_the_same_requests() {
+    use Op::*;
+    let wanted = [request(1500, Write, 3, 4096, 8192), request(2000, Read, 3, 0, 512)];
+    type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+    let cases: [Case; 9] = [
+        (
+            "time=t:us,op=op,offset=lba:512,size=len:512,volume=dev",
+            &[],
+            "t,dev,op,lba,len\n1.5,3,W,8,16\n2,3,R,0,1\n",
+        ),
+        (
+            "time=T:us,op=OP,offset=LBA:512,size=Len:512,volume=dev",
+            &[],
+            "t,dev,op,lba,len\n1.5,3,W,8,16\n2,3,R,0,1\n",
+        ),
+        (
+            "time=1:ns,op=2,offset=3:bytes,size=4:KiB,volume=-1",
+            &[],
+            "1500 write 4096 8 x 3\n2000 read 0 0.5 y z 3\n",
+        ),
+        (
+            "time=1:ns,op=2:0=write/1=read,offset=3:pages,size=4:1,volume=5",
+            &[],
+            "1500|0|1|8192|3\n2000|1|0|512|3\n",
+        ),
+        (
+            "time=1:ms,op=2:scsi,offset=3:512,size=4:1,volume=5",
+            &[("header", "yes")],
+            "1,2,3,4,5\n0.0015,2a,8,8192,3\n0.002,28,0,512,3\n",
+        ),
+        (
+            "time=1:ns,op=2,offset=3:1,size=4:1,volume=5",
+            &[("skip_lines", "2")],
+            "any text\n7,7\n\n1500,W,4096,8192,3\n2000,R,0,512,3\n",
+        ),
+        (
+            "time=1:ns,op=2,offset=3:1,size=4:1,volume=5",
+            &[("comment", "//")],
+            "a;b;c;d;e\n// no\n1500;W;0x1000;8192.0;3\n2e3;R;0;512;3\n",
+        ),
+        (
+            "time=1:ns,op=2,offset=3:1,size=4:1,volume=5,where=6:D",
+            &[],
+            "1500,W,4096,8192,3,D\n1,W,1,1,9,C\n2000,R,0,512,3,D\n",
+        ),
+        (
+            "time=1:ns,op=3:words/C=skip,offset=4:1,size=5:1,volume=2",
+            &[],
+            "1500\t3\t\"W\"\t4096\t8192\n1\t9\tC\t1\t1\n2000\t3\tr\t0\t512\n",
+        ),
+    ];
+    for (columns, options, text) in cases {
+        assert_eq!(table(columns, options, text).as_deref(), Ok(&wanted[..]), "{columns}: {text}");
+    }
+}
+
+#[test]
+fn tables_say_what_is_wrong_with_them() {
+    let columns = "time=t:us,op=op,offset=lba:512,size=len:512";
+    let header = "t,op,lba,len\n";
+    let cases = [
+        ("t,op,lba\n", "line 1: column `(header)` is `t,op,lba`, expected a column called `len` among 3"),
+        ("t,op,lba,len,LBA,lba\n", "expected one column called `lba`, not several"),
+        ("t,op,lba,len\n1,W,8\n", "line 2: column `len (size)` is missing or empty"),
+        ("t,op,lba,len\n-1,W,8,8\n", "column `t (time)` is `-1`, expected a number, not negative"),
+        (
+            "t,op,lba,len\n1,W,8.001,8\n",
+            "column `lba (offset)` is `8.001`, expected a number of units of 512 bytes that is a whole",
+        ),
+        ("t,op,lba,len\n1,0,8,8\n", "column `op (op)` is `0`, expected a word for read"),
+        ("t,op,lba,len\n1,W,8,0\n", "column `length in bytes` is `0`"),
+        ("t,op,lba,len\n1,\"W,8,8\n", "expected quotation marks that are closed"),
+        ("# nothing\n", "column `(row)` is missing"),
+    ];
+    for (text, wanted) in cases {
+        let found = table(columns, &[], text).expect_err(text);
+        assert!(found.contains(wanted), "{text}: {found}");
+    }
+    let found = table(columns, &[("header", "no")], header).unwrap_err();
+    assert!(found.contains("a header, since `columns` names columns"), "{found}");
+    let found = table(columns, &[("skip_lines", "x")], header).unwrap_err();
+    assert!(found.contains("`x` is no such number; expected a whole number from 0"), "{found}");
+    let found = decode(b"1,2\n", &ReadOptions::named("table")).unwrap_err().to_string();
+    assert!(found.contains("it has to be given; expected FIELD=COLUMN:UNIT"), "{found}");
+}
+
+#[test]
+fn tables_put_one_behind_the_other_and_flushes_and_volumes_with_names() {
+    let text = "op,lba,len,dev\nW,8,8,sda\nop,lba,len,dev\nF,,,sdb\nD,8,8,sda\n";
+    let found = table("op=op,offset=lba:512,size=len:512,volume=dev", &[], text).unwrap();
+    let wanted = [
+        request(0, Op::Write, 0, 4096, 4096),
+        request(0, Op::Flush, 1, 0, 0),
+        request(0, Op::Trim, 0, 4096, 4096),
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn digests_of_tables_go_with_the_pieces_that_rows_are() {
+    let digest = |digit: &str| digit.repeat(32);
+    let row = |digits: &str| format!("1\tW\t8\t8192\tsome app\t{}\n", digest(digits));
+    let text = row("a") + &row("b");
+    let options = ReadOptions::default()
+        .with("columns", "time=1:s,op=2,offset=3:512,size=4:1,digest=-1:4096,piece==4096");
+    let batch = decode(text.as_bytes(), &options).unwrap();
+    assert_eq!(
+        (batch.offset_bytes.clone(), batch.length_bytes.clone()),
+        (vec![4096, 8192], vec![4096, 4096])
+    );
+    assert_eq!((batch.digest_bytes, batch.digests_of(1)), (4096, &[[0xbb; 16]][..]));
+}
+
+#[test]
+fn loads_of_blkreplay_may_have_their_head_twice() {
+    let head = "Copyright of somebody\n\nPLEASE do not edit\n#####\n";
+    let header = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
+    let line = "  0.5 ; 8 ; 8 ; W ; 0.0 ; 0.0\n";
+    let wanted = request(500_000_000, Op::Write, 0, 4096, 4096);
+    let twice = format!("{head}{header}{head}{header}{line}");
+    assert_eq!(read("blkreplay", &twice).unwrap(), std::slice::from_ref(&wanted));
+    // Loads put one behind the other, each with a line of its own in the head.
+    let behind = format!("{head}of today\n{header}{line}{head}of tomorrow\n{header}{line}{header}{line}");
+    assert_eq!(read("blkreplay", &behind).unwrap(), [wanted.clone(), wanted.clone(), wanted]);
+    // Other text is still no request, and a head still has an end.
+    assert!(
+        complaint("blkreplay", &format!("{head}{header}{line}other text\n"))
+            .contains("line 7: column `start`")
+    );
+    assert!(complaint("blkreplay", &format!("{head}{header}{line}{head}")).contains("before the requests"));
+}

@@ -6,6 +6,8 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::report::count;
 use crate::report::grid;
+use crate::report::table::{duration, gigabytes, short, years};
+use serde_json::json;
 use wearwell_stack::ByteSize;
 use wearwell_trace::{
     DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,
@@ -19,7 +21,8 @@ const SHOWN_VOLUMES: usize = 20;
 #[command(after_help = "\
 Examples:
   wearwell trace describe traces/rocksdb-pgbench-ext4.blkparse.zst
-  wearwell trace describe my.csv.gz --trace-format alibaba --volumes 3,7 --format json")]
+  wearwell trace describe my.csv.gz --trace-format alibaba --volumes 3,7 --format json
+  wearwell trace describe my.csv --columns time=ts:us,op=type,offset=lba:512,size=len:bytes --tbw 600")]
 pub struct Args {
     #[command(flatten)]
     input: Input,
@@ -29,9 +32,17 @@ pub struct Args {
     /// Leave out the distance in distinct pages between two writes of a page, which takes about as long as the rest
     #[arg(long)]
     no_stack_distance: bool,
+    /// A drive's endurance, terabytes (10^12 bytes) that the host may write: how many years is that, at the trace's rate?
+    #[arg(long, value_name = "TB", value_parser = positive)]
+    tbw: Option<f64>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "write a number above 0".to_owned())
 }
 
 /// Runs the command.
@@ -42,14 +53,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     display.clear();
     report_skipped(&reader);
     match args.format {
-        ListFormat::Json => print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n")),
-        ListFormat::Table => print(&table(reader.format().name, &description)),
+        ListFormat::Json => {
+            let mut description = serde_json::to_value(&description).expect("plain data");
+            if let Some(tbw) = args.tbw {
+                let years = description["write_bytes_per_day"].as_f64().map(|a_day| years_of(tbw, a_day));
+                description["years"] = json!(years);
+            }
+            print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n"))
+        }
+        ListFormat::Table => print(&table(reader.format().name, &description, args.tbw)),
     }
 }
 
-fn table(format: &str, description: &TraceDescription) -> String {
+/// Years until `tbw` terabytes are written, at so many bytes a day.
+fn years_of(tbw: f64, bytes_a_day: f64) -> f64 {
+    tbw * 1e12 / bytes_a_day / 365.25
+}
+
+fn table(format: &str, description: &TraceDescription, tbw: Option<f64>) -> String {
     let mut text = format!("{} requests in the format {format}\n", count(description.requests));
-    text += &grid(&[], facts(description), &[]);
+    text += &grid(&[], facts(description, tbw), &[]);
     text.push('\n');
     text += &grid(
         &["operation", "requests", "bytes", "pages", "sequential"],
@@ -78,7 +101,7 @@ fn table(format: &str, description: &TraceDescription) -> String {
     text
 }
 
-fn facts(description: &TraceDescription) -> Vec<Vec<String>> {
+fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
     let pages = |pages: u64| {
         format!("{} pages ({})", count(pages), ByteSize(pages.saturating_mul(description.page_bytes)))
     };
@@ -88,6 +111,7 @@ fn facts(description: &TraceDescription) -> Vec<Vec<String>> {
         ("Page size", ByteSize(description.page_bytes).to_string()),
         ("Duration", seconds.unwrap_or_else(dash)),
         ("Out of order", format!("{} requests earlier than the one before", count(description.out_of_order))),
+        ("Written a day", rate(description, tbw)),
         ("Writes among reads and writes", percent(description.write_ratio)),
         ("Footprint", pages(description.distinct_pages_touched)),
         ("  read", pages(description.distinct_pages_read)),
@@ -115,6 +139,16 @@ fn facts(description: &TraceDescription) -> Vec<Vec<String>> {
         rows.push(("Content", format!("{unique:.2} % unique, {zero:.2} % zeros, in units of {granularity}")));
     }
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+/// What the trace writes a day, and how long a drive of so many terabytes written would last.
+fn rate(description: &TraceDescription, tbw: Option<f64>) -> String {
+    let (Some(a_day), Some(ns)) = (description.write_bytes_per_day, description.duration_ns) else {
+        return dash();
+    };
+    let life = tbw.map(|tbw| format!(": {} TB last {}", short(tbw), years(years_of(tbw, a_day))));
+    let seen = duration(ns as f64 / 1e9);
+    format!("{}, as over the {seen} of the trace{}", gigabytes(a_day / 1e9), life.unwrap_or_default())
 }
 
 fn dash() -> String {

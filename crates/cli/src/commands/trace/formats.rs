@@ -40,10 +40,10 @@ fn explained(format: &Format) -> String {
 }
 
 fn option_line(option: &OptionSpec) -> String {
-    let choices = if option.choices.is_empty() {
-        "a positive whole number".to_owned()
-    } else {
-        option.choices.join(", ")
+    let choices = match (option.text, option.choices) {
+        (Some(text), _) => format!("{}, such as {}", text.expected, text.example),
+        (None, []) => "a positive whole number".to_owned(),
+        (None, choices) => choices.join(", "),
     };
     let default =
         option.default.map_or_else(|| "has to be given".to_owned(), |default| format!("default {default}"));

@@ -1,5 +1,6 @@
-//! `wearwell trace`: describe, convert, cut, generate, check, formats.
+//! `wearwell trace`: describe, convert, cut, generate, check, columns, formats.
 
+mod columns;
 mod describe;
 mod formats;
 mod generate;
@@ -24,6 +25,7 @@ pub enum Command {
     Cut(rewrite::CutArgs),
     Generate(generate::Args),
     Check(CheckArgs),
+    Columns(columns::Args),
     Formats(formats::Args),
 }
 
@@ -35,6 +37,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
         Command::Cut(args) => rewrite::cut(args),
         Command::Generate(args) => generate::run(args),
         Command::Check(args) => check(args),
+        Command::Columns(args) => columns::run(args),
         Command::Formats(args) => formats::run(args),
     }
 }
@@ -51,6 +54,12 @@ pub struct Input {
     /// An option of the format
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     trace_option: Vec<(String, String)>,
+    /// The trace is a table with these columns: FIELD=COLUMN:UNIT,... as `wearwell trace columns` suggests them
+    ///
+    /// For example --columns time=ts:us,op=type,offset=lba:512,size=len:bytes; columns by their name in the header or by
+    /// number. The same as --trace-format table --trace-option columns=...; see `wearwell trace formats table`.
+    #[arg(long, value_name = "FIELD=COLUMN,...")]
+    columns: Option<String>,
     /// Count lines that cannot be read and go on, instead of stopping at the first
     #[arg(long)]
     skip_bad: bool,
@@ -68,13 +77,18 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Input {
+    fn options(&self) -> Vec<(String, String)> {
+        let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.clone()));
+        self.trace_option.iter().cloned().chain(columns).collect()
+    }
+
     /// Opens the trace; what reads it stops at Ctrl-C.
     fn open(&self) -> Result<(TraceReader, ReadProgress), Failure> {
         let options = ReadOptions {
             format: self.trace_format.clone(),
             skip_bad: self.skip_bad,
             volumes: self.volumes.clone(),
-            options: self.trace_option.clone(),
+            options: self.options(),
         };
         if self.file.as_os_str() == "-" {
             let display = ReadProgress::new(self.progress, 0);

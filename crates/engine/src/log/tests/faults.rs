@@ -1,6 +1,6 @@
 //! Flash that wears out, fails to program, or suffers from being read; blocks of 3 pages.
 
-use super::drive::{Drive, SINGLE, build, config, flash};
+use super::drive::{DOUBLE, Drive, SINGLE, build, config, flash};
 use crate::counters::{Cause, Operation};
 use crate::layer::{Content, Layer, LayerError, MediumError};
 use crate::log::Reclaim;
@@ -154,6 +154,26 @@ fn a_block_read_too_often_is_written_anew() {
     read(&mut drive, 0, 9);
     assert_eq!(drive.layout()[3], "0 - -");
     drive.store.check().unwrap();
+}
+
+/// In place, cleaning has an open block only while a victim's pages have left room in one.
+#[test]
+fn refreshing_in_place_takes_the_block_that_there_is() {
+    let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
+    let nand = flash(6, Wear::default()).with_faults(faults, Seed(1));
+    let mut drive = Drive::of(build(config(9, Reclaim::InPlace), nand, DOUBLE()).unwrap());
+    drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut random = Seed(3).random();
+    for step in 0..600 {
+        let page = below(&mut random, 9) as u32;
+        match step % 5 {
+            0 => drive.write(&[page]),
+            _ => drive.store.read(&[Lpn(page)], &mut Vec::new()).unwrap(),
+        }
+        drive.store.check().unwrap();
+    }
+    drive.check();
+    assert!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write) > 50);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::SourceError;
 use crate::scenario::{AddressRule, TraceConfig, VolumeRule};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use wearwell_base::units::Lpn;
@@ -38,6 +39,10 @@ pub struct Addresses {
     span_pages: u64,
     /// Numbers given to pages so far, for compacting.
     numbers: HashMap<u64, u32>,
+    /// One past the last page of the trace so far.
+    end_page: u64,
+    /// Pages of discards that were passed over, because they had no number.
+    unnumbered_trims: u64,
 }
 
 impl Addresses {
@@ -66,7 +71,24 @@ impl Addresses {
             first_volume: None,
             span_pages: (span / page_bytes).max(1),
             numbers: HashMap::new(),
+            end_page: 0,
+            unnumbered_trims: 0,
         }
+    }
+
+    /// Pages that were read or written so far, where they are compacted.
+    pub fn numbered_pages(&self) -> u64 {
+        self.numbers.len() as u64
+    }
+
+    /// One past the last page of the trace so far.
+    pub fn end_page(&self) -> u64 {
+        self.end_page
+    }
+
+    /// Pages of discards that were passed over: compacted, a page has no place on the drive before it is read or written.
+    pub fn unnumbered_trims(&self) -> u64 {
+        self.unnumbered_trims
     }
 
     /// Where the volume begins.
@@ -95,6 +117,11 @@ impl Addresses {
         mut content: Option<&mut dyn FnMut(u64) -> Content>,
     ) -> Result<(), Refusal> {
         let pages = u64::from(self.logical_pages);
+        self.end_page = self.end_page.max(last);
+        if self.rule == AddressRule::Compact && op == Op::Trim {
+            self.append_numbered_trim(batch, hint, first..last);
+            return Ok(());
+        }
         if self.rule == AddressRule::Direct {
             if last > pages {
                 return Err(Refusal::PastEnd { capacity: pages * self.page_bytes });
@@ -111,7 +138,7 @@ impl Addresses {
         let last = last.min(first.saturating_add(longest));
         let mut run: Option<(u32, u32)> = None;
         for page in first..last {
-            let Some(mapped) = self.map(page, op)? else { continue };
+            let mapped = self.map(page)?;
             let is_repeated = run.is_some_and(|(start, length)| start + length - 1 == mapped);
             if let Some(content) = &mut content {
                 // Of neighbours that fall on one page, the last one's content stays.
@@ -135,29 +162,46 @@ impl Addresses {
         Ok(())
     }
 
-    /// The device page of a page of the trace; `None` for a trim of a page never seen.
-    fn map(&mut self, page: u64, op: Op) -> Result<Option<u32>, Refusal> {
+    /// Appends a discard of those of the trace's `pages` that have a number.
+    ///
+    /// A discard of what was neither read nor written before gets no numbers: one of a whole disk, before a file system is
+    /// made on it, would use up the drive's pages.
+    fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
+        let known = |page: &u64| self.numbers.get(page).copied();
+        let numbered: Vec<u32> = if pages.end - pages.start <= self.numbers.len() as u64 {
+            pages.clone().filter_map(|page| known(&page)).collect()
+        } else {
+            let mut within: Vec<u64> =
+                self.numbers.keys().copied().filter(|page| pages.contains(page)).collect();
+            within.sort_unstable();
+            within.iter().filter_map(known).collect()
+        };
+        let unnumbered = pages.end - pages.start - numbered.len() as u64;
+        self.unnumbered_trims = self.unnumbered_trims.saturating_add(unnumbered);
+        for run in numbered.chunk_by(|page, next| page + 1 == *next) {
+            batch.push_request(Op::Trim, hint, Lpn(run[0]), run.len() as u32);
+        }
+    }
+
+    /// The device page of a page of the trace.
+    fn map(&mut self, page: u64) -> Result<u32, Refusal> {
         let pages = u64::from(self.logical_pages);
         match self.rule {
             AddressRule::Direct => unreachable!("handled by the caller"),
-            AddressRule::Wrap => Ok(Some((page % pages) as u32)),
+            AddressRule::Wrap => Ok((page % pages) as u32),
             AddressRule::Scale => {
                 let scaled = u128::from(page) * u128::from(pages) / u128::from(self.span_pages);
-                Ok(Some(scaled.min(u128::from(pages - 1)) as u32))
+                Ok(scaled.min(u128::from(pages - 1)) as u32)
             }
             AddressRule::Compact => {
-                if let Some(&number) = self.numbers.get(&page) {
-                    return Ok(Some(number));
-                }
-                if op == Op::Trim {
-                    return Ok(None);
-                }
                 let number = self.numbers.len() as u32;
-                if number == self.logical_pages {
-                    return Err(Refusal::TooManyPages { pages: self.logical_pages });
+                match self.numbers.entry(page) {
+                    Entry::Occupied(known) => Ok(*known.get()),
+                    Entry::Vacant(_) if number == self.logical_pages => {
+                        Err(Refusal::TooManyPages { pages: self.logical_pages })
+                    }
+                    Entry::Vacant(new) => Ok(*new.insert(number)),
                 }
-                self.numbers.insert(page, number);
-                Ok(Some(number))
             }
         }
     }

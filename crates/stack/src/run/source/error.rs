@@ -95,6 +95,14 @@ pub enum SourceError {
         /// What `trace.backwards` may be instead.
         choices: &'static str,
     },
+    /// More distinct pages than a drive can have.
+    #[error(
+        "{path}: the trace touches more pages than any drive has here; use a larger `device.mapping_unit`"
+    )]
+    TooLargeToFit {
+        /// The trace.
+        path: String,
+    },
     /// Nothing to write.
     #[error("{path}: no request writes anything, so there is nothing to simulate")]
     NoWrites {

@@ -28,6 +28,31 @@ pub(crate) struct Wants {
     pub time: Option<ArrivalTimes>,
 }
 
+/// What the first pass through a trace told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FirstPass {
+    /// Times of the earliest and the latest request, ns.
+    times_ns: Option<(u64, u64)>,
+    /// Bytes of the pages written, as the drive gets them.
+    pub written_bytes: u64,
+    /// Pages of discards that were passed over because they had no place on the drive.
+    pub unnumbered_trims: u64,
+}
+
+impl FirstPass {
+    /// A request came at `time_ns`.
+    pub fn arrived(&mut self, time_ns: u64) {
+        let (earliest, latest) = self.times_ns.unwrap_or((time_ns, time_ns));
+        self.times_ns = Some((earliest.min(time_ns), latest.max(time_ns)));
+    }
+
+    /// Seconds from the earliest request to the latest; `None` for a trace without times.
+    pub fn seconds(&self) -> Option<f64> {
+        let (earliest, latest) = self.times_ns?;
+        (latest > earliest).then(|| (latest - earliest) as f64 / 1e9)
+    }
+}
+
 /// Where a stack's page operations come from.
 pub(crate) trait Source {
     /// Appends operations to `batch`: `pages` pages or a little more, or less at the end of a pass.
@@ -41,6 +66,11 @@ pub(crate) trait Source {
     /// Requests that could not be read and were skipped, over all passes.
     fn skipped(&self) -> u64 {
         0
+    }
+
+    /// What the first pass through a trace told; `None` for a source that is none.
+    fn first_pass(&self) -> Option<FirstPass> {
+        None
     }
 
     /// When the last request appended arrives, ns since the first one's time 0 (synthetic: since the start of the clock);

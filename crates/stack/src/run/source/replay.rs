@@ -3,7 +3,7 @@
 use super::addresses::Addresses;
 use super::clock::{Late, SORT_WINDOW, Sorter, TraceClock};
 use super::digests::{Digested, Digests, Missing};
-use super::{Source, SourceError, Wants};
+use super::{FirstPass, Source, SourceError, Wants};
 use crate::scenario::{AddressRule, Backwards, MissingDigests, TraceConfig, VolumeRule};
 use std::collections::BTreeMap;
 use wearwell_base::units::Lpn;
@@ -29,6 +29,7 @@ pub struct TraceReplay {
     /// Requests read in this pass.
     read: u64,
     passes: u64,
+    first_pass: FirstPass,
     wrote: bool,
     skipped: u64,
     /// Where the run wants contents.
@@ -65,12 +66,31 @@ impl TraceReplay {
             next: 0,
             read: 0,
             passes: 0,
+            first_pass: FirstPass::default(),
             wrote: false,
             skipped: 0,
             digests: wants.contents.then(digests),
             sorter: (clock.is_some() && config.backwards == Backwards::Sort).then(Sorter::default),
             clock,
         })
+    }
+
+    /// Share of the trace that was read in this pass; 0 where its length is not known.
+    pub fn share_read(&self) -> f64 {
+        match self.reader.total_bytes() {
+            Some(bytes) if bytes > 0 => self.reader.bytes_read() as f64 / bytes as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// Pages that were read or written so far; only with the rule `compact`.
+    pub fn touched_pages(&self) -> u64 {
+        self.addresses.numbered_pages()
+    }
+
+    /// One past the last page of the trace so far.
+    pub fn end_page(&self) -> u64 {
+        self.addresses.end_page()
     }
 
     /// Reads the next requests; at the end of the trace goes back to its beginning and reads none.
@@ -119,6 +139,9 @@ impl TraceReplay {
     fn replay(&mut self, at: usize, batch: &mut PageBatch) -> Result<(), SourceError> {
         let request = self.requests.get(at);
         let number = self.number(at);
+        if self.passes == 0 {
+            self.first_pass.arrived(request.time_ns);
+        }
         if let Some(clock) = &mut self.clock {
             clock.advance(request.time_ns).map_err(|late| self.late(number, late))?;
         }
@@ -139,6 +162,9 @@ impl TraceReplay {
             _ => (start / self.page_bytes, end.div_ceil(self.page_bytes)),
         };
         let pages = first..last.max(first);
+        if self.passes == 0 && request.op == Op::Write {
+            self.first_pass.written_bytes += (pages.end - pages.start) * self.page_bytes;
+        }
         let digested = Digested {
             start,
             end,
@@ -153,6 +179,9 @@ impl TraceReplay {
             }
             _ => self.addresses.append(batch, request.op, request.hint, pages, None),
         };
+        if self.passes == 0 {
+            self.first_pass.unnumbered_trims = self.addresses.unnumbered_trims();
+        }
         if self.digests.is_some() {
             batch.dress(|_| Content::UNKNOWN);
         }
@@ -206,6 +235,10 @@ impl Source for TraceReplay {
 
     fn skipped(&self) -> u64 {
         self.skipped + self.reader.skipped().count
+    }
+
+    fn first_pass(&self) -> Option<FirstPass> {
+        Some(self.first_pass)
     }
 
     fn arrival_ns(&self) -> Option<u64> {

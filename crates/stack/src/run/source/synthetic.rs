@@ -1,6 +1,6 @@
 //! Sources around sources: contents and arrival times for operations that come without.
 
-use super::{Source, SourceError};
+use super::{FirstPass, Source, SourceError};
 use wearwell_workload::{Arrivals, Contents, PageBatch};
 
 /// A source whose pages hold generated contents.
@@ -29,6 +29,10 @@ impl Source for Dressed {
 
     fn skipped(&self) -> u64 {
         self.source.skipped()
+    }
+
+    fn first_pass(&self) -> Option<FirstPass> {
+        self.source.first_pass()
     }
 
     fn arrival_ns(&self) -> Option<u64> {

@@ -70,7 +70,8 @@ const ASKS: &[Ask] = &[
     beside(
         "idle_cleaning",
         &["AT.free_blocks_idle = 12", "AT.free_blocks_idle = 17", "AT.free_blocks_idle = 3"],
-        TIMES,
+        "timing = { read_us = 50.0, program_us = 200.0, erase_us = 1000.0, channel_mb_per_s = 400.0, \
+         requests.requests_per_second = 500.0 }",
     ),
     ask("evict", &["AT.evict = true"]),
     ask("completing", &["AT.victim = { policy = 'completing', weight = 0.0 }", WEIGHING]),
@@ -119,8 +120,8 @@ const ASKS: &[Ask] = &[
     ask("power_at_end", &[AT_END]),
     ask("power_cuts", &[CUTS]),
     ask("wears_out", &["device = { wears_out = true, endurance_cycles = 100000 }"]),
-    ask("program_failures", &["device.program_failure_rate = 1e-4"]),
-    ask("read_disturb", &["device.read_disturb_limit = 20"]),
+    ask("program_failures", &["device.program_failure_rate = 1e-3"]),
+    ask("read_disturb", &["device.read_disturb_limit = 3"]),
     ask("superblocks", &["device = { planes = 2, superblock_blocks = 2, blocks_per_plane = 160 }"]),
     ask("own_victim", &["ftl.victim.policy = 'own'"]),
     ask("log", &["AT.structure.kind = 'log'"]),

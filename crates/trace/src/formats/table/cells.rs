@@ -1,0 +1,202 @@
+//! A row of a table as cells, without copies unless the row has quotation marks.
+
+use std::ops::Range;
+
+use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+
+/// What stands between two columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Separator {
+    /// Exactly one such byte.
+    Byte(u8),
+    /// Any stretch of blanks and tabs.
+    Blanks,
+}
+
+/// The separators with their names.
+pub const SEPARATORS: [(&str, Separator); 5] = [
+    ("tab", Separator::Byte(b'\t')),
+    ("comma", Separator::Byte(b',')),
+    ("semicolon", Separator::Byte(b';')),
+    ("pipe", Separator::Byte(b'|')),
+    ("blanks", Separator::Blanks),
+];
+
+impl Separator {
+    /// The separator called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        SEPARATORS.iter().find(|(own, _)| *own == name).map(|(_, separator)| *separator)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        let own = SEPARATORS.iter().find(|(_, separator)| *separator == self);
+        own.expect("the table has every separator").0
+    }
+
+    /// The separator that a row shows: of tab, comma, semicolon and pipe the one that cuts it into most columns, if those are
+    /// three at least; else blanks, if they make more.
+    pub fn of_row(row: &[u8]) -> Self {
+        let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
+            Separator::Byte(byte) => {
+                Some((row.iter().filter(|&found| found == byte).count() + 1, *separator))
+            }
+            Separator::Blanks => None,
+        });
+        // Of equals the first.
+        let most = bytes.rev().max_by_key(|(columns, _)| *columns);
+        let (columns, separator) = most.expect("there are such separators");
+        let by_blanks = row.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).count();
+        if columns >= 3 || columns > 1 && columns >= by_blanks { separator } else { Separator::Blanks }
+    }
+}
+
+/// The cells of one row after the other.
+#[derive(Default)]
+pub struct Cells {
+    places: Vec<Range<usize>>,
+    /// The cells of a row with quotation marks, without them.
+    unquoted: Vec<u8>,
+    is_quoted: bool,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    /// Cuts `row`; whether its quotation marks are closed.
+    #[inline]
+    pub fn cut(&mut self, row: &[u8], separator: Separator) -> bool {
+        self.places.clear();
+        self.is_quoted = false;
+        let Separator::Byte(byte) = separator else {
+            self.cut_at_blanks(row);
+            return true;
+        };
+        if memchr::memchr(b'"', row).is_some() {
+            return self.cut_quoted(row, byte);
+        }
+        let mut start = 0;
+        for end in memchr::memchr_iter(byte, row) {
+            self.places.push(start..end);
+            start = end + 1;
+        }
+        self.places.push(start..row.len());
+        true
+    }
+
+    fn cut_at_blanks(&mut self, row: &[u8]) {
+        let mut start = None;
+        for (at, byte) in row.iter().enumerate() {
+            match (byte.is_ascii_whitespace(), start) {
+                (true, Some(from)) => {
+                    self.places.push(from..at);
+                    start = None;
+                }
+                (false, None) => start = Some(at),
+                _ => {}
+            }
+        }
+        self.places.extend(start.map(|from| from..row.len()));
+    }
+
+    #[cold]
+    fn cut_quoted(&mut self, row: &[u8], separator: u8) -> bool {
+        if row.iter().filter(|&&byte| byte == b'"').count() % 2 == 1 {
+            return false;
+        }
+        self.is_quoted = true;
+        self.unquoted.resize(row.len() + 1, 0);
+        self.ends.resize(row.len() + 2, 0);
+        let mut reader = ReaderBuilder::new().delimiter(separator).terminator(Terminator::Any(b'\n')).build();
+        let (mut read, mut written, mut cells) = (0, 0, 0);
+        // The second look tells it that the row is over.
+        loop {
+            let (result, more_read, more_written, more_cells) =
+                reader.read_record(&row[read..], &mut self.unquoted[written..], &mut self.ends[cells..]);
+            read += more_read;
+            written += more_written;
+            cells += more_cells;
+            if !matches!(result, ReadRecordResult::InputEmpty) {
+                break;
+            }
+        }
+        let mut start = 0;
+        for &end in &self.ends[..cells] {
+            self.places.push(start..end);
+            start = end;
+        }
+        true
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Cell `at` of `row`, which was cut last, without blanks around it; nothing where there is no such cell.
+    #[inline]
+    pub fn get<'a>(&'a self, row: &'a [u8], at: usize) -> &'a [u8] {
+        let Some(place) = self.places.get(at) else { return b"" };
+        let text = if self.is_quoted { &self.unquoted[..] } else { row };
+        text[place.clone()].trim_ascii()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cells(row: &str, separator: Separator) -> Vec<String> {
+        let mut cells = Cells::default();
+        assert!(cells.cut(row.as_bytes(), separator));
+        (0..cells.len())
+            .map(|at| String::from_utf8(cells.get(row.as_bytes(), at).to_vec()).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn rows_are_cut_at_bytes_blanks_and_outside_of_quotes() {
+        let comma = Separator::Byte(b',');
+        assert_eq!(cells("1, W ,,x", comma), ["1", "W", "", "x"]);
+        assert_eq!(cells("", comma), [""]);
+        assert_eq!(cells("\"a,b\",\"say \"\"x\"\"\",3", comma), ["a,b", "say \"x\"", "3"]);
+        assert_eq!(cells("  1 \t 2  ", Separator::Blanks), ["1", "2"]);
+        assert_eq!(cells("1;2|3", Separator::Byte(b'|')), ["1;2", "3"]);
+        assert!(!Cells::default().cut(b"1,\"open,2", comma));
+    }
+
+    #[test]
+    fn separators_are_told_from_a_row() {
+        let rows = [
+            ("1,2,3", "comma"),
+            ("0.0 ; 37766853 ; 64 ; W ; 0.0", "semicolon"),
+            ("1\t W \t 2\tx", "tab"),
+            ("1|R|2|3", "pipe"),
+            ("39949 D read 299008 4096 0.0 0 False", "blanks"),
+            ("8,16 1 1 0.5 123 D W 5 + 8", "blanks"),
+            ("W,4096", "comma"),
+            ("17", "blanks"),
+        ];
+        for (row, name) in rows {
+            assert_eq!(Separator::of_row(row.as_bytes()).name(), name, "{row}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_cells_are_what_was_quoted(wanted in proptest::collection::vec("[a-z,\"; ]{0,6}", 1..6)) {
+            let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
+            let row = wanted.iter().map(quoted).collect::<Vec<_>>().join(",");
+            let trimmed: Vec<_> = wanted.iter().map(|cell| cell.trim().to_owned()).collect();
+            prop_assert_eq!(cells(&row, Separator::Byte(b',')), trimmed);
+        }
+
+        #[test]
+        fn any_row_is_cut(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
+            let mut cells = Cells::default();
+            if cells.cut(&row, SEPARATORS[at].1) {
+                (0..cells.len() + 1).for_each(|at| assert!(cells.get(&row, at).len() <= row.len()));
+            }
+        }
+    }
+}

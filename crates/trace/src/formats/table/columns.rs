@@ -1,0 +1,302 @@
+//! Which column of a table is what, as a person says it: `time=ts:us,op=type,offset=lba:512,size=len:512`.
+
+use super::values::{BYTE_UNIT_NAMES, TIME_UNIT_NAMES, TimeUnit, byte_unit};
+use super::words::{WORDS_HELP, Words, operation};
+use crate::fields::whole;
+use crate::request::Op;
+
+/// A column as it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// By its name in the header.
+    Name(String),
+    /// By its number, from 0.
+    Number(usize),
+    /// By its number from the end, from 0.
+    FromEnd(usize),
+}
+
+/// What a row's operation comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpColumn {
+    /// Words in a column.
+    Words(Column, Box<Words>),
+    /// All rows are the same.
+    Always(Op),
+}
+
+/// What a request's length comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeColumn {
+    /// A column, in units of so many bytes.
+    Column(Column, u64),
+    /// All requests have so many bytes.
+    Always(u64),
+}
+
+/// The use of a table's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    /// When the request came; at time 0, if there is no such column.
+    pub time: Option<(Column, TimeUnit)>,
+    /// What it does.
+    pub op: OpColumn,
+    /// Where it begins, in units of so many bytes.
+    pub offset: (Column, u64),
+    /// Its length.
+    pub size: SizeColumn,
+    /// Its volume; volume 0, if there is no such column.
+    pub volume: Option<Column>,
+    /// Its stream hint.
+    pub hint: Option<Column>,
+    /// Digests of its content, and the bytes under each.
+    pub digest: Option<(Column, u32)>,
+    /// Only rows with one of these values in the column are read.
+    pub kept: Option<(Column, Vec<String>)>,
+    /// Each row is so many bytes of its request, the next ones if it repeats the request.
+    pub piece: Option<u64>,
+}
+
+/// The fields of a request that a column may be.
+const FIELDS: [&str; 9] = ["time", "op", "offset", "size", "volume", "hint", "digest", "where", "piece"];
+
+/// The form of it, as the end of a sentence.
+pub const FORM: &str = "FIELD=COLUMN:UNIT or FIELD==VALUE, separated by commas, with columns by name or by number from 1 (from -1 at \
+                        the end), such as time=ts:us,op=type,offset=lba:512,size=len:bytes; `wearwell trace columns FILE` \
+                        suggests them";
+
+impl Columns {
+    /// Reads what a person wrote.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut given: [Option<&str>; FIELDS.len()] = [None; FIELDS.len()];
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (field, value) = item
+                .split_once('=')
+                .ok_or_else(|| format!("`{}` is not FIELD=COLUMN", item.escape_debug()))?;
+            let field = field.trim();
+            let at = FIELDS.iter().position(|known| *known == field).ok_or_else(|| {
+                let fields = FIELDS.join(", ");
+                format!("`{}` is no field of a request; the fields are {fields}", field.escape_debug())
+            })?;
+            if given[at].replace(value.trim()).is_some() {
+                return Err(format!("`{field}` is given twice"));
+            }
+        }
+        let [time, op, offset, size, volume, hint, digest, kept, piece] = given;
+        let missing =
+            |field: &str, constant: &str| format!("`{field}` is missing; name its column{constant}");
+        Ok(Columns {
+            time: time.map(time_column).transpose()?,
+            op: op_column(op.ok_or_else(|| missing("op", ", or say op==write if all rows are writes"))?)?,
+            offset: byte_column("offset", offset.ok_or_else(|| missing("offset", ""))?)?,
+            size: size_column(
+                size.ok_or_else(|| missing("size", ", or say size==4096 if all requests have that size"))?,
+            )?,
+            volume: volume.map(|text| bare_column("volume", text)).transpose()?,
+            hint: hint.map(|text| bare_column("hint", text)).transpose()?,
+            digest: digest.map(digest_column).transpose()?,
+            kept: kept.map(kept_column).transpose()?,
+            piece: piece.map(|text| constant_bytes("piece", text)).transpose()?,
+        })
+    }
+
+    /// Whether a header is needed.
+    pub fn has_names(&self) -> bool {
+        self.all().any(|column| matches!(column, Column::Name(_)))
+    }
+
+    /// All columns, in the order of the fields.
+    pub fn all(&self) -> impl Iterator<Item = &Column> {
+        let op = match &self.op {
+            OpColumn::Words(column, _) => Some(column),
+            OpColumn::Always(_) => None,
+        };
+        let size = match &self.size {
+            SizeColumn::Column(column, _) => Some(column),
+            SizeColumn::Always(_) => None,
+        };
+        let (time, digest) = (self.time.as_ref(), self.digest.as_ref());
+        let columns = [
+            time.map(|(column, _)| column),
+            op,
+            Some(&self.offset.0),
+            size,
+            self.volume.as_ref(),
+            self.hint.as_ref(),
+            digest.map(|(column, _)| column),
+            self.kept.as_ref().map(|(column, _)| column),
+        ];
+        columns.into_iter().flatten()
+    }
+}
+
+fn column(field: &str, text: &str) -> Result<Column, String> {
+    let text = text.trim();
+    let number = |digits: &str| {
+        let number = whole(digits.as_bytes()).filter(|number| (1..=100_000).contains(number));
+        number.map(|number| number as usize - 1)
+    };
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if text.is_empty() {
+        return Err(format!("`{field}` names no column"));
+    }
+    let column = match text.strip_prefix('-') {
+        Some(digits) if is_number(digits) => number(digits).map(Column::FromEnd),
+        None if is_number(text) => number(text).map(Column::Number),
+        _ => Some(Column::Name(text.to_owned())),
+    };
+    column.ok_or_else(|| format!("`{field}`: there is no column {text}"))
+}
+
+/// A column without a unit.
+fn bare_column(field: &str, text: &str) -> Result<Column, String> {
+    match text.strip_prefix('=') {
+        Some(_) => Err(format!("`{field}` takes a column and no value")),
+        None => column(field, text),
+    }
+}
+
+/// The column and what stands behind its colon.
+fn with_unit<'a>(field: &str, text: &'a str, units: &str) -> Result<(Column, &'a str), String> {
+    if text.starts_with('=') {
+        return Err(format!("`{field}` takes a column and no value"));
+    }
+    let (name, unit) = text.rsplit_once(':').ok_or_else(|| {
+        format!("`{field}={}` has no unit; write {field}={}:UNIT with {units}", text.escape_debug(), text)
+    })?;
+    Ok((column(field, name)?, unit.trim()))
+}
+
+fn time_column(text: &str) -> Result<(Column, TimeUnit), String> {
+    let (column, unit) = with_unit("time", text, TIME_UNIT_NAMES)?;
+    let unit = TimeUnit::named(unit).ok_or_else(|| {
+        format!("`{}` is no unit of time; the units are {TIME_UNIT_NAMES}", unit.escape_debug())
+    })?;
+    Ok((column, unit))
+}
+
+fn byte_column(field: &str, text: &str) -> Result<(Column, u64), String> {
+    let (column, unit) = with_unit(field, text, BYTE_UNIT_NAMES)?;
+    Ok((column, unit_bytes(unit)?))
+}
+
+fn unit_bytes(unit: &str) -> Result<u64, String> {
+    byte_unit(unit)
+        .ok_or_else(|| format!("`{}` is no unit of addresses; write {BYTE_UNIT_NAMES}", unit.escape_debug()))
+}
+
+fn op_column(text: &str) -> Result<OpColumn, String> {
+    if let Some(name) = text.strip_prefix('=') {
+        let op = operation(name.trim()).ok_or_else(|| {
+            format!("op=={} is no operation; write read, write, trim or flush", name.escape_debug())
+        })?;
+        return Ok(OpColumn::Always(op));
+    }
+    let Some((name, words)) = text.rsplit_once(':') else {
+        return Ok(OpColumn::Words(column("op", text)?, Box::default()));
+    };
+    let words = Words::parse(words)
+        .map_err(|problem| format!("op={}: {problem}; write {WORDS_HELP}", text.escape_debug()))?;
+    Ok(OpColumn::Words(column("op", name)?, Box::new(words)))
+}
+
+fn size_column(text: &str) -> Result<SizeColumn, String> {
+    match text.strip_prefix('=') {
+        Some(_) => constant_bytes("size", text).map(SizeColumn::Always),
+        None => byte_column("size", text).map(|(column, unit)| SizeColumn::Column(column, unit)),
+    }
+}
+
+/// A number of bytes behind `==`, with or without a unit behind a colon.
+fn constant_bytes(field: &str, text: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("`{field}={}`: write a number of bytes above 0, as in {field}==4096", text.escape_debug());
+    let text = text.strip_prefix('=').ok_or_else(wrong)?;
+    let (number, unit) =
+        text.rsplit_once(':').map_or((text, 1), |(number, unit)| (number, byte_unit(unit).unwrap_or(0)));
+    let bytes = whole(number.trim().as_bytes()).and_then(|number| number.checked_mul(unit));
+    bytes.filter(|&bytes| bytes > 0).ok_or_else(wrong)
+}
+
+fn digest_column(text: &str) -> Result<(Column, u32), String> {
+    let (column, unit) = with_unit("digest", text, "the bytes under each digest")?;
+    let bytes =
+        u32::try_from(unit_bytes(unit)?).map_err(|_| "`digest`: no digest covers so much".to_owned())?;
+    Ok((column, bytes))
+}
+
+fn kept_column(text: &str) -> Result<(Column, Vec<String>), String> {
+    let (column, values) = with_unit("where", text, "the values of the rows to be read, joined by /")?;
+    Ok((column, values.split('/').map(|value| value.trim().to_owned()).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn columns_by_name_and_number_with_units() {
+        let found =
+            Columns::parse("time = ts:us, op=3:0=read/1=write ,offset=-2:sectors,size=len:KiB,volume=dev")
+                .unwrap();
+        assert_eq!(found.time, Some((Column::Name("ts".into()), TimeUnit::named("us").unwrap())));
+        assert_eq!(
+            found.op,
+            OpColumn::Words(Column::Number(2), Box::new(Words::parse("0=read/1=write").unwrap()))
+        );
+        assert_eq!(found.offset, (Column::FromEnd(1), 512));
+        assert_eq!(found.size, SizeColumn::Column(Column::Name("len".into()), 1024));
+        assert_eq!(found.volume, Some(Column::Name("dev".into())));
+        assert!(found.has_names());
+    }
+
+    #[test]
+    fn constants_rows_and_pieces() {
+        let found =
+            Columns::parse("op==write,offset=1:1,size==4:KiB,where=2:D/Q,digest=7:4096,piece==4096").unwrap();
+        assert_eq!((found.time.clone(), &found.op), (None, &OpColumn::Always(Op::Write)));
+        assert_eq!((found.size.clone(), found.piece), (SizeColumn::Always(4096), Some(4096)));
+        assert_eq!(found.kept, Some((Column::Number(1), vec!["D".into(), "Q".into()])));
+        assert_eq!(found.digest, Some((Column::Number(6), 4096)));
+        assert!(!found.has_names());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_is_allowed() {
+        let cases = [
+            ("", "`op` is missing"),
+            ("op", "`op` is not FIELD=COLUMN"),
+            ("opp=1", "`opp` is no field of a request; the fields are time, op, offset"),
+            ("op=1,op=2", "`op` is given twice"),
+            ("op=1,size==4096", "`offset` is missing"),
+            ("op=1,offset=2:1", "size==4096 if all requests"),
+            (
+                "op=1,offset=lba,size==1",
+                "`offset=lba` has no unit; write offset=lba:UNIT with bytes, sectors (512)",
+            ),
+            ("op=1,offset=lba:blocks,size==1", "`blocks` is no unit of addresses"),
+            ("time=1:min,op=1,offset=2:1,size==1", "`min` is no unit of time; the units are s, ms, us, ns"),
+            ("op=1:0=reed,offset=2:1,size==1", "`reed` is no operation; write words"),
+            ("op==erase,offset=2:1,size==1", "op==erase is no operation"),
+            ("op=0,offset=2:1,size==1", "`op`: there is no column 0"),
+            ("op=,offset=2:1,size==1", "`op` names no column"),
+            ("op=1,offset=2:1,size==0", "size==4096"),
+            ("op=1,offset==2,size==1", "`offset` takes a column and no value"),
+            ("op=1,offset=2:1,size==1,volume==3", "`volume` takes a column and no value"),
+        ];
+        for (text, wanted) in cases {
+            let found = Columns::parse(text).unwrap_err();
+            assert!(found.contains(wanted), "{text}: {found}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "((time|op|offset|size|where|digest|piece|x)=[a-z0-9=:/. -]{0,8},?){0,6}") {
+            if let Err(problem) = Columns::parse(&text) {
+                prop_assert!(problem.len() < 1000);
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What the columns of an unknown table may be, from its header and its first rows: offered, never taken.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::super::fiu::parse_digest;
+use super::cells::{Cells, Separator};
+use super::names::{FIELDS, words_of};
+use super::values::{TimeUnit, bytes};
+use super::words::WordSet;
+use crate::fields::whole;
+
+/// Rows that are looked at.
+const LOOKED_AT: usize = 300;
+
+/// Rows that are shown.
+const SHOWN: usize = 5;
+
+/// What a table may be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableGuess {
+    /// What stands between the columns.
+    pub separator: &'static str,
+    /// Whether the first row names them.
+    pub has_header: bool,
+    /// The columns, in their order.
+    pub columns: Vec<ColumnGuess>,
+    /// The first rows, without the header.
+    pub rows: Vec<Vec<String>>,
+    /// The option `columns` that follows.
+    pub option: String,
+    /// What should be looked at before the option is used; nothing if the header leaves no doubt.
+    pub doubts: Vec<String>,
+}
+
+impl TableGuess {
+    /// Whether the header leaves no doubt.
+    pub fn is_certain(&self) -> bool {
+        self.doubts.is_empty()
+    }
+}
+
+/// What a column may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ColumnGuess {
+    /// Its name in the header.
+    pub name: Option<String>,
+    /// The field that it may hold.
+    pub field: Option<&'static str>,
+    /// In which unit, or in which words.
+    pub unit: Option<String>,
+}
+
+/// Looks at the beginning of a file; `None` if it is no table.
+pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
+    let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').take(LOOKED_AT + 1).collect();
+    if lines.len() > 1 {
+        lines.pop(); // it may be cut off
+    }
+    let is_row = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii_start().starts_with(b"#");
+    let lines: Vec<_> = lines.into_iter().filter(is_row).collect();
+    let first = *lines.first()?;
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    if lines.iter().any(|line| line.iter().any(is_control)) {
+        return None;
+    }
+    let separator = Separator::of_row(first);
+    let mut rows: Vec<Vec<String>> = lines.iter().filter_map(|line| cells(line, separator)).collect();
+    let width = rows.first().filter(|row| row.len() > 1)?.len();
+    let has_number = |row: &[String]| row.iter().any(|cell| is_number(cell));
+    let has_header = !has_number(&rows[0]) && rows.get(1).is_some_and(|row| has_number(row));
+    let names = has_header.then(|| rows.remove(0));
+    rows.retain(|row| row.len() >= width);
+    if !has_header && !rows.iter().any(|row| has_number(row)) {
+        return None;
+    }
+    let columns = (0..width).map(|at| Values {
+        name: names.as_ref().map(|names| names[at].clone()),
+        cells: rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty()).collect(),
+    });
+    let columns: Vec<_> = columns.collect();
+    let guess = match names {
+        Some(_) => Guess::by_names(&columns),
+        None => Guess::by_values(&columns),
+    };
+    Some(guess.finish(&columns, separator.name(), rows.iter().take(SHOWN).cloned().collect()))
+}
+
+fn cells(line: &[u8], separator: Separator) -> Option<Vec<String>> {
+    let mut cells = Cells::default();
+    let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    cells.cut(line, separator).then(|| (0..cells.len()).map(|at| text(cells.get(line, at))).collect())
+}
+
+fn is_number(cell: &str) -> bool {
+    TimeUnit::named("ns").expect("a unit").ns(cell.as_bytes()).is_some()
+        || bytes(cell.as_bytes(), 1).is_some()
+}
+
+/// What is known of a column.
+struct Values<'a> {
+    name: Option<String>,
+    cells: Vec<&'a str>,
+}
+
+impl Values<'_> {
+    fn all(&self, test: impl Fn(&str) -> bool) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| test(cell))
+    }
+
+    fn are_numbers(&self) -> bool {
+        self.all(is_number)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.cells.iter().filter_map(|cell| bytes(cell.as_bytes(), 1))
+    }
+
+    /// Whether all are whole sectors, if they are bytes.
+    fn are_whole_sectors(&self) -> bool {
+        self.numbers().all(|number| number.is_multiple_of(512)) && self.numbers().any(|number| number > 0)
+    }
+
+    fn never_fall(&self) -> bool {
+        let unit = TimeUnit::named("s").expect("a unit");
+        let times: Vec<_> = self.cells.iter().filter_map(|cell| unit.ns(cell.as_bytes())).collect();
+        let falls = times.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        times.len() == self.cells.len() && falls * 20 <= times.len()
+    }
+
+    /// The unit that a date of our days would have to be in, so that there is no doubt of it.
+    fn date_unit(&self) -> Option<&'static str> {
+        // From 2001 to 2286 since 1970; Windows file times of the same years.
+        const DATES: [(&str, u64, u64); 5] = [
+            ("s", 1_000_000_000, 9_999_999_999),
+            ("ms", 1_000_000_000_000, 9_999_999_999_999),
+            ("us", 1_000_000_000_000_000, 9_999_999_999_999_999),
+            ("filetime", 126_000_000_000_000_000, 215_000_000_000_000_000),
+            ("ns", 1_000_000_000_000_000_000, 9_999_999_999_999_999_999),
+        ];
+        let ns = TimeUnit::named("ns").expect("a unit");
+        let is_in = |from, to| {
+            self.all(|cell| ns.ns(cell.as_bytes()).is_some_and(|time| (from..=to).contains(&time)))
+        };
+        DATES.into_iter().find(|&(_, from, to)| is_in(from, to)).map(|(unit, ..)| unit)
+    }
+
+    /// The words that the column holds, as `columns` says them.
+    fn words(&self) -> Option<&'static str> {
+        let sets = [(WordSet::Words, ""), (WordSet::Scsi, ":scsi")];
+        let holds = |set: WordSet| self.all(|cell| set.op(cell.as_bytes()).is_some());
+        sets.into_iter().find(|(set, _)| holds(*set)).map(|(_, words)| words)
+    }
+
+    fn are_zero_and_one(&self) -> bool {
+        self.all(|cell| cell == "0" || cell == "1")
+    }
+}
+
+/// A guess on its way.
+#[derive(Default)]
+struct Guess {
+    /// Field, column, unit or words with their colon.
+    fields: Vec<(&'static str, usize, String)>,
+    doubts: Vec<String>,
+}
+
+impl Guess {
+    fn column_of(&self, field: &str) -> Option<usize> {
+        self.fields.iter().find(|(own, ..)| *own == field).map(|(_, at, _)| *at)
+    }
+
+    fn is_free(&self, at: usize) -> bool {
+        self.fields.iter().all(|(_, taken, _)| *taken != at)
+    }
+
+    fn by_names(columns: &[Values]) -> Self {
+        let mut guess = Guess::default();
+        let named = |values: &Values| {
+            let name = values.name.as_deref().unwrap_or_default();
+            let (words, unit) = words_of(name);
+            // `sector` says both where and in what; `sectors` and `bytes` how much.
+            let alone = match (words.as_str(), unit) {
+                ("", Some("sectors")) if !name.to_lowercase().ends_with('s') => Some("offset"),
+                ("", Some("sectors" | "bytes" | "pages" | "KiB")) => Some("size"),
+                ("start", Some("s" | "ms" | "us" | "ns")) => Some("time"),
+                _ => None,
+            };
+            let known = FIELDS.iter().find(|(_, names)| names.contains(&words.as_str()));
+            (alone.or(known.map(|(field, _)| *field)), unit)
+        };
+        let names: Vec<_> = columns.iter().map(named).collect();
+        for (field, _) in FIELDS {
+            let mut candidates = (0..columns.len()).filter(|&at| names[at].0 == Some(field));
+            let Some(at) = candidates.next() else { continue };
+            if let Some(other) = candidates.next() {
+                let name = |at: usize| columns[at].name.clone().unwrap_or_default();
+                guess.doubts.push(format!("`{field}` may be `{}` or `{}`", name(at), name(other)));
+            }
+            let unit = guess.unit(field, &columns[at], names[at].1);
+            guess.fields.push((field, at, unit));
+        }
+        guess.add_digests(columns);
+        if guess.column_of("op").is_none() {
+            let holds_words = |at: &usize| guess.is_free(*at) && columns[*at].words() == Some("");
+            if let Some(at) = (0..columns.len()).find(holds_words) {
+                let name = columns[at].name.clone().unwrap_or_default();
+                guess.doubts.push(format!("`{name}` is taken for `op` because of the words in it"));
+                guess.fields.push(("op", at, String::new()));
+            }
+        }
+        guess
+    }
+
+    /// The unit of a column that its name says to be `field`, with its colon.
+    fn unit(&mut self, field: &str, values: &Values, named: Option<&str>) -> String {
+        let name = values.name.clone().unwrap_or_default();
+        let is_time_unit = named.is_some_and(|unit| TimeUnit::named(unit).is_some());
+        match (field, named) {
+            ("time", Some(unit)) if is_time_unit => format!(":{unit}"),
+            ("time", _) => self.time_unit(&name, values),
+            ("op", _) => self.words(&name, values),
+            ("offset" | "size", Some(unit)) if !is_time_unit => format!(":{unit}"),
+            ("offset", _) => self.address_unit(&name, values),
+            ("size", _) => self.size_unit(&name, values),
+            _ => String::new(),
+        }
+    }
+
+    fn time_unit(&mut self, name: &str, values: &Values) -> String {
+        if let Some(unit) = values.date_unit() {
+            return format!(":{unit}");
+        }
+        let unit = if values.cells.iter().any(|cell| cell.contains('.')) { "s" } else { "us" };
+        self.doubts.push(format!("the unit of `{name}` is not said; {unit} is a guess"));
+        format!(":{unit}")
+    }
+
+    fn words(&mut self, name: &str, values: &Values) -> String {
+        if let Some(words) = values.words() {
+            return words.to_owned();
+        }
+        if values.are_zero_and_one() {
+            if words_of(name).0.ends_with("write") {
+                return ":0=read/1=write".to_owned();
+            }
+            self.doubts.push(format!(
+                "whether 0 or 1 in `{name}` is a write is not said; some traces have it the other way round"
+            ));
+            return ":0=read/1=write".to_owned();
+        }
+        let words: BTreeSet<_> = values.cells.iter().map(|word| word.escape_debug().to_string()).collect();
+        let words: Vec<_> = words.into_iter().take(6).collect();
+        self.doubts.push(format!("say what the words of `{name}` mean: {}", words.join(", ")));
+        ":0=read/1=write".to_owned()
+    }
+
+    fn address_unit(&mut self, name: &str, values: &Values) -> String {
+        let counts_blocks = ["lb", "blk", "block"].iter().any(|part| words_of(name).0.contains(part));
+        if counts_blocks {
+            self.doubts.push(format!("`{name}` is taken to count sectors of 512 bytes"));
+            return ":sectors".to_owned();
+        }
+        if !values.are_whole_sectors() {
+            self.doubts
+                .push(format!("`{name}` is taken to be in bytes, but it is not always a multiple of 512"));
+        }
+        ":bytes".to_owned()
+    }
+
+    fn size_unit(&mut self, name: &str, values: &Values) -> String {
+        if values.are_whole_sectors() {
+            return ":bytes".to_owned();
+        }
+        self.doubts.push(format!("`{name}` is taken to count sectors of 512 bytes"));
+        ":sectors".to_owned()
+    }
+
+    fn by_values(columns: &[Values]) -> Self {
+        let mut guess = Guess::default();
+        guess.doubts.push("there is no header: columns are guessed from their values alone".to_owned());
+        guess.add_digests(columns);
+        let time = (0..columns.len())
+            .find(|&at| columns[at].date_unit().is_some_and(|unit| unit != "s" || columns[at].never_fall()));
+        let decimals = |at: &usize| {
+            let values = &columns[*at];
+            values.are_numbers() && values.cells.iter().any(|cell| cell.contains('.')) && values.never_fall()
+        };
+        if let Some(at) = time.or_else(|| (0..columns.len()).find(decimals)) {
+            let unit = guess.time_unit(&(at + 1).to_string(), &columns[at]);
+            guess.fields.push(("time", at, unit));
+        }
+        let words = (0..columns.len()).find(|&at| guess.is_free(at) && columns[at].words() == Some(""));
+        let codes = || {
+            (0..columns.len()).find(|&at| columns[at].words().is_some() && !columns[at].are_zero_and_one())
+        };
+        let bits = || {
+            let has_both = |at: &usize| ["0", "1"].iter().all(|bit| columns[*at].cells.contains(bit));
+            let mut bits = (0..columns.len()).filter(|&at| columns[at].are_zero_and_one());
+            bits.clone().find(has_both).or_else(|| bits.next())
+        };
+        if let Some(at) = words.or_else(codes).or_else(bits).filter(|&at| guess.is_free(at)) {
+            let unit = guess.words(&(at + 1).to_string(), &columns[at]);
+            guess.fields.push(("op", at, unit));
+        }
+        let most = |at: &usize| columns[*at].numbers().max();
+        let whole_numbers = |at: &usize| columns[*at].all(|cell| whole(cell.as_bytes()).is_some());
+        let free = |guess: &Guess| {
+            (0..columns.len()).filter(|&at| guess.is_free(at)).filter(whole_numbers).collect::<Vec<_>>()
+        };
+        if let Some(at) = free(&guess).into_iter().rev().max_by_key(most) {
+            let unit = if columns[at].are_whole_sectors() { ":bytes" } else { ":sectors" };
+            guess.fields.push(("offset", at, unit.to_owned()));
+        }
+        let is_size = |at: &usize| {
+            let mut numbers = columns[*at].numbers();
+            numbers.all(|number| (1..=1 << 32).contains(&number))
+                && columns[*at].numbers().min() < columns[*at].numbers().max()
+        };
+        let sizes = free(&guess).into_iter().filter(is_size);
+        if let Some(at) = sizes.max_by_key(|&at| (columns[at].are_whole_sectors(), std::cmp::Reverse(at))) {
+            let unit = if columns[at].are_whole_sectors() { ":bytes" } else { ":sectors" };
+            guess.fields.push(("size", at, unit.to_owned()));
+        }
+        guess
+    }
+
+    fn add_digests(&mut self, columns: &[Values]) {
+        let are_digests = |at: &usize| columns[*at].all(|cell| parse_digest(cell.as_bytes()).is_some());
+        if let Some(at) = (0..columns.len()).find(are_digests) {
+            self.doubts.push("each digest is taken to cover 4096 bytes".to_owned());
+            self.fields.push(("digest", at, ":4096".to_owned()));
+        }
+    }
+
+    /// Columns of a few letters, by which rows may be told that are no requests of their own.
+    fn doubt_events(&mut self, columns: &[Values]) {
+        let events = (0..columns.len()).filter(|&at| self.is_free(at)).filter_map(|at| {
+            let words: BTreeSet<_> = columns[at].cells.iter().copied().collect();
+            let is_event =
+                |word: &&str| word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+            let are_events = (2..=6).contains(&words.len()) && words.iter().all(is_event);
+            let column = columns[at].name.clone().unwrap_or_else(|| (at + 1).to_string());
+            are_events.then(|| (column, words.into_iter().collect::<Vec<_>>()))
+        });
+        let doubts: Vec<_> = events
+            .map(|(column, words)| {
+                let (first, all) = (words[0], words.join(", "));
+                format!("`{column}` holds {all}: if only some of these rows are requests, add where={column}:{first}")
+            })
+            .collect();
+        self.doubts.extend(doubts);
+    }
+
+    fn finish(mut self, columns: &[Values], separator: &'static str, rows: Vec<Vec<String>>) -> TableGuess {
+        self.doubt_events(columns);
+        let mut parts = Vec::new();
+        let names = || columns.iter().filter_map(|column| column.name.as_deref());
+        for field in ["time", "op", "offset", "size", "volume", "digest"] {
+            let Some((_, at, unit)) = self.fields.iter().find(|(own, ..)| *own == field) else { continue };
+            let name = columns[*at].name.as_deref().filter(|name| {
+                let is_plain =
+                    !name.is_empty() && !name.contains([',', '=', ':', '"']) && !name.starts_with(['-', '#']);
+                is_plain
+                    && !is_number(name)
+                    && names().filter(|other| other.eq_ignore_ascii_case(name)).count() == 1
+            });
+            parts.push(format!("{field}={}{unit}", name.map_or_else(|| (at + 1).to_string(), str::to_owned)));
+        }
+        for (field, constant) in [("op", "op==write"), ("offset", "offset=?:bytes"), ("size", "size==4096")] {
+            if self.column_of(field).is_none() {
+                self.doubts.push(format!("no column looks like `{field}`; {constant} has to be put right"));
+                parts.push(constant.to_owned());
+            }
+        }
+        if self.column_of("time").is_none() {
+            self.doubts
+                .push("no column looks like `time`: without one, all requests come at once".to_owned());
+        }
+        let column = |(at, values): (usize, &Values)| {
+            let held = self.fields.iter().find(|(_, own, _)| *own == at);
+            ColumnGuess {
+                name: values.name.clone(),
+                field: held.map(|(field, ..)| *field),
+                unit: held
+                    .map(|(.., unit)| unit.trim_start_matches(':').to_owned())
+                    .filter(|unit| !unit.is_empty()),
+            }
+        };
+        TableGuess {
+            separator,
+            has_header: columns[0].name.is_some(),
+            columns: columns.iter().enumerate().map(column).collect(),
+            rows,
+            option: parts.join(","),
+            doubts: self.doubts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

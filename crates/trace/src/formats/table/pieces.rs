@@ -1,0 +1,80 @@
+//! Requests of which a table has one row for each piece.
+
+use std::collections::VecDeque;
+
+use crate::request::Request;
+
+/// Requests whose rows may be mixed with each other's; more than any queue holds that such traces come from.
+const OPEN_REQUESTS: usize = 256;
+
+/// Turns the rows of a request, which are all alike, into its pieces.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    bytes: u64,
+    /// Requests with the bytes that their rows have had so far.
+    open: VecDeque<(Request, u64)>,
+}
+
+impl Pieces {
+    /// Rows of `bytes` bytes each.
+    pub fn new(bytes: u64) -> Self {
+        Pieces { bytes, open: VecDeque::new() }
+    }
+
+    /// The piece of `request` that this row is.
+    pub fn next(&mut self, request: Request) -> Request {
+        let at = self.open.iter().position(|(open, _)| *open == request);
+        let had = at.map_or(0, |at| self.open[at].1);
+        let length_bytes = self.bytes.min(request.length_bytes - had);
+        let piece = Request {
+            offset_bytes: request.offset_bytes.saturating_add(had),
+            length_bytes,
+            ..request.clone()
+        };
+        let had = had + length_bytes;
+        match at {
+            Some(at) if had >= request.length_bytes => drop(self.open.remove(at)),
+            Some(at) => self.open[at].1 = had,
+            None if had < request.length_bytes => {
+                if self.open.len() == OPEN_REQUESTS {
+                    self.open.pop_front();
+                }
+                self.open.push_back((request, had));
+            }
+            None => {}
+        }
+        piece
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Op;
+
+    #[test]
+    fn rows_of_requests_are_their_pieces_in_order() {
+        let request = |time_ns, length_bytes| Request {
+            time_ns,
+            op: Op::Write,
+            volume: 0,
+            offset_bytes: 8192,
+            length_bytes,
+            hint: 0,
+        };
+        let mut pieces = Pieces::new(4096);
+        let rows = [(1, 10_000), (2, 4096), (1, 10_000), (1, 10_000), (1, 10_000), (2, 4096)];
+        let found = rows.map(|(time, length)| pieces.next(request(time, length)));
+        let found = found.map(|piece| (piece.time_ns, piece.offset_bytes, piece.length_bytes));
+        // The fourth row of the first request begins it anew.
+        let wanted = [
+            (1, 8192, 4096),
+            (2, 8192, 4096),
+            (1, 12_288, 4096),
+            (1, 16_384, 1808),
+            (1, 8192, 4096),
+            (2, 8192, 4096),
+        ];
+        assert_eq!(found, wanted);
+    }
+}

@@ -1,0 +1,251 @@
+//! The words that say what a request does.
+
+use crate::fields::hexadecimal;
+use crate::request::Op;
+
+/// What a word says of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// The row is a request of this kind.
+    Is(Op),
+    /// The row is none.
+    Skip,
+}
+
+/// A set of words that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordSet {
+    /// English words, letters and the letters of blktrace, of either case.
+    Words,
+    /// SCSI operation codes, hexadecimal.
+    Scsi,
+    /// NVMe operation codes of I/O commands, hexadecimal.
+    Nvme,
+}
+
+const SETS: [(&str, WordSet); 3] =
+    [("words", WordSet::Words), ("scsi", WordSet::Scsi), ("nvme", WordSet::Nvme)];
+
+/// What may stand behind the colon of `op=COLUMN:`.
+pub const WORDS_HELP: &str = "words (R, read, W, write, D, discard, trim, unmap, F, flush, and RWBS letters), scsi or nvme \
+                              codes, or WORD=read, WORD=write, WORD=trim, WORD=flush, WORD=skip, joined by /";
+
+const READS: &[&str] = &["r", "rd", "read", "reads"];
+const WRITES: &[&str] = &["w", "wr", "write", "writes"];
+const TRIMS: &[&str] = &["d", "t", "u", "discard", "trim", "unmap", "deallocate"];
+const FLUSHES: &[&str] = &["f", "flush", "sync", "fsync"];
+
+/// Which words a column of operations holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Words of the trace's own, which come before those of the set.
+    own: Vec<(String, Meaning)>,
+    set: Option<WordSet>,
+    /// What any single byte means.
+    letters: [Option<Meaning>; 256],
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::new(Vec::new(), Some(WordSet::Words))
+    }
+}
+
+impl Words {
+    fn new(own: Vec<(String, Meaning)>, set: Option<WordSet>) -> Self {
+        let mut words = Words { own, set, letters: [None; 256] };
+        words.letters = std::array::from_fn(|byte| words.look_up(&[byte as u8]));
+        words
+    }
+
+    /// Words as `scsi` or `0=read/1=write` says them.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (mut own, mut set) = (Vec::new(), None);
+        for part in text.split('/').map(str::trim) {
+            let named = SETS.iter().find(|(name, _)| *name == part);
+            match (part.rsplit_once('='), named) {
+                (None, Some((_, named))) => set = Some(*named),
+                (Some((word, op)), _) if !word.is_empty() => {
+                    let meaning =
+                        meaning(op).ok_or_else(|| format!("`{}` is no operation", op.escape_debug()))?;
+                    own.push((word.to_owned(), meaning));
+                }
+                _ => return Err(format!("`{}` names no words", part.escape_debug())),
+            }
+        }
+        Ok(Self::new(own, set))
+    }
+
+    /// What `word` says.
+    #[inline]
+    pub fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+        match word {
+            [letter] => self.letters[usize::from(*letter)],
+            word => self.look_up(word),
+        }
+    }
+
+    fn look_up(&self, word: &[u8]) -> Option<Meaning> {
+        let own = self.own.iter().find(|(own, _)| own.as_bytes().eq_ignore_ascii_case(word));
+        own.map(|(_, meaning)| *meaning).or_else(|| self.set?.op(word).map(Meaning::Is))
+    }
+
+    /// A word that says `op`.
+    pub fn word(&self, op: Op) -> Option<&str> {
+        let own = self.own.iter().find(|(_, meaning)| *meaning == Meaning::Is(op));
+        own.map(|(word, _)| word.as_str()).or_else(|| self.set.map(|set| set.word(op)))
+    }
+
+    /// What a column of such words has to hold.
+    pub fn expected(&self) -> String {
+        let own: Vec<_> = self.own.iter().map(|(word, _)| word.as_str()).collect();
+        let of_set = self.set.map(|set| match set {
+            WordSet::Words => {
+                "a word for read, write, discard or flush; say what other words mean in `columns`, as in \
+                 op=COLUMN:0=read/1=write, or name their set: scsi or nvme"
+            }
+            WordSet::Scsi => {
+                "a SCSI code of a read (08 28 88 a8), write (0a 2a 8a aa), unmap (42) or flush (35 91)"
+            }
+            WordSet::Nvme => "an NVMe code: 02 read, 01 write, 09 deallocate or 00 flush",
+        });
+        let parts = own.into_iter().map(str::to_owned).chain(of_set.map(str::to_owned));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The operation that `name` is.
+pub fn operation(name: &str) -> Option<Op> {
+    match name {
+        "read" => Some(Op::Read),
+        "write" => Some(Op::Write),
+        "trim" | "discard" => Some(Op::Trim),
+        "flush" => Some(Op::Flush),
+        _ => None,
+    }
+}
+
+fn meaning(name: &str) -> Option<Meaning> {
+    match name {
+        "skip" => Some(Meaning::Skip),
+        name => operation(name).map(Meaning::Is),
+    }
+}
+
+impl WordSet {
+    /// What `word` means.
+    pub fn op(self, word: &[u8]) -> Option<Op> {
+        match self {
+            WordSet::Words => word_op(word).or_else(|| rwbs(word)),
+            WordSet::Scsi => match code(word)? {
+                0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),
+                0x0a | 0x2a | 0x8a | 0xaa => Some(Op::Write),
+                0x42 => Some(Op::Trim),
+                0x35 | 0x91 => Some(Op::Flush),
+                _ => None,
+            },
+            WordSet::Nvme => match code(word)? {
+                0x00 => Some(Op::Flush),
+                0x01 => Some(Op::Write),
+                0x02 => Some(Op::Read),
+                0x09 => Some(Op::Trim),
+                _ => None,
+            },
+        }
+    }
+
+    fn word(self, op: Op) -> &'static str {
+        let words = match self {
+            WordSet::Words => ["R", "W", "D", "F"],
+            WordSet::Scsi => ["28", "2a", "42", "35"],
+            WordSet::Nvme => ["02", "01", "09", "00"],
+        };
+        words[op as usize]
+    }
+}
+
+fn word_op(word: &[u8]) -> Option<Op> {
+    let is_in = |words: &[&str]| words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    let sets = [(READS, Op::Read), (WRITES, Op::Write), (TRIMS, Op::Trim), (FLUSHES, Op::Flush)];
+    sets.into_iter().find(|(words, _)| is_in(words)).map(|(_, op)| op)
+}
+
+/// The RWBS column of blktrace: F before the letter flushes first, behind it are FUA, ahead, sync and metadata.
+fn rwbs(word: &[u8]) -> Option<Op> {
+    let (op, modifiers) = match word {
+        [b'F', b'F' | b'N', modifiers @ ..] => (Op::Flush, modifiers),
+        [b'F', b'R', modifiers @ ..] | [b'R', modifiers @ ..] => (Op::Read, modifiers),
+        [b'F', b'W', modifiers @ ..] | [b'W', modifiers @ ..] => (Op::Write, modifiers),
+        [b'D', modifiers @ ..] => (Op::Trim, modifiers),
+        _ => return None,
+    };
+    modifiers.iter().all(|letter| b"FASM".contains(letter)).then_some(op)
+}
+
+/// A hexadecimal code with or without `0x`.
+fn code(word: &[u8]) -> Option<u64> {
+    let digits = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X")).unwrap_or(word);
+    hexadecimal(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(words: &str, word: &str) -> Option<Op> {
+        match Words::parse(words).unwrap().meaning(word.as_bytes())? {
+            Meaning::Is(op) => Some(op),
+            Meaning::Skip => None,
+        }
+    }
+
+    #[test]
+    fn words_of_either_case_letters_and_codes() {
+        use Op::*;
+        let cases = [
+            ("words", "R", Read),
+            ("words", "WRITE", Write),
+            ("words", "Write", Write),
+            ("words", "d", Trim),
+            ("words", "Unmap", Trim),
+            ("words", "flush", Flush),
+            ("words", "WSM", Write),
+            ("words", "FWFS", Write),
+            ("words", "RA", Read),
+            ("words", "FF", Flush),
+            ("scsi", "2A", Write),
+            ("scsi", "0x28", Read),
+            ("nvme", "0x9", Trim),
+            ("1=read/0=write", "0", Write),
+            ("words/erase=trim", "Erase", Trim),
+            ("words/erase=trim", "r", Read),
+        ];
+        for (words, word, wanted) in cases {
+            assert_eq!(op(words, word), Some(wanted), "{words}: {word}");
+        }
+        for (words, word) in
+            [("words", "0"), ("words", "28"), ("words", ""), ("words", "WX"), ("0=read", "1")]
+        {
+            assert_eq!(op(words, word), None, "{words}: {word}");
+        }
+        assert_eq!(Words::parse("C=skip").unwrap().meaning(b"C"), Some(Meaning::Skip));
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        for words in ["words", "scsi", "nvme", "0=read/1=write/2=trim/3=flush"] {
+            let words = Words::parse(words).unwrap();
+            for op in [Op::Read, Op::Write, Op::Trim, Op::Flush] {
+                assert_eq!(words.meaning(words.word(op).unwrap().as_bytes()), Some(Meaning::Is(op)));
+            }
+        }
+        assert_eq!(Words::parse("0=read").unwrap().word(Op::Write), None);
+    }
+
+    #[test]
+    fn wrong_words_are_named() {
+        for (text, named) in [("rw", "`rw`"), ("0=reed", "`reed`"), ("=read", "`=read`"), ("", "``")] {
+            assert!(Words::parse(text).unwrap_err().contains(named), "{text}");
+        }
+    }
+}
