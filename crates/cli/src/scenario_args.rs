@@ -1,9 +1,10 @@
 //! Which scenario a command is about, and what the command line changes in it.
 
 use crate::exit::Failure;
+use crate::progress::{ProgressArgs, RunProgress};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use wearwell_stack::{ByteSize, Draft, parse_value};
+use wearwell_stack::{ByteSize, Draft, Fit, Progress, fitted, parse_value};
 
 /// The scenario that runs when none is named.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
@@ -157,6 +158,24 @@ impl Overrides {
         }
         Ok(())
     }
+}
+
+/// Makes the drive of `draft` fit its trace, where that is asked for, so that what follows need not read the trace for it; ends
+/// at Ctrl-C.
+pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
+    let scenario = draft.scenario()?;
+    if scenario.device.fit != Fit::Wanted(true) {
+        return Ok(());
+    }
+    let display = RunProgress::new(progress);
+    let outcome = fitted(&scenario, &mut |progress: &Progress| display.show(progress));
+    display.clear();
+    let fitted = outcome.map_err(|error| Failure::of_run(error, draft))?;
+    let address = fitted.trace.as_ref().map(|trace| json!(trace.address));
+    draft.set("device.fit", json!(fitted.device.fit))?;
+    draft.set("device.capacity", json!(fitted.device.capacity))?;
+    draft.set("trace.address", address.unwrap_or_default())?;
+    Ok(())
 }
 
 /// The two sides of `KEY=VALUE`.

@@ -7,7 +7,7 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::advice::{Repeat, as_json, as_rows, as_table};
 use crate::report::{csv_rows, parquet, rows_as_columns};
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::top;
 use std::path::{Path, PathBuf};
 use wearwell_study::SweepOptions;
@@ -68,6 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map_err(|problem| Failure::Usage(format!("--only: {problem}")))?;
     let shortened = if args.quick { advise::shortened(&draft)? } else { Vec::new() };
     shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
+    scenario_args::fit(&mut draft, args.progress)?;
     let output = args.output.as_deref().map(OutputFile::new).transpose()?;
     let journal = args.output.as_deref().map(journal_beside);
     let options = AdviseOptions {

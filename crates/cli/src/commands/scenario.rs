@@ -2,7 +2,8 @@
 
 use crate::exit::Failure;
 use crate::output::print;
-use crate::scenario_args::{CANONICAL, ScenarioArgs};
+use crate::progress::ProgressArgs;
+use crate::scenario_args::{self, CANONICAL, ScenarioArgs};
 use crate::top;
 
 /// Starts, checks and describes scenarios
@@ -46,7 +47,8 @@ fn without_schema_line(scenario: &str) -> String {
 }
 
 fn check(args: &ScenarioArgs) -> Result<(), Failure> {
-    let draft = args.draft()?;
+    let mut draft = args.draft()?;
+    scenario_args::fit(&mut draft, ProgressArgs { quiet: false, progress: false })?;
     let resolved = top::resolve(&draft.scenario()?).map_err(|error| Failure::of_run(error, &draft))?;
     let text = toml::to_string(&resolved)
         .map_err(|error| Failure::run(format!("cannot print the scenario: {error}")))?;

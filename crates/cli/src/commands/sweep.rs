@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::top;
 use std::path::{Path, PathBuf};
 use wearwell_stack::RunError;
@@ -89,9 +89,14 @@ impl Places {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let draft = args.scenario.draft()?;
+    let mut draft = args.scenario.draft()?;
     let axes: Vec<Axis> =
         args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
+    // One drive for all, unless it is drives or traces that are compared.
+    let changes_fit = |axis: &Axis| ["device", "trace"].iter().any(|table| axis.key.starts_with(table));
+    if !axes.iter().any(changes_fit) {
+        scenario_args::fit(&mut draft, args.progress)?;
+    }
     let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
     let places = Places::new(args.output.as_deref())?;
     let options = SweepOptions {

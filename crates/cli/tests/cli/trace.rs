@@ -169,6 +169,29 @@ fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
     ] {
         assert!(out.contains(part), "no `{part}` in\n{out}");
     }
+    let checked =
+        [&["scenario", "check", "--trace", &file, "--fit", "--set"][..], &device, &columns].concat();
+    let (out, _) = outcome(&checked, 0);
+    assert!(out.contains("capacity = 2048000") && out.contains("touched_pages = 500"), "{out}");
+    for (vary, capacity) in [("ftl.victim=greedy,fifo", "500"), ("device.spare_factor=0.2,0.3", "500")] {
+        let sweep = [
+            "sweep",
+            "--vary",
+            vary,
+            "--trace",
+            &file,
+            "--fit",
+            "--drive-writes",
+            "2",
+            "--format",
+            "csv",
+            "--set",
+        ];
+        let (out, _) = outcome(&[&sweep[..], &device, &columns].concat(), 0);
+        let mut rows = out.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let at = rows.next().unwrap().iter().position(|name| name == "logical_pages").unwrap();
+        assert_eq!(rows.map(|row| row[at].clone()).collect::<Vec<_>>(), [capacity; 2], "{vary}");
+    }
     let both = [&run[..], &device, &columns, &["--capacity", "8 MiB"]].concat();
     assert!(outcome(&both, 2).1.contains("cannot be used with"), "both say how large the drive is");
 }

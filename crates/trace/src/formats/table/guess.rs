@@ -184,7 +184,7 @@ impl Guess {
             let alone = match (words.as_str(), unit) {
                 ("", Some("sectors")) if !name.to_lowercase().ends_with('s') => Some("offset"),
                 ("", Some("sectors" | "bytes" | "pages" | "KiB")) => Some("size"),
-                ("start", Some("s" | "ms" | "us" | "ns")) => Some("time"),
+                ("" | "start", Some("s" | "ms" | "us" | "ns" | "filetime")) => Some("time"),
                 _ => None,
             };
             let known = FIELDS.iter().find(|(_, names)| names.contains(&words.as_str()));

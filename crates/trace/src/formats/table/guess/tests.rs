@@ -25,6 +25,10 @@ fn headers_that_say_all_leave_no_doubt() {
             "ArrivalTime[ms] Opcode ByteOffset Length\n128166372003 2a 4096 8192\n128166372004 28 0 512\n",
             "time=ArrivalTime[ms]:ms,op=Opcode:scsi,offset=ByteOffset:bytes,size=Length:bytes",
         ),
+        (
+            "ms,rw,Sector,nr_sectors\n1,r,0,8\n",
+            "time=ms:ms,op=rw,offset=Sector:sectors,size=nr_sectors:sectors",
+        ),
     ];
     for (text, wanted) in cases {
         assert_eq!(option(text), (wanted.to_owned(), true), "{:?}", guess_table(text.as_bytes()));
