@@ -332,6 +332,16 @@ fn only_a_completing_policy_with_weight_looks_below() {
     assert!(!weightless.looks_below() && weightless.build_boxed(&size(8, 4, 16)).is_ok());
 }
 
+/// What nobody needs is not kept, so that a policy behind a pointer must be asked as well.
+#[test]
+fn policies_say_what_they_need() {
+    for entry in VICTIMS {
+        let boxed = config(json!(entry.name)).build_boxed(&size(8, 4, 16)).unwrap();
+        let age = ["cost_benefit", "cost_age_time"].contains(&entry.name);
+        assert_eq!(boxed.needs(), Needs { age, erases: entry.name == "cost_age_time" }, "{}", entry.name);
+    }
+}
+
 #[test]
 fn policies_that_keep_lists_say_what_these_take() {
     let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
