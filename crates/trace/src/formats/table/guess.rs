@@ -360,8 +360,9 @@ impl Guess {
         for field in ["time", "op", "offset", "size", "volume", "digest"] {
             let Some((_, at, unit)) = self.fields.iter().find(|(own, ..)| *own == field) else { continue };
             let name = columns[*at].name.as_deref().filter(|name| {
-                let is_plain =
-                    !name.is_empty() && !name.contains([',', '=', ':', '"']) && !name.starts_with(['-', '#']);
+                let is_plain = !name.is_empty()
+                    && !name.contains([',', '=', ':', '"', '\''])
+                    && !name.starts_with(['-', '#']);
                 is_plain
                     && !is_number(name)
                     && names().filter(|other| other.eq_ignore_ascii_case(name)).count() == 1
