@@ -80,3 +80,38 @@ impl<F: Flash> Blocks<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Hybrid, HybridKind};
+    use crate::ftl::tests::drives::{hybrid, hybrid_config, write};
+    use crate::layer::{Content, Layer};
+    use crate::nand::Nand;
+    use crate::units::{Lpn, Slot};
+
+    type Drive = Hybrid<Nand<Content>>;
+
+    #[test]
+    fn what_does_not_add_up_is_found() {
+        type Break = fn(&mut Drive);
+        let breaks: [(&str, Break); 5] = [
+            ("is in a log but holds nothing", |drive| drive.blocks.log_map[9] = Slot(4)),
+            ("counted otherwise", |drive| drive.blocks.mapped += 1),
+            ("of the log", |drive| drive.blocks.own.get_mut(&0).unwrap().owners[0] = Lpn(2)),
+            ("log blocks, more than 0", |drive| drive.blocks.config.log_blocks = 0),
+            ("are usable", |drive| drive.blocks.pool.usable_blocks -= 1),
+        ];
+        let filled = || {
+            let mut drive = hybrid(hybrid_config(HybridKind::Bast, 12, 2));
+            write(&mut drive, [0, 1, 2, 3, 1, 4]);
+            drive
+        };
+        assert_eq!(filled().check(), Ok(()));
+        for (what, break_it) in breaks {
+            let mut drive = filled();
+            break_it(&mut drive);
+            let problem = drive.check().expect_err(what);
+            assert!(problem.contains(what), "{problem}, expected: {what}");
+        }
+    }
+}

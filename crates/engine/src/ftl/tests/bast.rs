@@ -4,7 +4,7 @@ use super::super::Restart;
 use super::super::hybrid::{Hybrid, HybridConfig, HybridKind};
 use super::drives::{Chips, chips, count, flash, hybrid, hybrid_config, owners, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Content, Layer, LayerError, RecoveryReport};
+use crate::layer::{Answer, Content, Layer, LayerError, Query, RecoveryReport};
 use crate::nand::{Cut, Faults, Flash, Nand, Supply, Wear};
 use crate::seed::{Seed, below};
 use crate::units::{BlockId, Lpn};
@@ -82,6 +82,26 @@ fn what_a_log_in_order_lacks_is_copied_behind() {
     assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
     assert_eq!(merged(&drive), ([0, 1, 1, 0], [6, 6, 3]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
+}
+
+/// In a data block the pages are valid that no log has newer, in a log the newest copies.
+#[test]
+fn what_a_trim_would_leave_in_data_blocks_and_logs() {
+    let mut drive = hybrid(config());
+    write(&mut drive, [0, 1, 2, 3, 1, 4, 1]);
+    assert_eq!(rows(&drive)[..3], ["0 1 2 3", "1 1", "4"]);
+    for (pages, valid_pages, held_pages) in [
+        (&[0][..], 2, 4),
+        (&[1], 0, 4),
+        (&[0, 1], 2, 8),
+        (&[0, 2, 3], 0, 4),
+        (&[3, 4], 2, 8),
+        (&[5, 8], 0, 0),
+    ] {
+        let pages: Vec<Lpn> = pages.iter().copied().map(Lpn).collect();
+        let left = drive.query(Query::LeftValid(&pages));
+        assert_eq!(left, Answer::Left { valid_pages, held_pages }, "{pages:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::hybrid::{Hybrid, HybridKind};
 use super::super::page::PageFtl;
-use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
+use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart, Switched};
 use super::drives::{
     Chips, DESIGNS, build_page, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged, reports,
 };
@@ -133,4 +133,23 @@ fn the_log_comes_back() {
         let build = |supply: &Supply| (build_page(&config, 1, Faults::default(), supply), config.clone());
         exercise::<PageFtl<Chips>>(build, false);
     }
+}
+
+/// Whoever cuts the power holds a handle of its own; until it says that the work begins there is power.
+#[test]
+fn power_is_lost_from_the_beginning_of_the_work_on() {
+    let supply = Supply::new(false);
+    let settings = paged("gecko", LOGICAL_PAGES, 9);
+    let ftl = build_paged(&settings, 2, Faults::default(), &supply);
+    let cut = CutSettings { cuts: Cuts::Every(5), recovery_cut_probability: 0.0, seed: Seed(2) };
+    let interrupted = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
+    let mut drive = Switched::new(interrupted);
+    let mut switch = drive.clone();
+    let mut cuts = |switch: &Switched<_>| {
+        (0..20).for_each(|page| drive.write(&[Lpn(page)], no_data(1), 0).unwrap());
+        PowerCycle::outages(switch).unwrap().cuts
+    };
+    assert_eq!(cuts(&switch), 0);
+    switch.begin(20);
+    assert!(cuts(&switch) > 1);
 }

@@ -1,6 +1,6 @@
 //! The cache of mapping entries and their way to flash, entry by entry; eight entries to a translation page.
 
-use super::super::paged::{Durability, PagedConfig, PagedFtl, PagedSettings};
+use super::super::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
 use super::drives::{Chips, DESIGNS, build_paged, count, paged, read, reports, trim, write};
 use crate::counters::{Cause, Operation};
 use crate::layer::{Command, Content, Layer, LayerError, Medium};
@@ -250,5 +250,33 @@ fn a_design_reports_its_sizes_and_what_it_did() {
         let ftl = own.ftl.unwrap();
         assert_eq!((ftl.kind, ftl.recovery), ("test", None));
         assert_eq!(ftl.spare_reads.iter().sum::<u64>(), nand.spare_reads, "{design}");
+    }
+}
+
+/// Ten nodes of four translation pages each, three above these, and the root: of them no more are cached than a path takes, or a
+/// few more, and the others are written as they leave and read as they are needed.
+#[test]
+fn a_tree_larger_than_its_room_keeps_all_places() {
+    for cached_nodes in [2, 5] {
+        let mut settings = paged("mu_ftl", 320, 4);
+        settings.config.directory = DirectoryConfig::Tree { cached_nodes: Some(cached_nodes) };
+        let mut ftl = build(&settings);
+        let mut shadow = vec![0; 320];
+        let mut random = Seed(6).random();
+        for step in 0..3000 {
+            let page = below(&mut random, 320) as u32;
+            if below(&mut random, 10) == 0 {
+                trim(&mut ftl, [page]);
+                shadow[page as usize] = 0;
+            } else {
+                write(&mut ftl, [page]);
+                shadow[page as usize] = u64::from(page) + 100;
+            }
+            if step % 100 == 0 {
+                ftl.check().unwrap();
+            }
+        }
+        assert_eq!(read(&mut ftl, 0..320), shadow);
+        ftl.check().unwrap();
     }
 }

@@ -1,7 +1,7 @@
 use super::{LevelSizes, LsmConfig, LsmTree, Shape};
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Layer, LayerError, LsmReport, Payload, Query, Reports, no_data,
+    Abilities, Ability, Answer, Command, Layer, LayerError, LsmReport, Payload, Query, Reports, no_data,
 };
 use crate::seed::{Random, Seed, below};
 use crate::units::Lpn;
@@ -398,4 +398,16 @@ fn what_does_not_add_up_is_found() {
         let problem = tree.check().expect_err(what);
         assert!(problem.contains(what), "{problem}, expected: {what}");
     }
+}
+
+#[test]
+fn a_tree_says_what_it_can_and_what_a_trim_would_leave() {
+    let mut tree = tree(quarter(LEVELED, 512), 1 << 13);
+    assert!(tree.abilities().iter().eq([Ability::Attribution, Ability::MoveCounts, Ability::LeftValid]));
+    // Written in order, 32 pages lie on each extent.
+    write_all(&mut tree);
+    let left =
+        |pages: &[u32]| tree.query(Query::LeftValid(&pages.iter().copied().map(Lpn).collect::<Vec<Lpn>>()));
+    let answer = |valid_pages, held_pages| Answer::Left { valid_pages, held_pages };
+    assert_eq!((left(&[]), left(&[0]), left(&[0, 1, 40])), (answer(0, 0), answer(31, 32), answer(61, 64)));
 }
