@@ -58,11 +58,10 @@ pub fn tables(layer: &LayerResult) -> String {
     text
 }
 
-/// What power cuts of a run led to.
-pub fn power(result: &RunResult) -> String {
-    let name = result.scenario.name.as_deref().unwrap_or("unnamed scenario");
+/// What power cuts of a run led to, under the run's title.
+pub fn power(title: &str, result: &RunResult) -> String {
     let ftl = result.layers.last().and_then(|layer| layer.ftl.as_ref());
-    let mut text = format!("{name}  (FTL {})\n", ftl.map_or("–", |ftl| &ftl.kind));
+    let mut text = format!("{title}  (FTL {})\n", ftl.map_or("–", |ftl| &ftl.kind));
     text.extend(result.power.as_ref().map(outages));
     if let Some(recovery) = ftl.and_then(|ftl| ftl.recovery.as_ref()) {
         text += &recovered(recovery);

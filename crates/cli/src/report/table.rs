@@ -10,7 +10,7 @@ use wearwell_workload::WorkloadConfig;
 
 /// The whole result as text.
 pub fn result(result: &RunResult) -> String {
-    let name = result.scenario.name.as_deref().unwrap_or("unnamed scenario");
+    let name = title(&result.scenario);
     let mut text = format!(
         "{name}  (wearwell {}, {} mode, seed {})\n",
         result.version, result.mode, result.scenario.seed
@@ -36,6 +36,11 @@ pub fn result(result: &RunResult) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The scenario's name or, without one, what writes.
+pub fn title(scenario: &Scenario) -> String {
+    scenario.name.clone().unwrap_or_else(|| workload(scenario).replace('\n', "; "))
 }
 
 fn figures(result: &RunResult) -> Vec<Vec<String>> {
@@ -79,8 +84,10 @@ fn amplification(result: &RunResult) -> String {
     };
     let interval = result.write_amplification_estimate.and_then(|estimate| estimate.ci95_half_width);
     let interval = interval.map_or_else(String::new, |half| format!(" ± {half:.4} (95 %)"));
+    let drifted = |drift: f64| drift.abs() > 2.0 * result.scenario.measure.tolerance;
     let steady = match (result.worn_out.is_some(), result.course.steady) {
         (true, _) => "over the drive's life",
+        (_, true) if result.course.measured_drift.is_some_and(drifted) => "DRIFTING",
         (_, true) => "steady",
         _ => "NOT STEADY",
     };

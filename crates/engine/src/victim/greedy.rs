@@ -39,7 +39,8 @@ impl Victim for Config {
 /// scan sets the limit so that at least a `1/WATCHED_SHARE` of the candidates is watched; the next scan comes only
 /// after all of those are gone, hence the constant amortised cost.
 ///
-/// Among equals the block that reached its count last is taken.
+/// Among equals the block that reached its count last is taken. When reached is not known of those that had it at the scan: they
+/// come after the others, the highest number first.
 pub struct Greedy {
     /// Blocks with more valid pages than this are not watched.
     limit: u32,

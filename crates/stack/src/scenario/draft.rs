@@ -20,8 +20,11 @@ const RIVALS: &[&[&str]] = &[
     &["device.fit", "device.capacity"],
     &["device.fit", "device.raw_capacity"],
     &["device.fit", "device.blocks_per_plane"],
-    &["workload", "trace", "tenant"],
+    WRITERS,
 ];
+
+/// What writes: one of these.
+const WRITERS: &[&str] = &["workload", "trace", "tenant"];
 
 /// The same inside of an entry of a list: the list, and the keys of its entries.
 const RIVALS_IN: &[(&str, &[&str])] = &[("tenant", &["workload", "trace"])];
@@ -206,10 +209,19 @@ impl Draft {
             }
             for member in group {
                 let given_by_hand = self.changed.iter().any(|changed| changed.is_within(&member));
-                if !key.is_within(&member) && !given_by_hand {
+                if !key.is_within(&member) && !given_by_hand && self.get(&member.text).is_some() {
                     self.remove(&member);
+                    self.forget_name(&member);
                 }
             }
+        }
+    }
+
+    /// The scenario's name says what writes, which `dropped` did and does no more.
+    fn forget_name(&mut self, dropped: &Key) {
+        let name = known("name");
+        if WRITERS.contains(&dropped.text.as_str()) && !self.changed.iter().any(|key| key.is_within(&name)) {
+            self.remove(&name);
         }
     }
 
@@ -219,6 +231,7 @@ impl Draft {
             .is_some_and(|ShortForm { tag, is_kind }| is_kind && key.ends_with(tag));
         if names_kind && self.get(&key.text).is_some_and(|before| before != value) {
             self.remove(&parent);
+            self.forget_name(&parent);
         }
     }
 

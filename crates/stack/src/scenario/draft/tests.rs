@@ -157,3 +157,20 @@ proptest! {
         let _ = draft.scenario();
     }
 }
+
+#[test]
+fn a_name_goes_with_what_it_speaks_of() {
+    let text = "name = \"hot pages\"\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
+    let name_after = |changes: &[(&str, Value)]| {
+        let mut draft = Draft::from_toml(text, "s.toml").unwrap();
+        changes.iter().for_each(|(key, value)| draft.set(key, value.clone()).unwrap());
+        draft.get("name").cloned()
+    };
+    let named = Some(json!("hot pages"));
+    assert_eq!(name_after(&[("seed", json!(2))]), named);
+    assert_eq!(name_after(&[("workload.hot_writes", json!(0.8))]), named);
+    assert_eq!(name_after(&[("workload.kind", json!("hot_cold"))]), named);
+    assert_eq!(name_after(&[("workload.kind", json!("uniform"))]), None);
+    assert_eq!(name_after(&[("trace.path", json!("t.csv"))]), None);
+    assert_eq!(name_after(&[("name", json!("mine")), ("trace.path", json!("t.csv"))]), Some(json!("mine")));
+}
