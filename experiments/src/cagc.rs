@@ -145,7 +145,10 @@ impl Drive {
             victim = self.victim,
             above = self.above,
             trace = self.trace,
-            timing = self.timing.as_ref().map_or(String::new(), |lines| format!("[timing]\n{lines}")),
+            timing = self
+                .timing
+                .as_ref()
+                .map_or(String::new(), |lines| format!("[timing]\nstriping = \"block\"\n{lines}")),
             fill = self.fill,
         )
     }

@@ -46,6 +46,8 @@ class Device(Part):
         (T - U) / T, (T - U) / U, T / U, U / T.
     channels, ways, dies, planes, pages_per_block : int
         The geometry: chips on each channel, dies in each chip and so on.
+    unused_blocks : int
+        Of the blocks of all planes, so many are not used: that many planes have one less.
     superblock_blocks : int
         Erase blocks of different planes that are filled and erased together; 1 unless given.
     page_size, spare_size : int or str
@@ -70,6 +72,7 @@ class Device(Part):
     capacity: Size | None = None
     raw_capacity: Size | None = None
     blocks_per_plane: int | None = None
+    unused_blocks: int | None = None
     fit: bool | dict[str, int] = False
     spare_factor: float | None = None
     over_provisioning: float | None = None

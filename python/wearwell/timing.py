@@ -38,6 +38,8 @@ class Timing(Part):
         Whether a host's read interrupts them.
     suspend_us, resume_us : float
         Microseconds that interrupting and going on take.
+    striping : {"block", "drive"}
+        Which planes the pages of a block lie on; ``"drive"``, all of them, with a preset.
     multi_plane, copyback : bool
         Operations on several planes at once; moves within a plane without the channel.
     cleaning : {"foreground", "background"}
@@ -64,6 +66,7 @@ class Timing(Part):
     suspend_program: bool | None = None
     suspend_us: float | None = None
     resume_us: float | None = None
+    striping: str | None = None
     multi_plane: bool | None = None
     copyback: bool | None = None
     cleaning: str | None = None

@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod content;
+pub mod memory;
 pub mod request;
 pub mod seed;
 pub mod table;

@@ -1,5 +1,7 @@
 //! How a command ends when it does not end well.
 
+use crate::interrupt::EXIT_CODE;
+use crate::tell::tell;
 use std::fmt::Display;
 use std::process::ExitCode;
 use wearwell_stack::{Draft, DraftError, RunError};
@@ -49,13 +51,13 @@ impl Failure {
             Failure::Usage(message) => (2, message),
             Failure::NotMeaningful(message) => (3, message),
             Failure::Checked(code, message) => {
-                eprintln!("{message}");
+                tell(message);
                 return ExitCode::from(code);
             }
-            Failure::Interrupted => (130, "interrupted; nothing was left half written".into()),
+            Failure::Interrupted => (EXIT_CODE, "interrupted; nothing was left half written".into()),
             Failure::ReaderLeft => return ExitCode::SUCCESS,
         };
-        eprintln!("error: {message}");
+        tell(format_args!("error: {message}"));
         ExitCode::from(code)
     }
 }

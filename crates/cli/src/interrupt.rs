@@ -1,19 +1,42 @@
-//! Ctrl-C: asks the command to stop; a second one stops it at once.
+//! Ctrl-C and SIGTERM: ask the command to stop, and end it if it does not; a second one ends it at once.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the command ends by itself, however long that takes.
+static PATIENT: AtomicBool = AtomicBool::new(false);
+
+/// How long a command may take to tidy up. What waits for a pipe, or calculates without asking, is ended then.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// How a command ends that was interrupted.
+pub const EXIT_CODE: u8 = 130;
 
 /// Begins to listen.
 pub fn listen() {
     // Without a handler Ctrl-C still ends the process, only less tidily.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
+            exit(EXIT_CODE.into());
         }
+        std::thread::spawn(|| {
+            std::thread::sleep(PATIENCE);
+            if !PATIENT.load(Ordering::SeqCst) {
+                crate::tell::tell("error: interrupted");
+                exit(EXIT_CODE.into());
+            }
+        });
     });
+}
+
+/// From now on the command is not ended but by itself, or by a second Ctrl-C: a file system that is served waits for its users.
+pub fn be_patient() {
+    PATIENT.store(true, Ordering::SeqCst);
 }
 
 /// Whether Ctrl-C was pressed.

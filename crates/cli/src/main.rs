@@ -7,6 +7,7 @@ mod output;
 mod progress;
 mod report;
 mod scenario_args;
+mod tell;
 #[cfg(feature = "nvmfs")]
 mod top;
 #[cfg(not(feature = "nvmfs"))]
@@ -36,6 +37,7 @@ Examples:
   wearwell run my.toml --output result.json       run it and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell compare before.json after.json         what differs, and whether it is more than chance
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
@@ -56,6 +58,7 @@ Exit codes:
 enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
+    Compare(commands::compare::Args),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),

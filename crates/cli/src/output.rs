@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -37,9 +37,25 @@ pub struct OutputFile {
     pub kind: FileKind,
 }
 
+/// Refuses to write over one of the files that the command reads.
+pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let identity =
+        |path: &Path| path.metadata().ok().filter(|of| of.is_file()).map(|of| (of.dev(), of.ino()));
+    let Some(file) = identity(output) else { return Ok(()) };
+    match inputs.iter().find(|input| identity(input) == Some(file)) {
+        Some(input) => Err(Failure::Usage(format!(
+            "{}: would be written over {}, which the command reads; name another file",
+            output.display(),
+            input.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl OutputFile {
-    /// Checks that `path` has a known ending and that its directory takes files.
-    pub fn new(path: &Path) -> Result<Self, Failure> {
+    /// Checks that `path` has a known ending, that its directory takes files, and that it is none of the `inputs`.
+    pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
+        keep_apart(path, inputs)?;
         let kind = match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => FileKind::Json,
             Some("csv") => FileKind::Csv,

@@ -52,7 +52,7 @@ impl Display {
         let mut last = last.lock().expect("nothing panics while it prints");
         if last.elapsed() >= LINE_INTERVAL {
             *last = Instant::now();
-            eprintln!("{}", text());
+            crate::tell::tell(format_args!("{}", text()));
         }
     }
 

@@ -91,6 +91,13 @@ impl ScenarioArgs {
         Ok(draft)
     }
 
+    /// The files that a command reads which is about this scenario: its own, if it has one, and those of its traces.
+    pub fn inputs(&self, draft: &Draft) -> Vec<PathBuf> {
+        let tenants = draft.value().get("tenant").and_then(Value::as_array).into_iter().flatten();
+        let traces = tenants.chain([draft.value()]).filter_map(|user| user.pointer("/trace/path")?.as_str());
+        self.file.iter().cloned().chain(traces.map(PathBuf::from)).collect()
+    }
+
     /// The words that say the same on another command line.
     pub fn words(&self) -> Vec<String> {
         let file = self.file.iter().map(|path| path.display().to_string());

@@ -17,7 +17,7 @@ use wearwell_base::units::BlockId;
 use wearwell_engine::counters::Cause;
 use wearwell_engine::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
-    Priority, Step, Suspend,
+    Priority, Step, Striping, Suspend,
 };
 
 const CHUNK: u64 = 1 << 18;
@@ -36,6 +36,7 @@ const FLASH: FlashTiming = FlashTiming {
         superblock_blocks: 1,
         units_per_page: 1,
         pages_per_block: 256,
+        striping: Striping::Block,
     },
     read_ns: 50_000,
     program_ns: 600_000,

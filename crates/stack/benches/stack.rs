@@ -1,6 +1,8 @@
 //! What each further log on a stack costs, beside the FTL alone.
 //!
-//!     cargo bench --bench stack -- [--quick]
+//!     cargo bench --bench stack -- [--quick] [NAME…]
+//!
+//! Of the stacks only those whose name contains one of the words, and the FTL alone.
 //!
 //! Runs the same workload on the FTL alone and on stacks of one, two and three logs upon it, in turns, and takes the
 //! median of each. How to read a line:
@@ -55,6 +57,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
+    let names: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let asked = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
+    let stacks: Vec<_> = STACKS.iter().filter(|(name, logs, _)| *logs == 0 || asked(name)).collect();
     let quick = std::env::args().any(|argument| argument == "--quick");
     for (capacity, rounds) in if quick { &[("256 MiB", 5)][..] } else { &[("256 MiB", 9), ("4 GiB", 5)] } {
         println!(
@@ -62,13 +68,13 @@ fn main() {
             "", "pages", "ns/page", "above", "goal"
         );
         let scenarios: Vec<Scenario> =
-            STACKS.iter().map(|(_, logs, special)| scenario(capacity, *logs, special)).collect();
-        let mut runs = vec![Vec::new(); STACKS.len()];
+            stacks.iter().map(|(_, logs, special)| scenario(capacity, *logs, special)).collect();
+        let mut runs = vec![Vec::new(); stacks.len()];
         for _ in 0..*rounds {
             runs.iter_mut().zip(&scenarios).for_each(|(runs, scenario)| runs.push(measure(scenario)));
         }
         let alone: Vec<f64> = runs[0].iter().map(|(ns, pages, _)| ns / pages).collect();
-        for ((name, logs, _), runs) in STACKS.iter().zip(&runs) {
+        for ((name, logs, _), runs) in stacks.iter().zip(&runs) {
             let (_, pages, programs) = runs[0];
             let per_page = median(runs.iter().map(|(ns, pages, _)| ns / pages).collect());
             let above =

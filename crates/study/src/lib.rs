@@ -2,6 +2,7 @@
 
 pub mod advise;
 mod axis;
+mod compare;
 mod journal;
 mod points;
 mod summary;
@@ -9,6 +10,7 @@ mod sweep;
 pub mod theory_check;
 
 pub use axis::Axis;
+pub use compare::{Comparison, Figure, SettingChange, Verdict, compare};
 pub use points::{Point, PointResult, SweepError};
 pub use summary::{Row, rows, summary};
 pub use sweep::{RunScenario, Sweep, SweepObserver, SweepOptions};

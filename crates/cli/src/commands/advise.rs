@@ -68,8 +68,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map_err(|problem| Failure::Usage(format!("--only: {problem}")))?;
     let shortened = if args.quick { advise::shortened(&draft)? } else { Vec::new() };
     shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
+    let inputs = args.scenario.inputs(&draft);
+    let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
-    let output = args.output.as_deref().map(OutputFile::new).transpose()?;
     let journal = args.output.as_deref().map(journal_beside);
     let options = AdviseOptions {
         only: args.only.clone(),

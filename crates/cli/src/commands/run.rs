@@ -64,8 +64,10 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let draft = args.scenario.draft()?;
     let scenario = draft.scenario()?;
-    let output = args.output.as_deref().map(OutputFile::new).transpose()?;
-    let timeseries = args.timeseries.as_deref().map(OutputFile::new).transpose()?;
+    let inputs = args.scenario.inputs(&draft);
+    let file =
+        |path: &Option<PathBuf>| path.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose();
+    let (output, timeseries) = (file(&args.output)?, file(&args.timeseries)?);
     let display = RunProgress::new(args.progress);
     let outcome = top::run(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();

@@ -6,6 +6,7 @@ use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
 use crate::scenario_args::{self, ScenarioArgs};
+use crate::tell::tell;
 use crate::top;
 use std::path::{Path, PathBuf};
 use wearwell_stack::RunError;
@@ -64,7 +65,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(output: Option<&Path>) -> Result<Places, Failure> {
+    fn new(output: Option<&Path>, inputs: &[PathBuf]) -> Result<Places, Failure> {
         let Some(path) = output else {
             return Ok(Places { journal: None, tables: Vec::new(), transient: false });
         };
@@ -73,12 +74,12 @@ impl Places {
         if names_file && !path.is_dir() {
             let mut journal = path.as_os_str().to_owned();
             journal.push(".runs.jsonl");
-            let tables = vec![OutputFile::new(path)?];
+            let tables = vec![OutputFile::new(path, inputs)?];
             return Ok(Places { journal: Some(journal.into()), tables, transient: true });
         }
         std::fs::create_dir_all(path)
             .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
-        let table = |name: &str| OutputFile::new(&path.join(name));
+        let table = |name: &str| OutputFile::new(&path.join(name), inputs);
         let mut tables = vec![table("table.csv")?];
         if cfg!(feature = "parquet") {
             tables.push(table("table.parquet")?);
@@ -98,7 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         scenario_args::fit(&mut draft, args.progress)?;
     }
     let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
-    let places = Places::new(args.output.as_deref())?;
+    let places = Places::new(args.output.as_deref(), &args.scenario.inputs(&draft))?;
     let options = SweepOptions {
         journal: places.journal.as_deref(),
         threads: args.threads.map(usize::from),
@@ -128,9 +129,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         )));
     }
     if let Some(journal) = places.journal.filter(|_| places.transient) {
-        let _ = std::fs::remove_file(journal);
+        remove_journal(&journal, sweep.points().len());
     }
     Ok(())
+}
+
+/// Removes the journal of a sweep whose `runs` are in the table now, unless it holds finished runs of others.
+fn remove_journal(journal: &Path, runs: usize) {
+    let lines = std::fs::read(journal).map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
+    if lines <= runs {
+        let _ = std::fs::remove_file(journal);
+        return;
+    }
+    tell(format_args!(
+        "{} stays: it holds {} finished runs of another sweep, which goes on from there",
+        journal.display(),
+        lines - runs
+    ));
 }
 
 /// What went wrong with runs, as the command says it.
@@ -142,9 +157,9 @@ pub fn sweep_failure(error: SweepError) -> Failure {
         },
         SweepError::Size { .. } | SweepError::Twice { .. } => Failure::usage(error),
         SweepError::Interrupted { finished, points } => {
-            eprintln!(
+            tell(format_args!(
                 "{finished} of {points} runs finished; with --output, the same command goes on from here"
-            );
+            ));
             Failure::Interrupted
         }
         other => Failure::run(other),

@@ -91,7 +91,8 @@ pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(Failure::run)
 }
 
-fn plain(value: &Value) -> String {
+/// A plain value as text.
+pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -198,3 +198,98 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+/// Starts the command, interrupts it by `signal` after a while, and waits for its end; its exit code.
+#[cfg(unix)]
+fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) -> Option<i32> {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
+        .args(arguments)
+        .current_dir(crate::common::repository())
+        .stdin(stdin)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Waiting would close the pipe otherwise.
+    let _pipe = child.stdin.take();
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    child.wait().unwrap().code()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_waits_or_calculates_without_end_is_ended_by_a_signal() {
+    let piped = std::process::Stdio::piped;
+    let search = ["theory", "double", "--spare-factor", "1e-12"];
+    assert_eq!(interrupted_by("-TERM", &search, std::process::Stdio::null()), Some(130));
+    // Nobody writes to the pipe, whose other end is open as long as the command runs.
+    assert_eq!(interrupted_by("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()), Some(130));
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("scenario.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert_eq!(interrupted_by("-INT", &["run", &fifo.display().to_string()], piped()), Some(130));
+}
+
+#[test]
+fn a_result_is_not_written_over_what_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (scenario, trace, link) = (path("scenario.json"), path("trace.csv"), path("link.csv"));
+    std::fs::write(&trace, "time_ns,op,volume,offset_bytes,length_bytes,hint\n0,W,0,0,4096,0\n").unwrap();
+    std::os::unix::fs::symlink(&trace, &link).unwrap();
+    std::fs::write(
+        &scenario,
+        r#"{"device":{"blocks_per_plane":100,"pages_per_block":16,"spare_factor":0.2}}"#,
+    )
+    .unwrap();
+    let before = std::fs::read(&trace).unwrap();
+    let cases: [&[&str]; 4] = [
+        &["run", &scenario, "--trace", &trace, "--output", &trace],
+        &["run", &scenario, "--trace", &trace, "--timeseries", &link],
+        &["sweep", &scenario, "--trace", &trace, "--vary", "seed=1,2", "--output", &scenario],
+        &["trace", "convert", &trace, &trace, "--trace-format", "wearwell", "--to", "wearwell"],
+    ];
+    for case in cases {
+        let (_, text) = crate::common::outcome(case, 2);
+        assert!(text.contains("which the command reads; name another file"), "{case:?}: {text}");
+        assert_eq!(std::fs::read(&trace).unwrap(), before);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_error_changes_no_exit_code() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
+        .args(["run", "no-such-file.toml"])
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn results_are_compared_by_settings_and_figures() {
+    let (directory, scenario) = crate::common::small();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let files = ["one.json", "other.json", "fifo.json"].map(path);
+    for (file, change) in files.iter().zip(["seed=1", "seed=2", "ftl.victim=fifo"]) {
+        crate::common::outcome(&["run", &scenario, "--set", change, "--output", file], 0);
+    }
+    let [one, other, fifo] = &files;
+    let (table, _) = crate::common::outcome(&["compare", one, other, fifo], 0);
+    for part in ["ftl.victim.policy", "greedy", "fifo", "(noise)", "write_amplification", "erases"] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    let (same, _) = crate::common::outcome(&["compare", one, one], 0);
+    assert!(same.starts_with("All settings are the same.\nAll figures are the same.\n"), "{same}");
+    let (rows, _) = crate::common::outcome(&["compare", one, fifo, "--format", "json"], 0);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).unwrap();
+    let amplification = rows.iter().find(|row| row["name"] == "write_amplification").unwrap();
+    assert_eq!((&amplification["verdict"], &amplification["result"]), (&"differs".into(), &"fifo".into()));
+    let (_, error) = crate::common::outcome(&["compare", one, &scenario], 2);
+    assert!(error.contains("this is no "), "{error}");
+    crate::common::outcome(&["compare", one], 2);
+}

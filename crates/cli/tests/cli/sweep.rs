@@ -54,6 +54,22 @@ fn the_file_of_finished_runs_goes_with_the_last_one() {
 }
 
 #[test]
+fn finished_runs_of_another_sweep_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let [table, other] = ["table.csv", "other"].map(|name| directory.path().join(name).display().to_string());
+    // Two runs of a larger sweep were finished when it was interrupted.
+    sweep(&["--output", &other, "--replicas", "2"], 0);
+    let journal = std::fs::read_to_string(directory.path().join("other/runs.jsonl")).unwrap();
+    let half: String =
+        journal.split_inclusive('\n').filter(|line| line.contains("\"replica\":1")).take(2).collect();
+    let beside = directory.path().join("table.csv.runs.jsonl");
+    std::fs::write(&beside, &half).unwrap();
+    let (_, said) = sweep(&["--output", &table], 0);
+    assert!(said.contains("it holds 2 finished runs of another sweep"), "{said}");
+    assert!(std::fs::read_to_string(&beside).unwrap().starts_with(&half));
+}
+
+#[test]
 fn mistakes_end_with_2_before_anything_runs() {
     for (axis, message) in [
         ("device.lode=0.5", "unknown field `lode`"),

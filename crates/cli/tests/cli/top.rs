@@ -82,6 +82,8 @@ fn what_cannot_be_is_refused_by_its_key() {
     for (setting, part) in [
         ("top.nvrams=1", "nvrams"),
         ("top.nvram=1 MiB", "too few"),
+        ("top.nvram=0", "not 0"),
+        ("top.nvram=1024 TiB", "of memory to simulate it in"),
         ("top.workload.kind=dance", "postmark"),
         ("top.options.flush_above=2", "flush_above"),
         ("top.placement=anywhere", "conquest"),

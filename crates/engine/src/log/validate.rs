@@ -55,7 +55,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 "logical_pages",
                 format!(
                     "{} logical pages with {streams} streams need at least {} blocks of {} pages, there are {}; \
-                     lower the logical capacity, the streams or the watermarks",
+                     more flash, smaller blocks, more spare space, fewer streams or lower watermarks",
                     self.config.logical_pages,
                     self.pool.needed_blocks,
                     self.pool.pages_per_block(),

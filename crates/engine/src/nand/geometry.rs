@@ -17,8 +17,12 @@ pub struct Geometry {
     pub dies: u32,
     /// Planes of each die.
     pub planes: u32,
-    /// Erase blocks of each plane.
+    /// Erase blocks of each plane, those not used included.
     pub blocks_per_plane: u32,
+    /// Erase blocks of the last of each plane that are not used: that many planes have one less than the others. Whole superblocks,
+    /// and fewer than there are planes.
+    #[serde(default)]
+    pub unused_blocks: u32,
     /// Erase blocks of different planes that form a block; 1 unless there are superblocks.
     pub superblock_blocks: u32,
     /// Pages of each block.
@@ -46,6 +50,19 @@ pub enum GeometryError {
     TooManyPages {
         /// Pages asked for.
         pages: u128,
+    },
+    /// More unused blocks than the last row has, or parts of superblocks.
+    #[error(
+        "{unused_blocks} erase blocks are not used; it must be a multiple of the {superblock_blocks} of a superblock below the \
+         {planes} planes of the drive"
+    )]
+    Unused {
+        /// Erase blocks that are not used.
+        unused_blocks: u32,
+        /// Erase blocks of a superblock.
+        superblock_blocks: u32,
+        /// Planes of the drive.
+        planes: u32,
     },
     /// Superblocks that cannot be laid over the planes.
     #[error(
@@ -80,6 +97,7 @@ impl Geometry {
             dies: 1,
             planes: 1,
             blocks_per_plane: blocks,
+            unused_blocks: 0,
             superblock_blocks: 1,
             pages_per_block,
             page_bytes,
@@ -107,6 +125,11 @@ impl Geometry {
             let dies = self.total_planes() / planes;
             return Err(GeometryError::Superblock { superblock_blocks, planes, dies });
         }
+        let (unused_blocks, all_planes) = (self.unused_blocks, self.total_planes());
+        let is_whole = unused_blocks.is_multiple_of(superblock_blocks) && unused_blocks < all_planes;
+        if !is_whole {
+            return Err(GeometryError::Unused { unused_blocks, superblock_blocks, planes: all_planes });
+        }
         let pages = dimensions[..6].iter().map(|(_, size)| u128::from(*size)).product::<u128>()
             / u128::from(self.superblock_blocks);
         if pages >= u128::from(u32::MAX) {
@@ -122,8 +145,9 @@ impl Geometry {
 
     /// Blocks of the whole drive.
     pub fn blocks(&self) -> u32 {
-        (u64::from(self.total_planes()) * u64::from(self.blocks_per_plane)
-            / u64::from(self.superblock_blocks)) as u32
+        let erase_blocks =
+            u64::from(self.total_planes()) * u64::from(self.blocks_per_plane) - u64::from(self.unused_blocks);
+        (erase_blocks / u64::from(self.superblock_blocks)) as u32
     }
 
     /// Physical pages of the whole drive.

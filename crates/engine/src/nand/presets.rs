@@ -78,6 +78,7 @@ impl Preset {
             dies: self.dies,
             planes: self.planes,
             blocks_per_plane,
+            unused_blocks: 0,
             superblock_blocks: 1,
             pages_per_block: self.pages_per_block,
             page_bytes: self.page_bytes,

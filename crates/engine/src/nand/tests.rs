@@ -413,6 +413,7 @@ fn geometries_multiply_out() {
         dies: 4,
         planes: 2,
         blocks_per_plane: 10,
+        unused_blocks: 0,
         superblock_blocks: 1,
         pages_per_block: 8,
         page_bytes: 512,
@@ -427,6 +428,12 @@ fn geometries_multiply_out() {
     let fits = |superblock_blocks: u32| Geometry { superblock_blocks, ..shape }.validate().is_ok();
     assert_eq!((1..=50).filter(|blocks| fits(*blocks)).collect::<Vec<_>>(), [1, 2, 4, 6, 8, 12, 16, 24, 48]);
     assert_eq!(Geometry { superblock_blocks: 16, ..shape }.blocks(), 30);
+    let unused = |unused_blocks, superblock_blocks| Geometry { unused_blocks, superblock_blocks, ..shape };
+    assert_eq!((unused(47, 1).validate(), unused(47, 1).blocks()), (Ok(()), 433));
+    assert_eq!((unused(32, 16).validate(), unused(32, 16).blocks()), (Ok(()), 28));
+    for (blocks, superblock) in [(48, 1), (8, 16)] {
+        assert!(matches!(unused(blocks, superblock).validate(), Err(GeometryError::Unused { .. })));
+    }
     let zero = |shape: Geometry| match shape.validate() {
         Err(GeometryError::Zero { dimension }) => dimension,
         other => panic!("{other:?}"),

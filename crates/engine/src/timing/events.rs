@@ -3,7 +3,7 @@
 use super::channel::{NEVER, Turn, key, time_of};
 use super::die::Phase;
 use super::flash::{CleaningInterval, Finished, Flash, Open, Programmed};
-use super::node::{Class, Kind, NONE};
+use super::node::{Class, Kind, NONE, Node};
 use super::parameters::{Contention, Priority};
 use super::parts::Parts;
 use crate::units::BlockId;
@@ -31,12 +31,33 @@ impl Flash {
     }
 
     pub(super) fn arrive(&mut self, id: u32, now_ns: u64) {
+        if self.nodes[id].kind == Kind::Program {
+            self.let_follow(id, now_ns);
+        }
         match self.nodes[id].kind {
             Kind::Gate => self.complete(id, now_ns, Parts::default()),
             Kind::Hash => self.hash(id, now_ns),
             _ if self.is_folded => self.fold_node(id, now_ns),
             _ => self.queue(id, now_ns),
         }
+    }
+
+    /// A program arrives at its die: the next one of its block may.
+    #[inline]
+    fn let_follow(&mut self, id: u32, now_ns: u64) {
+        let Node { die, class, follower, .. } = self.nodes[id];
+        self.programs.arrived(die, id);
+        if follower == NONE {
+            return;
+        }
+        self.nodes[id].follower = NONE;
+        let before = self.nodes.before(follower);
+        let longer_ns = now_ns.saturating_sub(self.nodes[follower].release_ns);
+        let after = match class {
+            Class::Cleaning => Parts { cleaning_ns: before.cleaning_ns + longer_ns, ..before },
+            _ => Parts { die_wait_ns: before.die_wait_ns + longer_ns, ..before },
+        };
+        self.release(follower, now_ns, class, after);
     }
 
     fn hash(&mut self, id: u32, now_ns: u64) {

@@ -18,7 +18,8 @@
 //! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last unit
 //! arrives. A program of the units before it ends with their transfer: they stay in the drive's page buffer, which is
 //! safe from power loss only in a drive with capacitors. With `multi_plane`, pages of one step in the same row of the same die
-//! are programmed or read together: each is transferred, the array works once; a block's planes are erased together.
+//! are programmed or read together: each is transferred, the array works once; a block's planes are erased together. Where pages go
+//! round the drive ([`Striping::Drive`](super::Striping)), the planes of a die are programmed with the last page of their row, whatever step that comes with.
 //!
 //! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die, which needs
 //! the channel for its command alone. Only whole flash pages move like that.
@@ -44,10 +45,11 @@
 //! - With cleaning in the foreground, the host's programs wait for all cleaning before them. In the background they only
 //!   share dies and channels with it.
 //!
+//! - Programs of a block reach each of its dies in the order of its pages, one that waits for nothing behind one that does.
+//!
 //! A request ends with the last of its operations that are not cleaning.
 //!
-//! Two approximations: a read of a page still being programmed waits only as the order of its die has it, and programs
-//! of one block, where one of them waits for cleaning and a later one does not, may reach the die out of order.
+//! An approximation: a read of a page still being programmed waits only as the order of its die has it.
 
 use super::backlog::Backlog;
 use super::channel::{Channel, NEVER, Turn, key, time_of};
@@ -59,6 +61,7 @@ use super::parameters::FlashTiming;
 use super::parts::{Parts, Share};
 use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
+use super::programs::Programs;
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use std::cmp::Reverse;
@@ -142,6 +145,8 @@ pub struct Flash {
     pub(super) open: Vec<Open>,
     pub(super) free: Vec<u32>,
     pub(super) erased: Erased,
+    /// Programs that have not reached their dies.
+    pub(super) programs: Programs,
     pub(super) planner: Planner,
     placer: Placer,
     pub(super) spent: Spent,
@@ -176,8 +181,9 @@ impl Flash {
             open: Vec::new(),
             free: Vec::new(),
             erased: Erased::default(),
+            programs: Programs::new(dies),
             planner: Planner::default(),
-            placer: Placer::new(&timing.layout),
+            placer: Placer::new(&timing.layout, timing.multi_plane),
             spent: Spent::default(),
             last_end_ns: 0,
             finished: Vec::new(),
@@ -215,7 +221,13 @@ impl Flash {
         self.advance(now_ns);
         let request = self.open(tag, start_ns);
         let order = Order { request, now_ns, start_ns, foreground };
-        let mut desk = Desk { nodes: &mut self.nodes, erased: &mut self.erased, timing: &self.timing, order };
+        let mut desk = Desk {
+            nodes: &mut self.nodes,
+            erased: &mut self.erased,
+            programs: &mut self.programs,
+            timing: &self.timing,
+            order,
+        };
         self.planner.plan(&mut desk, steps);
         self.open[request as usize].pending = self.planner.visible;
         if self.planner.visible == 0 {
@@ -258,6 +270,9 @@ impl Flash {
         }
         let die = self.placer.die(block, flash_page);
         self.advance_for(die, now_ns);
+        if kind == Kind::Program && self.programs.is_under_way(die, block) {
+            return false;
+        }
         let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
         let program_ns = if is_full { self.timing.program_ns } else { 0 };
         let array_ns = select_unpredictable(kind == Kind::Read, self.timing.read_ns, program_ns);
@@ -284,6 +299,9 @@ impl Flash {
             self.arrive(id, now_ns);
         } else {
             self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
+            if kind == Kind::Program {
+                self.programs.plan(die, block, id);
+            }
         }
         true
     }

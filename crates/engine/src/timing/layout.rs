@@ -3,12 +3,31 @@
 use crate::config::ConfigError;
 use crate::nand::superblocks_fit;
 use crate::units::BlockId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which planes the pages of a block lie on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Striping {
+    /// Those of its own: one, or all of a superblock.
+    #[default]
+    Block,
+    /// All of the drive, page by page: the planes of a die first, then the next channel, way and die. The planes of a die are
+    /// programmed together, when the last page of their row comes.
+    Drive,
+}
 
 /// How the engine's blocks are spread over the dies.
 ///
 /// Consecutive blocks go to different channels first, then to different ways, dies and planes. Within a block that is
 /// made of several physical ones (a superblock), consecutive flash pages go round its planes: those of one die first, so
 /// that they can be programmed together, then the next channel, way and die.
+///
+/// With [`Striping::Drive`] pages go round all planes of the drive in that order, from one block to the next, as they do in large
+/// drives, whose superblocks lie on all dies. Such a block is the share of a superblock that a small drive has room for: where its
+/// pages lie is as there, and so is what its erase takes, one erase for each of its physical blocks, each on the die on which it would
+/// be without striping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Channels.
@@ -26,6 +45,8 @@ pub struct Layout {
     pub units_per_page: u32,
     /// Units in a block of the engine.
     pub pages_per_block: u32,
+    /// Which planes these lie on.
+    pub striping: Striping,
 }
 
 /// Where a flash page lies.
@@ -35,7 +56,7 @@ pub struct Place {
     pub die: u32,
     /// Its plane.
     pub plane: u32,
-    /// The flash page's number in its physical block.
+    /// The flash page's number in its physical block; with [`Striping::Drive`] in its plane.
     pub row: u32,
 }
 
@@ -79,7 +100,25 @@ impl Layout {
             );
             return Err(ConfigError::new("pages_per_block", problem));
         }
+        let row = self.planes * self.units_per_page;
+        if self.striping == Striping::Drive && !self.pages_per_block.is_multiple_of(row) {
+            let problem = format!(
+                "is \"drive\", for which a block must hold whole rows of a die's planes; {} is no multiple of the {row} units of one",
+                self.pages_per_block
+            );
+            return Err(ConfigError::new("striping", problem));
+        }
         Ok(())
+    }
+
+    /// Flash pages of a die's planes that are programmed together, when the last of them comes.
+    pub(super) fn gathered_pages(&self, multi_plane: bool) -> u32 {
+        if multi_plane && self.striping == Striping::Drive { self.planes } else { 1 }
+    }
+
+    /// The die that erases the `nth` of the physical blocks that `block` is made of.
+    pub(super) fn erasing_die(&self, block: BlockId, nth: u32) -> u32 {
+        Layout { striping: Striping::Block, ..*self }.place(block, nth).die
     }
 
     /// Dies on each channel.
@@ -97,7 +136,12 @@ impl Layout {
     pub fn place(&self, block: BlockId, flash_page: u32) -> Place {
         let all_dies = self.all_dies();
         // Dies are counted with the channel running fastest here.
-        let (nth_die, plane, row) = if self.superblock_blocks <= self.planes {
+        let (nth_die, plane, row) = if self.striping == Striping::Drive {
+            let all_planes = all_dies * self.planes;
+            let page = block.0 * (self.pages_per_block / self.units_per_page) + flash_page;
+            let position = page % all_planes;
+            (position / self.planes, position % self.planes, page / all_planes)
+        } else if self.superblock_blocks <= self.planes {
             let group = block.0 / all_dies % (self.planes / self.superblock_blocks);
             let plane = group * self.superblock_blocks + flash_page % self.superblock_blocks;
             (block.0 % all_dies, plane, flash_page / self.superblock_blocks)
@@ -134,6 +178,7 @@ mod tests {
         superblock_blocks: 1,
         units_per_page: 1,
         pages_per_block: 64,
+        striping: Striping::Block,
     };
 
     fn places(layout: &Layout, cells: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
@@ -159,6 +204,25 @@ mod tests {
         assert_eq!(places(&half, (0..5).map(|page| (0, page))), [(0, 0), (0, 1), (2, 0), (2, 1), (0, 0)]);
         assert_eq!(places(&half, (0..4).map(|page| (1, page))), [(1, 0), (1, 1), (3, 0), (3, 1)]);
         assert_eq!(half.place(BlockId(0), 4).row, 1);
+    }
+
+    #[test]
+    fn striped_pages_go_round_the_drive_from_block_to_block() {
+        let striped = Layout { striping: Striping::Drive, pages_per_block: 6, ..LAYOUT };
+        striped.check().unwrap();
+        let pages = (0..2).flat_map(|block| (0..6).map(move |page| (block, page)));
+        let first = [(0, 0), (0, 1), (2, 0), (2, 1), (1, 0), (1, 1), (3, 0), (3, 1)];
+        assert_eq!(places(&striped, pages), [&first[..], &first[..4]].concat());
+        assert_eq!(
+            [(0, 5), (1, 1), (1, 2)].map(|(block, page)| striped.place(BlockId(block), page).row),
+            [0, 0, 1]
+        );
+        // Erases are where they would be without.
+        let dies = (0..5).map(|block| striped.erasing_die(BlockId(block), 0)).collect::<Vec<_>>();
+        assert_eq!(dies, [0, 2, 1, 3, 0]);
+        assert_eq!([true, false].map(|multi_plane| striped.gathered_pages(multi_plane)), [2, 1]);
+        assert_eq!(LAYOUT.gathered_pages(true), 1);
+        assert_eq!(Layout { pages_per_block: 7, ..striped }.check().unwrap_err().key, "striping");
     }
 
     #[test]

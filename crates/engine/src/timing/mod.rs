@@ -17,6 +17,7 @@ mod parameters;
 mod parts;
 mod placer;
 mod plan;
+mod programs;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ pub use clock::Clock;
 pub use flash::{Finished, Flash};
 pub use host::{Arrivals, Cleaning, HostTiming};
 pub use journal::{Event, Journal, Step};
-pub use layout::{Layout, Place};
+pub use layout::{Layout, Place, Striping};
 pub use parameters::{Contention, FlashTiming, HashEngine, Priority, SPARES_PER_PAGE, Suspend};
 pub use parts::{PARTS, Parts};
 pub use statistics::{OutageTimes, Percentile, RequestTimes, Statistics, TimingReport};

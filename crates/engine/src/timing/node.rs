@@ -68,6 +68,8 @@ pub(super) struct Node {
     pub next: u32,
     /// The block that is erased when this ends.
     pub erases: u32,
+    /// The next program of the same block on the same die, which must not arrive before this one.
+    pub follower: u32,
     /// Whether it waited for others and [`Nodes::before`] holds the time until its release.
     pub has_before: bool,
     /// When it may arrive.
@@ -104,6 +106,7 @@ const EMPTY: Node = Node {
     edges: NONE,
     next: NONE,
     erases: NONE,
+    follower: NONE,
     has_before: false,
     release_ns: 0,
     order: 0,
@@ -180,6 +183,12 @@ impl Nodes {
             id
         };
         self.nodes[from as usize].edges = id;
+        self.nodes[to as usize].waits += 1;
+    }
+
+    /// `to` waits for `from` to arrive at its die, and no longer.
+    pub fn follow(&mut self, from: u32, to: u32) {
+        self.nodes[from as usize].follower = to;
         self.nodes[to as usize].waits += 1;
     }
 

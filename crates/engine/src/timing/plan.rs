@@ -6,6 +6,7 @@ use super::layout::Place;
 use super::node::{Class, Kind, NONE, Nodes};
 use super::parameters::FlashTiming;
 use super::parts::Parts;
+use super::programs::Programs;
 use crate::counters::Cause;
 use crate::units::BlockId;
 use std::collections::VecDeque;
@@ -74,6 +75,7 @@ pub(super) struct Planner {
 pub(super) struct Desk<'a> {
     pub nodes: &'a mut Nodes,
     pub erased: &'a mut Erased,
+    pub programs: &'a mut Programs,
     pub timing: &'a FlashTiming,
     pub order: Order,
 }
@@ -199,6 +201,7 @@ impl Planner {
     fn program(&mut self, desk: &mut Desk<'_>, block: BlockId, page: u32, pages: u32, cause: Cause) {
         let timing = desk.timing;
         let (units, end) = (timing.layout.units_per_page, page + pages);
+        let gathered_pages = timing.layout.gathered_pages(timing.multi_plane);
         let mut at = page;
         // The operation that the next flash page may be programmed together with.
         let mut open: Option<(u32, Place)> = None;
@@ -206,12 +209,15 @@ impl Planner {
             let flash_page = at / units;
             let next = ((flash_page + 1) * units).min(end);
             let is_full = next == (flash_page + 1) * units;
+            // Where a die gathers the pages of its planes, those before the last only come there.
+            let programs = is_full && (flash_page + 1).is_multiple_of(gathered_pages);
             let place = timing.layout.place(block, flash_page);
             if cause == Cause::Cleaning && is_full && self.copy_back(desk, block, next - at, place) {
                 open = None;
             } else {
                 let joined = open.filter(|(_, last)| {
-                    timing.multi_plane && is_full && last.die == place.die && last.row == place.row
+                    let joins = is_full || gathered_pages > 1;
+                    timing.multi_plane && joins && last.die == place.die && last.row == place.row
                 });
                 let id = match joined {
                     Some((id, _)) => id,
@@ -220,7 +226,7 @@ impl Planner {
                 let node = &mut desk.nodes[id];
                 node.channel_ns += u64::from(next - at) * timing.unit_transfer_ns;
                 node.units += next - at;
-                if is_full {
+                if programs {
                     node.array_ns = timing.program_ns;
                 }
                 if cause == Cause::Cleaning {
@@ -240,6 +246,9 @@ impl Planner {
         let id = self.create(desk, Kind::Program, cause.into());
         let node = &mut desk.nodes[id];
         (node.die, node.channel_ns) = (place.die, desk.timing.command_ns);
+        if let Some(before) = desk.programs.plan(place.die, block, id) {
+            desk.nodes.follow(before, id);
+        }
         self.wait_for_erase(desk, block, id);
         let gates = match cause {
             Cause::Cleaning => [NONE; 3],
@@ -347,7 +356,7 @@ impl Planner {
         let mut ops = std::mem::take(&mut self.ops);
         let mut last = NONE;
         for plane in 0..timing.layout.superblock_blocks {
-            let die = timing.layout.place(block, plane).die;
+            let die = timing.layout.erasing_die(block, plane);
             if timing.multi_plane && die == last {
                 continue;
             }

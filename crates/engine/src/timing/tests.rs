@@ -7,7 +7,9 @@ mod queues;
 mod timed;
 
 use crate::counters::Cause;
-use crate::timing::{Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Suspend};
+use crate::timing::{
+    Contention, Finished, Flash, FlashTiming, HashEngine, Layout, Priority, Step, Striping, Suspend,
+};
 use crate::units::BlockId;
 use naive::{Naive, Request};
 use proptest::prelude::*;
@@ -18,7 +20,9 @@ const PAGES_PER_BLOCK: u32 = 64;
 const BLOCKS: u32 = 24;
 
 fn layout() -> impl Strategy<Value = Layout> {
-    (1..4u32, 1..3u32, 1..3u32, 0..3u32).prop_map(|(channels, ways, planes, superblock)| Layout {
+    let striping = prop_oneof![Just(Striping::Block), Just(Striping::Drive)];
+    let sizes = (1..4u32, 1..3u32, 1..3u32, 0..3u32);
+    (sizes, striping).prop_map(|((channels, ways, planes, superblock), striping)| Layout {
         channels,
         ways,
         dies: 1,
@@ -26,6 +30,7 @@ fn layout() -> impl Strategy<Value = Layout> {
         superblock_blocks: [1, planes, channels * ways * planes][superblock as usize],
         units_per_page: 1,
         pages_per_block: PAGES_PER_BLOCK * 3,
+        striping,
     })
 }
 

@@ -155,7 +155,10 @@ fn what_cannot_work_is_refused_with_the_numbers() {
     let pool = |low, high| refused(Setup { reclaim: Reclaim::FreePool { low, high }, ..Setup::default() });
     assert!(pool(3, 2).contains("0 < low <= high"), "{}", pool(3, 2));
     assert!(pool(0, 2).contains("0 < low <= high"));
-    assert!(pool(1, u32::MAX).contains("lower the logical capacity, the streams or the watermarks"));
+    assert!(
+        pool(1, u32::MAX)
+            .contains("more flash, smaller blocks, more spare space, fewer streams or lower watermarks")
+    );
     assert!(refused(Setup { logical_pages: 0, ..Setup::default() }).contains("at least one page"));
     let mixed = refused(Setup { streams: Streams::Mixing(3, false, false), ..Setup::default() });
     assert!(mixed.contains("use free_pool"), "{mixed}");

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use wearwell_base::config::ConfigError;
+use wearwell_base::memory::available_bytes;
 use wearwell_base::seed::Seed;
 use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
 
@@ -90,14 +91,32 @@ impl TopConfig {
         })
     }
 
+    /// Refuses an NVRAM that cannot be, or that the memory cannot stand for.
+    fn check_nvram(&self) -> Result<(), ConfigError> {
+        let bytes = self.nvram.0;
+        if bytes == 0 || !bytes.is_multiple_of(crate::api::BLOCK_BYTES as u64) {
+            let problem = format!("is {bytes} bytes; it must be a multiple of 4 KiB, and not 0");
+            return Err(ConfigError::new("top.nvram", problem));
+        }
+        match available_bytes() {
+            Some(there) if bytes > there => {
+                let problem = format!(
+                    "is {}, and there are {} of memory to simulate it in",
+                    self.nvram,
+                    ByteSize(there)
+                );
+                Err(ConfigError::new("top.nvram", problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The file system as what writes to the stack of `scenario`.
     ///
     /// # Errors
     /// Sizes or settings that cannot be.
     fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
-        if !self.nvram.0.is_multiple_of(crate::api::BLOCK_BYTES as u64) {
-            return Err(ConfigError::new("top.nvram", "must be a multiple of 4 KiB"));
-        }
+        self.check_nvram()?;
         let (blocks, pages_per_block) = drive(scenario)?;
         let machine = self.machine(blocks, scenario.seed);
         let machine = machine.map_err(|error| ConfigError::new("top", error.to_string()))?;

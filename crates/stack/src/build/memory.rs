@@ -3,15 +3,16 @@
 use crate::scenario::resolve::ResolvedScenario;
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
+use wearwell_base::memory::available_bytes;
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
 pub(super) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let needed = needed(resolved);
-    match physical_memory() {
+    match available_bytes() {
         Some(there) if needed > there => Err(ConfigError::new(
             "device",
             format!(
-                "simulating {} logical pages takes {} of memory, the machine has {}; use a smaller drive or a \
+                "simulating {} logical pages takes {} of memory, there are {}; use a smaller drive or a \
                  larger `mapping_unit`",
                 resolved.device.logical_pages,
                 ByteSize(needed),
@@ -43,16 +44,4 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
     let noted = if ftl.features.has("dedup") { 48 * pages } else { 0 };
     let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
     tables + 12 * u64::from(device.geometry.blocks()) + own + cut
-}
-
-/// Bytes of memory in the machine, where that can be found out.
-#[cfg(target_os = "linux")]
-fn physical_memory() -> Option<u64> {
-    let info = rustix::system::sysinfo();
-    Some(info.totalram as u64 * u64::from(info.mem_unit))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn physical_memory() -> Option<u64> {
-    None
 }

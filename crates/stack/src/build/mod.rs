@@ -69,9 +69,18 @@ pub(crate) fn build_resolved<P: StackPayload>(
                 plan.settings.clone().build(spec(resolved, at)?, below)
             }
         };
-        builder.take(built.map_err(|error| error.within(&layer.key))?, layer);
+        builder.take(built.map_err(|error| within_layer(error, layer))?, layer);
     }
     Ok(builder.finish(resolved))
+}
+
+/// The error with the key that a person would change: a layer's logical size is none of its own settings.
+fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
+    match error.key.as_str() {
+        "logical_pages" if layer.key == "ftl" => ConfigError { key: "device".into(), ..error },
+        "logical_pages" => ConfigError { key: layer.key.clone(), ..error },
+        _ => error.within(&layer.key),
+    }
 }
 
 /// What layer `at` is built from besides its settings and what it stands on.

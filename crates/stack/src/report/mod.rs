@@ -5,6 +5,7 @@ mod power;
 mod result;
 mod run;
 mod tenants;
+mod waits;
 
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use power::{PowerResult, StepSeconds};

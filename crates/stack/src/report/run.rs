@@ -6,7 +6,7 @@ use super::result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
 };
-use super::tenants;
+use super::{tenants, waits};
 use crate::build::Stack;
 use crate::device::FlashTimes;
 use crate::layers::FtlModel;
@@ -353,7 +353,7 @@ fn performance(after: &Snapshot, seconds: f64) -> Performance {
     }
 }
 
-fn warnings<P>(
+fn warnings<P: Payload>(
     scenario: &Scenario,
     run: &Finished<P>,
     course: &Course,
@@ -362,7 +362,12 @@ fn warnings<P>(
     layers: &[LayerResult],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    if cleaned == 0 {
+    if let Some(pages) = run.unwritten_pages {
+        let drives = pages as f64 / run.stack.logical_pages() as f64;
+        warnings.push(format!(
+            "nothing was written: the run was as long as the {pages} pages that it asked for, {drives:.1} times the drive"
+        ));
+    } else if cleaned == 0 {
         warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \
                        use a smaller drive".into());
     }
@@ -392,6 +397,9 @@ fn warnings<P>(
     if course.skipped_lines > 0 {
         warnings
             .push(format!("{} lines of the trace could not be read and were skipped", course.skipped_lines));
+    }
+    if let (Some(timing), Some(config)) = (&run.timing, &scenario.timing) {
+        warnings.extend(waits::warning(timing, config, &run.stack.device.geometry));
     }
     warnings.extend(trace_warnings(scenario, &run.tenants));
     warnings.extend(tenants::missing_attribution(layers));

@@ -6,6 +6,7 @@ use super::observer::{Observer, Progress};
 use super::pace::Pace;
 use super::payload::RunPayload;
 use super::precondition::{Sequential, Uniform};
+use super::reckoning::Reckoning;
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::steady;
@@ -46,6 +47,8 @@ pub(crate) struct Driver<'a, P> {
     window_host_pages: u64,
     /// Host pages written since the drive was new.
     host_pages: u64,
+    /// How far the workload is.
+    reckoning: Reckoning,
     since_progress: u64,
     end_of_life: Option<LayerError>,
     /// Timed mode.
@@ -75,6 +78,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             pass_programs: 0,
             window_host_pages: 0,
             host_pages: 0,
+            reckoning: Reckoning::default(),
             since_progress: 0,
             end_of_life: None,
             pace,
@@ -101,6 +105,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             self.precondition_from(&mut overwrite, at, Phase::Overwrite, pages)?;
         }
         self.tenants.iter_mut().for_each(Tenant::begin);
+        self.reckoning = Reckoning::begin(self.host_pages, self.logical_pages, self.pace.is_some());
         self.pace.iter_mut().for_each(Pace::begin);
         Ok(())
     }
@@ -145,16 +150,20 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         if measure.until_worn_out_blocks.is_some() {
             return Ok(false);
         }
-        let start = self.host_pages;
+        let start = self.done_pages();
         let limit = pages_of(measure.warm_up.unwrap_or(measure.max_warm_up), self.logical_pages);
         let mut steady = false;
-        while (self.host_pages - start < limit || self.pass_host_pages > 0)
+        while (self.done_pages() - start < limit || self.reckoning.is_in_pass())
             && !(steady && measure.warm_up.is_none())
             && self.end_of_life.is_none()
         {
-            let done = ((self.host_pages - start) as f64 / limit as f64).min(1.0);
+            let done = ((self.done_pages() - start) as f64 / limit as f64).min(1.0);
             if self.window(Phase::WarmUp, done)? {
-                steady = self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance);
+                steady = match self.reckoning.is_by_asked() {
+                    // Nothing changes but what is cached: once over the drive.
+                    true => self.done_pages() - start >= self.logical_pages,
+                    false => self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance),
+                };
             }
         }
         Ok(steady)
@@ -162,15 +171,15 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     pub fn measure(&mut self, measure: &Measure) -> Result<(), RunError> {
         self.pace.iter_mut().for_each(Pace::reset);
-        let start = self.host_pages;
+        let start = self.done_pages();
         let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
         self.stack.power.iter_mut().for_each(|power| power.begin(wanted));
         let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
         while self.end_of_life.is_none() {
-            let written = self.host_pages - start;
+            let written = self.done_pages() - start;
             let worn_out = self.window_start.worn_out_blocks();
             let whole =
-                passes.is_none_or(|passes| self.passes() >= Some(passes)) && self.pass_host_pages == 0;
+                passes.is_none_or(|passes| self.passes() >= Some(passes)) && !self.reckoning.is_in_pass();
             let done = match measure.until_worn_out_blocks {
                 Some(wanted) if worn_out >= wanted => break,
                 Some(wanted) => f64::from(worn_out) / f64::from(wanted),
@@ -212,7 +221,12 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     }
 
     fn window_left(&self) -> u64 {
-        self.window_pages.saturating_sub(self.window_host_pages)
+        self.window_pages.saturating_sub(self.reckoning.of_window(self.window_host_pages))
+    }
+
+    /// Pages by which the length of the run is told, since the drive was new.
+    fn done_pages(&self) -> u64 {
+        self.reckoning.done_pages(self.host_pages)
     }
 
     /// One window of the workload, cut short at the end of a pass; whether the series to judge by grew.
@@ -223,6 +237,9 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
         self.close_window(phase);
         let ended = self.passes() != passes;
+        if ended {
+            self.reckoning.end_pass()?;
+        }
         if ended && self.pass_host_pages > 0 {
             self.passes.push((phase, self.pass_programs as f64 / self.pass_host_pages as f64));
             (self.pass_host_pages, self.pass_programs) = (0, 0);
@@ -234,7 +251,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     ///
     /// Of several tenants, one request at a time: then it does not matter where a batch ends.
     fn step(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
-        let wanted = pages.min(BATCH_PAGES);
+        let (wanted, before) = (pages.min(BATCH_PAGES), self.host_pages);
         let mut taken = 0;
         if self.pace.is_some() {
             taken = self.timed_turns(wanted)?;
@@ -245,6 +262,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
                 taken += self.turn(tenants::next(&self.tenants), 1)?;
             }
         }
+        self.reckoning.add(taken, self.host_pages - before, self.passes().is_some())?;
         self.observe(taken, phase, done)
     }
 
@@ -315,7 +333,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         let progress = Progress {
             phase,
             done,
-            drive_writes: self.host_pages as f64 / self.logical_pages as f64,
+            drive_writes: self.done_pages() as f64 / self.logical_pages as f64,
             write_amplification: self.windows.last().map(|window| window.write_amplification),
         };
         match self.observer.progress(&progress) {
@@ -326,6 +344,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Ends the window in hand, if anything was written in it.
     fn close_window(&mut self, phase: Phase) {
+        self.reckoning.end_window();
         if self.window_host_pages == 0 {
             return;
         }
@@ -370,6 +389,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             top,
             before,
             steady,
+            unwritten_pages: self.reckoning.unwritten_pages(),
             tenants: self.tenants.iter().map(served).collect(),
             end_of_life: self.end_of_life,
             final_draw: self.stack.final_draw() ^ draw.rotate_left(32),

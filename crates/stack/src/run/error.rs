@@ -16,6 +16,21 @@ pub enum RunError {
     /// The stack could not do what it was asked.
     #[error(transparent)]
     Layer(#[from] LayerError),
+    /// The workload writes nothing, or nothing any more, so that the run would never end.
+    #[error(
+        "nothing was written in the last {asked_pages} pages that the workload asked for: {}",
+        if *is_timed {
+            "a run that wrote before is as long as what it writes, and this one would never end"
+        } else {
+            "without writes there is no write amplification; a run with a [timing] table measures response times by what is read"
+        }
+    )]
+    NothingWritten {
+        /// Pages asked for since the last that was written.
+        asked_pages: u64,
+        /// Whether the run was on the clock.
+        is_timed: bool,
+    },
     /// The observer stopped the run.
     #[error("interrupted")]
     Interrupted,

@@ -20,6 +20,8 @@ pub(crate) struct Finished<P> {
     pub before: Snapshot,
     /// Whether the warm-up ended in a steady state.
     pub steady: bool,
+    /// Pages that the workload asked for, where it wrote none and was as long as that.
+    pub unwritten_pages: Option<u64>,
     /// What became of each tenant.
     pub tenants: Vec<TenantOutcome>,
     /// Why the drive died, if it did.

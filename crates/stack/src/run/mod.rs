@@ -10,6 +10,7 @@ pub(crate) mod pace;
 mod parts;
 pub(crate) mod payload;
 mod precondition;
+mod reckoning;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub mod steady;

@@ -134,3 +134,16 @@ pub(crate) fn check(
         _ => Ok(()),
     }
 }
+
+/// Refuses windows of less than a page of a drive that shows so many.
+pub(crate) fn check_window(measure: &Measure, logical_pages: u32) -> Result<(), ConfigError> {
+    let shortest = 1.0 / f64::from(logical_pages.max(1));
+    if measure.window >= shortest {
+        return Ok(());
+    }
+    let problem = format!(
+        "is {}; a window of this drive has at least a page, {shortest:.2e} drive writes",
+        measure.window
+    );
+    Err(ConfigError::new("measure.window", problem))
+}

@@ -16,6 +16,7 @@ use wearwell_base::config::ConfigError;
 const RIVALS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
+    &["device.raw_capacity", "device.unused_blocks"],
     &["device.fit", "device.capacity"],
     &["device.fit", "device.raw_capacity"],
     &["device.fit", "device.blocks_per_plane"],
@@ -40,6 +41,14 @@ struct Source {
     name: String,
     text: String,
     spans: Spans,
+}
+
+/// Makes the scenario of a result mean what it meant when that was written: a result names every choice, so that one which it does not
+/// name did not exist, and was made for everybody.
+fn as_it_was(scenario: &mut Value) {
+    if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
+        timing.entry("striping").or_insert("block".into());
+    }
 }
 
 /// What is wrong with a scenario, and where.
@@ -93,6 +102,7 @@ impl Draft {
         })?;
         if let Some(scenario) = value.get_mut("scenario") {
             value = scenario.take();
+            as_it_was(&mut value);
         }
         Ok(Draft { value, source: Some(source), changed: Vec::new() })
     }

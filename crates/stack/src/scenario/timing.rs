@@ -5,10 +5,10 @@ use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::nand::Preset;
+use wearwell_engine::nand::{Geometry, Preset};
 use wearwell_engine::timing::{
     Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, SPARES_PER_PAGE,
-    Suspend,
+    Striping, Suspend,
 };
 use wearwell_workload::ArrivalConfig;
 
@@ -67,6 +67,11 @@ pub struct TimingConfig {
     /// Microseconds that going on afterwards takes; 0 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_us: Option<f64>,
+    /// Which planes the pages of a block lie on: those of the `block`, one or all of a superblock, or, page by page, all of the `drive`:
+    /// the planes of a die first, then the next channel, way and die. `drive` with a preset whose `superblock_blocks` are not given, else
+    /// `block`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub striping: Option<Striping>,
     /// Whether pages that follow each other and lie on different planes of a die are programmed, read and erased at once;
     /// true unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +137,7 @@ impl TimingConfig {
         let read_ns = nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
         let spare_read_us = self.read_us.map(|read_us| read_us / SPARES_PER_PAGE as f64);
         let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
+        let units_per_page = (page_bytes / u64::from(geometry.page_bytes)) as u32;
         let flash = FlashTiming {
             layout: Layout {
                 channels: geometry.channels,
@@ -139,8 +145,9 @@ impl TimingConfig {
                 dies: geometry.dies,
                 planes: geometry.planes,
                 superblock_blocks: geometry.superblock_blocks,
-                units_per_page: (page_bytes / u64::from(geometry.page_bytes)) as u32,
+                units_per_page,
                 pages_per_block: geometry.pages_per_block,
+                striping: self.striping(device, geometry, units_per_page),
             },
             read_ns,
             spare_read_ns: nanoseconds("spare_read_us", &mut self.spare_read_us, spare_read_us)?,
@@ -166,6 +173,13 @@ impl TimingConfig {
         };
         flash.check()?;
         Ok(flash)
+    }
+
+    /// Unless it is given: presets are of drives, which spread what they write, in whole rows of a die's planes.
+    fn striping(&mut self, device: &Device, geometry: &Geometry, units_per_page: u32) -> Striping {
+        let holds_rows = geometry.pages_per_block.is_multiple_of(geometry.planes * units_per_page);
+        let as_drive = device.preset.is_some() && device.superblock_blocks.is_none() && holds_rows;
+        *self.striping.get_or_insert(if as_drive { Striping::Drive } else { Striping::Block })
     }
 
     fn engines(&mut self) -> Result<u32, ConfigError> {

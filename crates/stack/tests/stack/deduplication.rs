@@ -1,6 +1,7 @@
 //! Deduplication in scenarios: what adds up, what is saved, what is refused.
 
 use crate::common::{refusal, root, run_text, scenario, try_run};
+use crate::timed::unhurried;
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::{Performance, RunResult};
 
@@ -91,7 +92,7 @@ fn counted(mut result: RunResult) -> RunResult {
         ftl.delta_source.clear();
     }
     result.layers.iter_mut().filter(|layer| layer.directory == "page").for_each(|layer| layer.ftl = None);
-    result
+    unhurried(result)
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
     let counts = |mut result: RunResult| {
         (result.performance, result.timing) = (Performance::default(), None);
         (result.mode, result.scenario.timing) = (String::new(), None);
-        result
+        unhurried(result)
     };
     for kind in ["inline", "pre_hashed", "cagc"] {
         let text = format!("{DRIVE}[ftl]\ndedup = \"{kind}\"\n{LOAD}{MEASURE}");

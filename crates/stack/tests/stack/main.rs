@@ -5,6 +5,7 @@ mod attribution;
 mod common;
 mod coordination;
 mod deduplication;
+mod devices;
 mod ftls;
 mod golden;
 mod metadata;

@@ -155,7 +155,7 @@ fn compacted_discards_of_whole_disks_free_what_was_touched() {
 #[test]
 fn a_trace_without_writes_is_refused() {
     let message = Trace::new(&["R,0,0,4096"]).refusal("");
-    assert!(message.contains("no request writes anything"), "{message}");
+    assert!(message.contains("nothing was written"), "{message}");
 }
 
 #[test]
@@ -165,4 +165,18 @@ fn bad_lines_name_their_place_or_are_counted() {
     assert!(message.contains("trace.csv, line 3") && message.contains("R, W, T or F"), "{message}");
     let result = trace.replay("skip_bad = true").unwrap();
     assert_eq!((result.course.skipped_lines, result.layers[0].incoming["write"]), (1, 2));
+}
+
+#[test]
+fn a_trace_that_only_reads_is_measured_by_passes_on_the_clock_and_an_error_else() {
+    let trace = Trace::new(&["R,0,0,4096", "R,0,8192,8192", "F,0,0,0"]);
+    let error = trace.refusal("");
+    assert!(error.contains("nothing was written in the last 3 pages"), "{error}");
+    let times = "[timing]\narrivals = \"closed\"\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
+    let result = trace.replay(times).unwrap();
+    let reads = &result.timing.as_ref().unwrap().requests["read"];
+    // One pass is what it takes to know, and another to measure.
+    assert_eq!((result.course.trace_passes, reads.requests, reads.pages), (Some(1), 2, 3));
+    let flushes = Trace::new(&["F,0,0,0"]);
+    assert!(flushes.replay(times).unwrap_err().to_string().contains("no request writes, reads or trims"));
 }

@@ -8,13 +8,19 @@ const DRIVE: &str =
     "[device]\npreset = \"z_nand\"\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\n";
 
+/// Without what is said of waiting, which only runs on the clock know of.
+pub fn unhurried(mut result: RunResult) -> RunResult {
+    result.warnings.retain(|warning| !warning.contains("waiting, while the dies were busy"));
+    result
+}
+
 /// A result without what only the clock adds.
 fn counts(mut result: RunResult) -> RunResult {
     result.performance = Performance::default();
     result.timing = None;
     result.mode = "counting".into();
     result.scenario.timing = None;
-    result
+    unhurried(result)
 }
 
 fn timing(result: &RunResult) -> &TimingReport {
@@ -324,4 +330,27 @@ fn time_without_power_needs_a_clock_and_cuts() {
     assert!(refusal(&at_end).contains("power.off_ms: means nothing"), "{}", refusal(&at_end));
     let negative = format!("{}{clock}", off.replace("5.0", "-1.0"));
     assert!(refusal(&negative).contains("power.off_ms: is -1"), "{}", refusal(&negative));
+}
+
+#[test]
+fn what_never_writes_is_an_error_or_measured_by_what_it_reads() {
+    for ratio in ["read_ratio", "trim_ratio"] {
+        let text = format!("{DRIVE}[workload]\nkind = \"uniform\"\n{ratio} = 1.0\n");
+        let error = refusal(&text);
+        assert!(error.contains("nothing was written in the last") && error.contains("[timing]"), "{error}");
+        let timed = run_text(&format!("{text}[measure]\ndrive_writes = 3.0\n[timing]\n"));
+        let logical_pages = u64::from(timed.device.logical_pages);
+        let requests: u64 = timing(&timed).requests.values().map(|times| times.requests).sum();
+        assert!(
+            (3 * logical_pages..4 * logical_pages).contains(&requests),
+            "{requests} of {logical_pages} pages"
+        );
+        assert_eq!((timed.write_amplification, timed.course.measured_host_pages), (None, 0));
+        assert!(
+            timed.warnings[0].starts_with("nothing was written: the run was as long as"),
+            "{:?}",
+            timed.warnings
+        );
+        assert!(!timed.warnings.iter().any(|warning| warning.contains("not steady")), "{:?}", timed.warnings);
+    }
 }

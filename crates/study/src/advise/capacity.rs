@@ -90,8 +90,7 @@ fn spare_factor(situation: &Situation<'_>, log: usize, physical: u64, logical: u
 fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Setting>> {
     let given = |key: &str| situation.draft.get(&format!("device.{key}")).is_some();
     let geometry = &situation.device.geometry;
-    let (physical, blocks) = (geometry.pages(), situation.scenario.device.blocks_per_plane);
-    let stripe = physical / u64::from(blocks.unwrap_or(1)).max(1);
+    let (physical, block_pages) = (geometry.pages(), u64::from(geometry.pages_per_block));
     let measure = MEASURES.iter().copied().find(|measure| given(measure));
     let spare = 1.0 - logical as f64 / physical as f64;
     let in_measure = |fits: &dyn Fn(f64) -> bool| {
@@ -109,7 +108,9 @@ fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Settin
         (true, false) => {
             let same_flash = |spare: f64| {
                 let pages = (logical as f64 / (1.0 - spare)).round() as u64;
-                pages.div_ceil(stripe) * stripe == physical
+                // The same blocks, and so near to what they hold that the drive is taken to be as asked.
+                let is_near = 50 * (physical - logical) <= 51 * pages.saturating_sub(logical);
+                pages.div_ceil(block_pages) * block_pages == physical && is_near
             };
             Some(vec![capacity(), in_measure(&same_flash)])
         }

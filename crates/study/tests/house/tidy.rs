@@ -22,7 +22,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
 
 /// The modules of the lowest crate: each may import those in rows above its own.
 const ORDER_OF_BASE: &[&[&str]] =
-    &[&["units", "table", "seed", "content", "request"], &["config", "temperature"]];
+    &[&["units", "table", "memory", "seed", "content", "request"], &["config", "temperature"]];
 
 /// The same of the engine. The first row is the modules of the lowest crate that it shows as its own.
 const ORDER: &[&[&str]] = &[

@@ -3,7 +3,7 @@
 use super::devices::{Devices, about};
 use super::options::MountOptions;
 use crate::exit::Failure;
-use crate::interrupt::interrupted;
+use crate::interrupt::{be_patient, interrupted};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = OnFiles::open(nvram, ssd, args.options.file_system.clone());
     let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
     if !found.was_closed {
-        eprintln!("it was not unmounted before; everything acknowledged is there");
+        crate::tell::tell(format_args!("it was not unmounted before; everything acknowledged is there"));
     }
     let directory = args.directory.display();
     let mounted =
         file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
-    eprintln!("mounted on {directory}; what is in the NVRAM {guarantee}");
+    crate::tell::tell(format_args!("mounted on {directory}; what is in the NVRAM {guarantee}"));
     if args.quiet_once_mounted {
         // Whoever reads what the command says would wait for this process otherwise.
         let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
@@ -82,6 +82,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Waits for the end, which Ctrl-C asks for and open files put off.
 fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
+    be_patient();
     let directory = directory.display();
     let mut told = false;
     while !mounted.ended() {
@@ -89,9 +90,9 @@ fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
             && let Err(error) = mounted.unmount()
             && !told
         {
-            eprintln!(
+            crate::tell::tell(format_args!(
                 "{directory}: {error}; waiting. Ctrl-C again ends at once, without loss; then `umount -l {directory}`"
-            );
+            ));
             told = true;
         }
         std::thread::sleep(TICK);

@@ -122,11 +122,11 @@ fn failure(error: TraceError) -> Failure {
 fn report_skipped(reader: &TraceReader) {
     let skipped = reader.skipped();
     if skipped.count > 0 {
-        eprintln!(
+        crate::tell::tell(format_args!(
             "warning: {} lines or records could not be read and were skipped, for example",
             skipped.count
-        );
-        skipped.messages.iter().for_each(|message| eprintln!("  {message}"));
+        ));
+        skipped.messages.iter().for_each(|message| crate::tell::tell(format_args!("  {message}")));
     }
 }
 

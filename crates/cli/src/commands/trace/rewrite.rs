@@ -39,12 +39,15 @@ impl Output {
     pub fn finish(&self, writer: TraceWriter) -> Result<(), Failure> {
         let format = writer.format().name;
         let Written { requests, dropped, first_dropped } = writer.finish().map_err(failure)?;
-        eprintln!("{requests} requests written to {} in the format {format}", self.new_trace.display());
+        crate::tell::tell(format_args!(
+            "{requests} requests written to {} in the format {format}",
+            self.new_trace.display()
+        ));
         if dropped > 0 {
-            eprintln!(
+            crate::tell::tell(format_args!(
                 "warning: {dropped} requests were left out, the first because {}",
                 first_dropped.unwrap_or_default()
-            );
+            ));
         }
         Ok(())
     }
@@ -167,6 +170,7 @@ pub fn cut(args: &CutArgs) -> Result<(), Failure> {
 }
 
 fn rewrite(input: &Input, output: &Output, format: Option<&str>, cut: &Cut) -> Result<(), Failure> {
+    crate::output::keep_apart(&output.new_trace, std::slice::from_ref(&input.file))?;
     let (mut reader, display) = input.open()?;
     let mut writer = output.create(format.unwrap_or(reader.format().name))?;
     wearwell_trace::cut(&mut reader, &mut writer, cut).map_err(failure)?;

@@ -106,8 +106,8 @@ impl HybridConfig {
         }
         if blocks.pool.usable_blocks < blocks.pool.needed_blocks {
             let problem = format!(
-                "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; lower the \
-                 logical capacity or log_blocks",
+                "{} logical pages with {} log blocks need at least {} blocks of {} pages, there are {}; more \
+                 flash, smaller blocks, more spare space or fewer log_blocks",
                 self.logical_pages,
                 self.log_blocks,
                 blocks.pool.needed_blocks,

@@ -78,6 +78,39 @@ impl PageTable {
     }
 }
 
+/// Consecutive pages of which some are stored nowhere, while the others lie as far from the first as their numbers are: what is
+/// left of a segment whose pages died one by one. Looked at without a branch for each hole.
+struct Window {
+    /// How many pages, the holes among them.
+    length: usize,
+    /// Bit `k`: the `k`-th is stored.
+    mapped: u64,
+    /// The pages that are stored, `found` of them.
+    pages: [Lpn; u64::BITS as usize],
+    found: usize,
+}
+
+impl Window {
+    /// From the first of `run`, whose entries begin `slots`, and which is stored at `first`, in a block that has room for all of
+    /// `run` behind it.
+    #[inline(always)]
+    fn from(first: Slot, run: &[Lpn], slots: &[Slot]) -> Self {
+        let (mut mapped, mut apart, mut found) = (0u64, 0u64, 0);
+        let mut pages = [Lpn(0); u64::BITS as usize];
+        let reached = run.len().min(pages.len());
+        for (at, (&page, &slot)) in run[..reached].iter().zip(slots).enumerate() {
+            let stored = slot != Slot::NONE;
+            mapped |= u64::from(stored) << at;
+            apart |= u64::from(stored & (slot.0 != first.0.wrapping_add(at as u32))) << at;
+            pages[found] = page;
+            found += usize::from(stored);
+        }
+        let length = reached.min(apart.trailing_zeros() as usize);
+        let within = mapped & (u64::MAX >> (u64::BITS as usize - length));
+        Window { length, mapped: within, pages, found: within.count_ones() as usize }
+    }
+}
+
 impl PlaceEach for PageTable {
     type At = Slot;
 
@@ -177,15 +210,23 @@ impl Directory for PageTable {
                 continue;
             }
             let block = BlockId(self.divider.quotient(slot.0));
-            let left = self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor());
+            let left = (self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor())) as usize;
             // Neighbours that were written one after the other lie one after the other.
-            let length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left as usize);
-            let (stretch, rest) = run.split_at(length);
-            slots[..length].fill(Slot::NONE);
-            self.validity.clear_run(slot, length as u32);
-            self.mapped -= length as u32;
-            removed(block, stretch);
-            run = rest;
+            let mut length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
+            if length >= LONG_RUN || length == left.min(run.len()) {
+                slots[..length].fill(Slot::NONE);
+                self.validity.clear_run(slot, length as u32);
+                self.mapped -= length as u32;
+                removed(block, &run[..length]);
+            } else {
+                let window = Window::from(slot, &run[..left.min(run.len())], slots);
+                length = window.length;
+                slots[..length].fill(Slot::NONE);
+                self.validity.clear_mask(slot, window.mapped);
+                self.mapped -= window.found as u32;
+                removed(block, &window.pages[..window.found]);
+            }
+            run = &run[length..];
         }
     }
 
@@ -326,6 +367,60 @@ impl Directory for PageTable {
 mod tests {
     use super::*;
     use crate::victim::Needs;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    const PAGES: u32 = 300;
+    const BLOCKS: u32 = 8;
+    const BLOCK: u32 = 70;
+
+    /// A table whose pages lie where `runs` put them: so many from a page on, one behind the other; some of them gone again.
+    fn table(runs: &[(u32, u32)], gone: &[u32]) -> PageTable {
+        let mut table = PageTable::new(PAGES, BLOCKS, BLOCK);
+        let mut blocks = Blocks::new(BLOCKS, BLOCK, PAGES, Needs::default());
+        (0..BLOCKS).for_each(|block| table.open(BlockId(block)));
+        let mut at = 0;
+        for &(first, length) in runs {
+            let pages: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
+            for page in &pages {
+                let writes = Writes { pages: &[*page], length: 1, prefetch: false };
+                if at < BLOCKS * BLOCK {
+                    table.place(BlockId(at / BLOCK), at % BLOCK, writes, &mut blocks, |_, _, _| {});
+                    at += 1;
+                }
+            }
+        }
+        for &page in gone {
+            table.remove(Lpn(page));
+        }
+        table
+    }
+
+    /// What is told of each removed page, its entry, and which physical pages are valid afterwards.
+    fn state(table: &PageTable) -> (u32, Vec<Slot>, Vec<bool>) {
+        let valid = (0..BLOCKS * BLOCK).map(|slot| table.validity.is_set(Slot(slot))).collect();
+        (table.mapped, table.slots.clone(), valid)
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_is_removed_as_its_pages_one_by_one(
+            runs in prop::collection::vec((0..PAGES, 1u32..150), 1..8),
+            gone in prop::collection::vec(0..PAGES, 0..120),
+            first: Index,
+            length in 1u32..=PAGES,
+        ) {
+            let first = first.index(PAGES as usize) as u32;
+            let run: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
+            let (mut whole, mut single) = (table(&runs, &gone), table(&runs, &gone));
+            let mut told = Vec::new();
+            whole.remove_run(&run, |block, pages| told.extend(pages.iter().map(|&page| (page, block))));
+            let wanted: Vec<(Lpn, BlockId)> =
+                run.iter().filter_map(|&page| Some((page, single.remove(page)?))).collect();
+            prop_assert_eq!(told, wanted);
+            prop_assert_eq!(state(&whole), state(&single));
+        }
+    }
 
     /// Cleaning may end before a block is empty: what got away is not valid there any more, and the rest is.
     #[test]

@@ -31,6 +31,8 @@ struct Op {
     array_ns: u64,
     pages: u32,
     after: BTreeSet<usize>,
+    /// The program of the same block and die that this one must not overtake on the way there, until it has arrived.
+    behind: Option<usize>,
     release_ns: u64,
     done_ns: Option<u64>,
 }
@@ -95,8 +97,8 @@ impl Plan {
     fn op(&self, kind: Kind, cause: Cause, die: u32, channel_ns: u64, array_ns: u64) -> Op {
         let (request, cleaning) = (self.number, cause == Cause::Cleaning);
         let release_ns = if cleaning { self.request.now_ns } else { self.request.start_ns };
-        let (after, pages, done_ns) = (BTreeSet::new(), 1, None);
-        Op { kind, cleaning, request, die, channel_ns, array_ns, pages, after, release_ns, done_ns }
+        let (after, pages, behind, done_ns) = (BTreeSet::new(), 1, None, None);
+        Op { kind, cleaning, request, die, channel_ns, array_ns, pages, after, behind, release_ns, done_ns }
     }
 
     fn note_cleaning(&mut self, id: usize) {
@@ -112,6 +114,8 @@ pub struct Naive {
     dies: Vec<Die>,
     channels: Vec<(bool, VecDeque<usize>)>,
     engines: Vec<u64>,
+    /// The last program of each block on each die.
+    programs: BTreeMap<(u32, u32), usize>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
 }
 
@@ -133,6 +137,7 @@ impl Naive {
             dies: vec![die; timing.layout.all_dies() as usize],
             channels: vec![(false, VecDeque::new()); timing.layout.channels as usize],
             engines: vec![0; timing.hash.engines as usize],
+            programs: BTreeMap::new(),
             events: BinaryHeap::new(),
         }
     }
@@ -149,9 +154,7 @@ impl Naive {
             self.plan(number, request, &mut erases);
         }
         for number in 0..self.ops.len() {
-            if self.ops[number].after.is_empty() {
-                self.events.push(Reverse((self.ops[number].release_ns, Event::Arrive(number))));
-            }
+            self.arrive_if_free(number);
         }
         while let Some(Reverse((now_ns, event))) = self.events.pop() {
             match event {
@@ -249,7 +252,9 @@ impl Naive {
             op.after.extend(plan.hash);
             op.after.extend(plan.all_cleaning.iter().filter(|_| self.foreground));
         }
+        op.behind = self.programs.get(&(block.0, die)).copied();
         let id = self.add(op);
+        self.programs.insert((block.0, die), id);
         if cause == Cause::Cleaning {
             plan.note_cleaning(id);
         }
@@ -259,7 +264,7 @@ impl Naive {
         let (layout, timing) = (self.timing.layout, self.timing);
         let mut ops = BTreeSet::new();
         for page in 0..layout.superblock_blocks {
-            let die = layout.place(block, page).die;
+            let die = layout.erasing_die(block, page);
             let mut op = plan.op(Kind::Erase, Cause::Cleaning, die, timing.command_ns, timing.erase_ns);
             op.after.extend(&plan.cleaning);
             ops.insert(self.add(op));
@@ -287,7 +292,19 @@ impl Naive {
         }
     }
 
+    fn arrive_if_free(&mut self, id: usize) {
+        let op = &self.ops[id];
+        if op.after.is_empty() && op.behind.is_none() {
+            self.events.push(Reverse((op.release_ns, Event::Arrive(id))));
+        }
+    }
+
     fn arrive(&mut self, id: usize, now_ns: u64) {
+        if let Some(next) = (id..self.ops.len()).find(|&next| self.ops[next].behind == Some(id)) {
+            self.ops[next].behind = None;
+            self.ops[next].release_ns = self.ops[next].release_ns.max(now_ns);
+            self.arrive_if_free(next);
+        }
         let Op { kind, cleaning, die, array_ns, pages, .. } = self.ops[id];
         if kind == Kind::Hash {
             let mut end_ns = now_ns;
@@ -438,9 +455,7 @@ impl Naive {
             if self.ops[number].after.remove(&id) {
                 let op = &mut self.ops[number];
                 op.release_ns = op.release_ns.max(end_ns);
-                if op.after.is_empty() {
-                    self.events.push(Reverse((op.release_ns, Event::Arrive(number))));
-                }
+                self.arrive_if_free(number);
             }
         }
     }

@@ -10,7 +10,7 @@ use super::super::placer::Placer;
 use super::super::writes::Writes;
 use super::super::{
     Arrivals, BusyTime, Cleaning, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
-    Priority, Step, Suspend,
+    Priority, Step, Striping, Suspend,
 };
 use super::queues::{ONE_DIE, program, read};
 use crate::counters::Cause;
@@ -241,10 +241,21 @@ fn the_placer_agrees_with_the_layout() {
         for superblock_blocks in [1, planes, all] {
             let units_per_page = 1 + below(&mut random, 4) as u32;
             let pages_per_block = 4 * units_per_page * superblock_blocks;
-            let layout =
-                Layout { channels, ways, dies, planes, superblock_blocks, units_per_page, pages_per_block };
+            let multi_plane = below(&mut random, 2) == 0;
+            let striping = if below(&mut random, 2) == 0 { Striping::Block } else { Striping::Drive };
+            let layout = Layout {
+                channels,
+                ways,
+                dies,
+                planes,
+                superblock_blocks,
+                units_per_page,
+                pages_per_block,
+                striping,
+            };
             layout.check().unwrap();
-            let placer = Placer::new(&layout);
+            let placer = Placer::new(&layout, multi_plane);
+            let gathered = if striping == Striping::Drive && multi_plane { planes } else { 1 };
             for block in (0..3 * all).map(BlockId) {
                 for flash_page in 0..pages_per_block / units_per_page {
                     let place = layout.place(block, flash_page);
@@ -256,7 +267,8 @@ fn the_placer_agrees_with_the_layout() {
             for (page, units) in (0..20).flat_map(|page| (0..6).map(move |units| (page, units))) {
                 let first = page / units_per_page;
                 let is_one = units > 0 && (page + units - 1) / units_per_page == first;
-                let is_full = page + units == (first + 1) * units_per_page;
+                let is_full =
+                    page + units == (first + 1) * units_per_page && (first + 1).is_multiple_of(gathered);
                 assert_eq!(placer.flash_page(page, units), (first, is_one, is_full));
             }
         }

@@ -4,7 +4,7 @@ use crate::counters::Cause;
 use crate::seed::{Random, Seed};
 use crate::timing::{
     Arrivals, Cleaning, Clock, Contention, Flash, FlashTiming, HashEngine, HostTiming, Journal, Layout,
-    Priority, Step, Suspend, TimingReport,
+    Priority, Step, Striping, Suspend, TimingReport,
 };
 use crate::units::BlockId;
 use rand::Rng;
@@ -19,6 +19,7 @@ pub(super) const ONE_DIE: FlashTiming = FlashTiming {
         superblock_blocks: 1,
         units_per_page: 1,
         pages_per_block: 64,
+        striping: Striping::Block,
     },
     read_ns: 50_000,
     program_ns: 400_000,

@@ -103,9 +103,9 @@ pub enum SourceError {
         /// The trace.
         path: String,
     },
-    /// Nothing to write.
-    #[error("{path}: no request writes anything, so there is nothing to simulate")]
-    NoWrites {
+    /// Nothing but flushes, if anything.
+    #[error("{path}: no request writes, reads or trims anything, so there is nothing to simulate")]
+    NoPages {
         /// The trace.
         path: String,
     },

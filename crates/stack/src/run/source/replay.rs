@@ -30,7 +30,8 @@ pub struct TraceReplay {
     read: u64,
     passes: u64,
     first_pass: FirstPass,
-    wrote: bool,
+    /// Whether any request asks for a page.
+    asked: bool,
     skipped: u64,
     /// Where the run wants contents.
     digests: Option<Digests>,
@@ -67,7 +68,7 @@ impl TraceReplay {
             read: 0,
             passes: 0,
             first_pass: FirstPass::default(),
-            wrote: false,
+            asked: false,
             skipped: 0,
             digests: wants.contents.then(digests),
             sorter: (clock.is_some() && config.backwards == Backwards::Sort).then(Sorter::default),
@@ -118,8 +119,8 @@ impl TraceReplay {
     }
 
     fn begin_again(&mut self) -> Result<bool, SourceError> {
-        if !self.wrote {
-            return Err(SourceError::NoWrites { path: self.path.clone() });
+        if !self.asked {
+            return Err(SourceError::NoPages { path: self.path.clone() });
         }
         self.passes += 1;
         self.skipped += self.reader.skipped().count;
@@ -152,7 +153,7 @@ impl TraceReplay {
         if request.op == Op::Trim && !self.config.trim {
             return Ok(());
         }
-        self.wrote |= request.op == Op::Write;
+        self.asked = true;
         let (offset, length) = (request.offset_bytes, request.length_bytes);
         let end = self.addresses.base(request.volume, &self.path, number)?.saturating_add(offset + length);
         let start = end - length;

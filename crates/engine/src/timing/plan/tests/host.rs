@@ -78,6 +78,42 @@ fn planes_program_a_row_together() {
 }
 
 #[test]
+fn a_striped_die_gathers_the_pages_of_its_planes() {
+    let striping = Striping::Drive;
+    let striped = FlashTiming { layout: Layout { striping, ..LAYOUT }, multi_plane: true, ..TIMING };
+    // Flash pages 0 and 1 are a row of die 0, 2 and 3 one of die 1: four units each.
+    let row = "program host die 0 41+1000 u4";
+    planned(striped, &[program(0, 0, 8, HOST)], &[row, "program host die 1 41+1000 u4"]);
+    planned(striped, &[program(0, 0, 2, HOST)], &["program host die 0 21+0 u2"]);
+    planned(striped, &[program(0, 0, 3, HOST)], &["program host die 0 31+0 u3"]);
+    planned(striped, &[program(0, 3, 1, HOST)], &["program host die 0 11+1000 u1"]);
+    planned(
+        striped,
+        &[program(0, 2, 4, HOST)],
+        &["program host die 0 21+1000 u2", "program host die 1 21+0 u2"],
+    );
+    // Block 1 goes on where block 0 ended; erases stay where they were.
+    planned(striped, &[program(1, 0, 4, HOST)], &[row]);
+    planned(striped, &[erase(1, CLEANING)], &["erase cleaning die 1 1+10000 u1 erases 1"]);
+    let single = FlashTiming { multi_plane: false, ..striped };
+    let one = "program host die 0 21+1000 u2";
+    planned(single, &[program(0, 0, 4, HOST)], &[one, one]);
+}
+
+#[test]
+fn programs_of_a_block_follow_each_other_on_each_die() {
+    let mut bench = Bench::new(TIMING);
+    bench.plan(&[program(0, 0, 4, HOST), program(1, 0, 2, HOST), program(0, 4, 2, HOST)]);
+    let created = &bench.planner.created;
+    let followers: Vec<Option<usize>> = created
+        .iter()
+        .map(|&id| created.iter().position(|&other| other == bench.nodes[id].follower))
+        .collect();
+    // Two pages of block 0, the one of block 1, and the third of block 0.
+    assert_eq!(followers, [Some(1), Some(3), None, None]);
+}
+
+#[test]
 fn programs_wait_for_the_reads_before_them() {
     let one = "read host die 0 11+100 u1";
     let steps = [read(0, 0, HOST), program(1, 0, 2, HOST)];

@@ -1,6 +1,9 @@
 //! From the drive as a person describes it to a geometry and a number of logical pages.
 
-use super::size::ByteSize;
+mod extent;
+
+use crate::size::ByteSize;
+use extent::Extent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
@@ -27,6 +30,10 @@ pub struct Device {
     /// Erase blocks of each plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_plane: Option<u32>,
+    /// Of the `blocks_per_plane` of all planes, so many are not used: that many planes have one less. It follows from the size asked
+    /// for, where that is no whole number of blocks on every plane; 0 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unused_blocks: Option<u32>,
     /// Whether the logical size is made to fit the trace that is replayed, which is read through once for it.
     #[serde(default, skip_serializing_if = "Fit::is_unwanted")]
     pub fit: Fit,
@@ -169,6 +176,7 @@ impl FlashTimes {
 }
 
 const DEFAULT_UNIT_BYTES: u64 = 4096;
+const SMALLEST_UNIT_BYTES: u64 = 512;
 
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
 ///
@@ -181,25 +189,17 @@ pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<R
     let preset = find_preset(device)?;
     fill_from_preset(device, preset);
     let mut geometry = units_geometry(device)?;
-    let sizes = Sizes {
-        pages_per_plane_block: u64::from(geometry.pages_per_block / geometry.superblock_blocks),
-        superblock_blocks: u64::from(geometry.superblock_blocks),
-        unit: u64::from(geometry.page_bytes),
-    };
-    let planes = u64::from(geometry.total_planes());
-    let (blocks_per_plane, logical_pages) = match zone_blocks {
-        Some(zone_blocks) => sizes.all_shown(device, planes, zone_blocks)?,
-        None => sizes.solve(device, planes, spare_measure(device, preset)?)?,
-    };
-    geometry.blocks_per_plane = blocks_per_plane;
+    let extent = Extent::of(device, preset, &geometry, zone_blocks)?;
+    (geometry.blocks_per_plane, geometry.unused_blocks) = extent.rows(&geometry)?;
     geometry.validate().map_err(|error| ConfigError::new("device", error.to_string()))?;
-    let logical_pages = u32::try_from(logical_pages).map_err(|_| {
+    let logical_pages = u32::try_from(extent.logical_pages).map_err(|_| {
         ConfigError::new(
             "device.capacity",
             "has more pages than 32 bits can number; use a larger `mapping_unit`",
         )
     })?;
-    if logical_pages == 0 || zone_blocks.is_none() && u64::from(logical_pages) >= geometry.pages() {
+    let is_full = zone_blocks.is_none() && u64::from(logical_pages) >= geometry.pages();
+    if logical_pages == 0 || is_full {
         return Err(ConfigError::new(
             "device",
             format!(
@@ -208,7 +208,8 @@ pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<R
             ),
         ));
     }
-    device.blocks_per_plane = Some(blocks_per_plane);
+    device.blocks_per_plane = Some(geometry.blocks_per_plane);
+    device.unused_blocks = Some(geometry.unused_blocks).filter(|&blocks| blocks > 0);
     device.capacity = Some(ByteSize(u64::from(logical_pages) * u64::from(geometry.page_bytes)));
     (device.raw_capacity, device.spare_factor, device.over_provisioning, device.alpha, device.load) =
         (None, None, None, None, None);
@@ -255,7 +256,12 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     let given = |field: Option<u32>| field.expect("filled in from the preset");
     let page = device.page_size.expect("filled in").0;
     let unit = device.mapping_unit.expect("filled in").0;
-    if unit == 0 || !page.is_multiple_of(unit) {
+    if unit < SMALLEST_UNIT_BYTES {
+        let problem =
+            format!("is {unit} bytes; a page has at least {SMALLEST_UNIT_BYTES}, those of a sector");
+        return Err(ConfigError::new("device.mapping_unit", problem));
+    }
+    if !page.is_multiple_of(unit) {
         return Err(ConfigError::new(
             "device.mapping_unit",
             format!("is {unit} bytes; it must divide the flash page of {page} bytes"),
@@ -274,6 +280,7 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
         dies: given(device.dies),
         planes: given(device.planes),
         blocks_per_plane: 1,
+        unused_blocks: 0,
         superblock_blocks,
         pages_per_block: pages_per_block
             .and_then(|pages| pages.checked_mul(units))
@@ -285,152 +292,13 @@ fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     Ok(geometry)
 }
 
-/// The spare factor that the one measure given amounts to.
-fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>, ConfigError> {
-    let measures = [
-        ("spare_factor", device.spare_factor, "0 < spare_factor < 1"),
-        ("over_provisioning", device.over_provisioning, "over_provisioning > 0"),
-        ("alpha", device.alpha, "alpha > 1"),
-        ("load", device.load, "0 < load < 1"),
-    ];
-    let given: Vec<_> = measures.iter().filter(|(_, value, _)| value.is_some()).collect();
-    let (name, value, allowed) = match given[..] {
-        [] => {
-            let sizes = [
-                device.capacity.is_some(),
-                device.raw_capacity.is_some() || device.blocks_per_plane.is_some(),
-            ];
-            let from_preset = preset.filter(|_| sizes != [true, true]);
-            return Ok(from_preset.map(|preset| preset.over_provisioning / (1.0 + preset.over_provisioning)));
-        }
-        [(name, value, allowed)] => (*name, value.expect("given"), *allowed),
-        _ => {
-            let names: Vec<_> = given.iter().map(|(name, ..)| *name).collect();
-            return Err(ConfigError::new(
-                "device",
-                format!("{} say the same thing; give one", names.join(" and ")),
-            ));
-        }
-    };
-    let spare_factor = match name {
-        "spare_factor" => value,
-        "over_provisioning" => value / (1.0 + value),
-        "alpha" => 1.0 - 1.0 / value,
-        _ => 1.0 - value,
-    };
-    if !(spare_factor > 0.0 && spare_factor < 1.0) {
-        return Err(ConfigError::new(
-            format!("device.{name}"),
-            format!("is {value}; it must satisfy {allowed}"),
-        ));
-    }
-    Ok(Some(spare_factor))
-}
-
-struct Sizes {
-    pages_per_plane_block: u64,
-    superblock_blocks: u64,
-    unit: u64,
-}
-
-impl Sizes {
-    /// Blocks per plane and logical pages of a drive that shows all its whole zones.
-    fn all_shown(&self, device: &Device, planes: u64, zone_blocks: u32) -> Result<(u32, u64), ConfigError> {
-        let spare = [
-            ("spare_factor", device.spare_factor),
-            ("over_provisioning", device.over_provisioning),
-            ("alpha", device.alpha),
-            ("load", device.load),
-        ];
-        if let Some((key, _)) = spare.iter().find(|(_, value)| value.is_some()) {
-            let problem = "is for drives that clean; a zoned drive shows all its zones, leave it out";
-            return Err(ConfigError::new(format!("device.{key}"), problem));
-        }
-        let stripe = planes * self.pages_per_plane_block;
-        let of_bytes = |size: ByteSize| (size.0 / self.unit).div_ceil(stripe);
-        let blocks = match (device.blocks_per_plane, device.raw_capacity, device.capacity) {
-            (Some(_), Some(_), _) => {
-                let problem = "raw_capacity and blocks_per_plane say the same thing; give one";
-                return Err(ConfigError::new("device", problem));
-            }
-            (Some(blocks), None, _) => u64::from(blocks),
-            (None, raw, capacity) => raw.or(capacity).map(of_bytes).ok_or_else(|| {
-                let problem =
-                    "its size is open; a zoned drive needs raw_capacity, blocks_per_plane or capacity";
-                ConfigError::new("device", problem)
-            })?,
-        };
-        let zone_blocks = u64::from(zone_blocks.max(1)) * self.superblock_blocks;
-        let shown = blocks * planes / zone_blocks * zone_blocks * self.pages_per_plane_block;
-        let other = device.capacity.filter(|capacity| capacity.0 != shown * self.unit);
-        if let Some(capacity) =
-            other.filter(|_| device.blocks_per_plane.or(device.raw_capacity.map(|_| 0)).is_some())
-        {
-            let problem = format!(
-                "is {capacity}; a zoned drive shows all its zones, {}; leave it out",
-                ByteSize(shown * self.unit)
-            );
-            return Err(ConfigError::new("device.capacity", problem));
-        }
-        let blocks = u32::try_from(blocks)
-            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
-        Ok((blocks, shown))
-    }
-
-    /// Blocks per plane and logical pages from the two of physical size, logical size and spare space that are given.
-    fn solve(&self, device: &Device, planes: u64, spare: Option<f64>) -> Result<(u32, u64), ConfigError> {
-        let stripe = planes * self.pages_per_plane_block;
-        if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
-            let problem = format!(
-                "is {} bytes; it must be a multiple of the mapping unit of {}",
-                capacity.0, self.unit
-            );
-            return Err(ConfigError::new("device.capacity", problem));
-        }
-        let logical = device.capacity.map(|capacity| capacity.0 / self.unit);
-        let raw = device.raw_capacity.map(|raw| (raw.0 / self.unit).div_ceil(stripe));
-        let physical = match (raw, device.blocks_per_plane) {
-            (Some(_), Some(_)) => {
-                return Err(ConfigError::new(
-                    "device",
-                    "raw_capacity and blocks_per_plane say the same thing; give one",
-                ));
-            }
-            (raw, blocks) => raw.or(blocks.map(u64::from)),
-        };
-        let (blocks, logical) = match (physical, logical, spare) {
-            (Some(_), Some(_), Some(_)) => {
-                return Err(ConfigError::new(
-                    "device",
-                    "the physical size, the logical size and the spare space are all given; leave one out",
-                ));
-            }
-            (Some(blocks), Some(logical), None) => (blocks, logical),
-            (Some(blocks), None, Some(spare)) => {
-                (blocks, ((blocks * stripe) as f64 * (1.0 - spare)).round() as u64)
-            }
-            (None, Some(logical), Some(spare)) => {
-                let pages = (logical as f64 / (1.0 - spare)).round() as u64;
-                (pages.div_ceil(stripe), logical)
-            }
-            _ => {
-                return Err(ConfigError::new(
-                    "device",
-                    "its size is open; give two of: physical size (raw_capacity or blocks_per_plane), logical size \
-                     (capacity), spare space (spare_factor, over_provisioning, alpha or load, or a preset)",
-                ));
-            }
-        };
-        let blocks = u32::try_from(blocks)
-            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
-        Ok((blocks, logical))
-    }
-}
-
 fn wear(device: &Device, geometry: &Geometry) -> Result<Wear, ConfigError> {
     if !(0.0..1.0).contains(&device.endurance_spread) {
         let problem = format!("is {}; it must be at least 0 and below 1", device.endurance_spread);
         return Err(ConfigError::new("device.endurance_spread", problem));
+    }
+    if device.endurance_cycles == Some(0) {
+        return Err(ConfigError::new("device.endurance_cycles", "is 0; a block endures at least 1 cycle"));
     }
     if device.wears_out && device.endurance_cycles.is_none() {
         return Err(ConfigError::new(

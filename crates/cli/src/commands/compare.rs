@@ -1,0 +1,170 @@
+//! `wearwell compare`.
+
+use super::run::Format;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::{csv_rows, grid, plain, rows_as_json};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use wearwell_stack::RunResult;
+use wearwell_study::{Comparison, Figure, Row, Verdict, compare};
+
+/// Says what differs between results: settings, figures, and whether it is more than chance
+///
+/// Each result is held against the first. Where both have a confidence interval, a difference that the intervals allow for is
+/// called noise; other figures have none, and it is said how much they changed.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Results of `wearwell run --output RESULT.json`
+    #[arg(value_name = "RESULT.json", required = true, num_args = 2..)]
+    results: Vec<PathBuf>,
+    /// All figures, those that are the same everywhere as well
+    #[arg(long)]
+    all: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell run scenarios/demo.toml --output greedy.json
+  wearwell run scenarios/demo.toml --victim fifo --output fifo.json
+  wearwell compare greedy.json fifo.json
+  wearwell compare greedy.json fifo.json --format json | jq '.[] | select(.verdict == \"differs\")'";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let results: Vec<RunResult> = args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let comparison = compare(&results);
+    let names = names(&args.results);
+    print(&match args.format {
+        Format::Table => table(&comparison, &names, &results, args.all),
+        Format::Json => rows_as_json(&rows(&comparison, &names, args.all)),
+        Format::Csv => csv_rows(&rows(&comparison, &names, args.all))?,
+    })
+}
+
+fn read(path: &Path) -> Result<RunResult, Failure> {
+    let failed = |problem: String| Failure::Usage(format!("{}: {problem}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| failed(format!("this is no JSON: {error}")))?;
+    RunResult::read(value)
+        .map_err(|error| failed(format!("this is no result of `wearwell run --output`: {error}")))
+}
+
+/// The files' names, or, where two are called alike, their paths.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let stem = |path: &PathBuf| path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let stems: Vec<String> = paths.iter().map(stem).collect();
+    let unique = |at: usize| stems.iter().filter(|other| **other == stems[at]).count() == 1;
+    (0..paths.len())
+        .map(|at| if unique(at) { stems[at].clone() } else { paths[at].display().to_string() })
+        .collect()
+}
+
+/// Whether a figure is worth a line.
+fn differs(figure: &Figure) -> bool {
+    figure.verdicts.iter().any(|verdict| *verdict != Verdict::Equal)
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Differs => "differs",
+        Verdict::Noise => "noise",
+        Verdict::Equal => "equal",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+/// One row for each setting and figure, and for each result but the first.
+fn rows(comparison: &Comparison, names: &[String], all: bool) -> Vec<Row> {
+    let row = |kind: &str, name: &str, at: usize, values: [Value; 4]| -> Row {
+        let [first, value, change, verdict] = values;
+        [
+            ("kind", json!(kind)),
+            ("name", json!(name)),
+            ("against", json!(names[0])),
+            ("result", json!(names[at])),
+            ("first", first),
+            ("value", value),
+            ("change", change),
+            ("verdict", verdict),
+        ]
+        .map(|(column, value)| (column.to_owned(), value))
+        .into()
+    };
+    let mut rows = Vec::new();
+    for change in &comparison.settings {
+        rows.extend((1..names.len()).map(|at| {
+            let (first, value) = (change.values[0].clone(), change.values[at].clone());
+            let verdict = if first == value { "equal" } else { "differs" };
+            row("setting", &change.key, at, [first, value, Value::Null, json!(verdict)])
+        }));
+    }
+    for figure in comparison.figures.iter().filter(|figure| all || differs(figure)) {
+        rows.extend((1..names.len()).map(|at| {
+            let (first, value) = (json!(figure.values[0]), json!(figure.values[at]));
+            let verdict = json!(word(figure.verdicts[at]));
+            row("figure", &figure.name, at, [first, value, json!(figure.change(at)), verdict])
+        }));
+    }
+    rows
+}
+
+fn table(comparison: &Comparison, names: &[String], results: &[RunResult], all: bool) -> String {
+    let mut text = String::new();
+    if comparison.settings.is_empty() {
+        text += "All settings are the same.\n";
+    } else {
+        let head: Vec<&str> = ["setting"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let cells = |values: &[Value]| {
+            values.iter().map(|value| if value.is_null() { "–".into() } else { plain(value) }).collect()
+        };
+        let lines = comparison
+            .settings
+            .iter()
+            .map(|change| [vec![change.key.clone()], cells(&change.values)].concat());
+        text += &(grid(&head, lines.collect(), &[]) + "\n");
+    }
+    let figures: Vec<&Figure> = comparison.figures.iter().filter(|figure| all || differs(figure)).collect();
+    if figures.is_empty() {
+        text += "All figures are the same.\n";
+    } else {
+        let head: Vec<&str> = ["figure"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let right: Vec<usize> = (1..head.len()).collect();
+        let lines = figures.iter().map(|figure| {
+            let cells = (0..names.len()).map(|at| cell(figure, at));
+            [figure.name.clone()].into_iter().chain(cells).collect()
+        });
+        text += &(grid(&head, lines.collect(), &right) + "\n");
+        text += "(noise): no more than the 95 % intervals of both allow for; a change without a word has no interval.\n";
+    }
+    for (name, result) in names.iter().zip(results) {
+        text.extend(result.warnings.iter().map(|warning| format!("warning: {name}: {warning}\n")));
+    }
+    text
+}
+
+/// A figure, and how it changed against the first result.
+fn cell(figure: &Figure, at: usize) -> String {
+    let Some(value) = figure.values[at] else { return "–".into() };
+    let value = number(value);
+    let change = figure.change(at).filter(|change| at > 0 && *change != 0.0);
+    let change = change.map_or_else(String::new, |change| format!(" {:+.1} %", 100.0 * change));
+    match figure.verdicts[at] {
+        Verdict::Noise => format!("{value}{change} (noise)"),
+        _ => format!("{value}{change}"),
+    }
+}
+
+/// Whole numbers as they are, others with four digits behind the point, or where they begin.
+fn number(value: f64) -> String {
+    match value.abs() {
+        _ if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        size if size < 1e-3 => format!("{value:.3e}"),
+        _ => format!("{value:.4}"),
+    }
+}

@@ -1,0 +1,65 @@
+//! Programs on their way to a die, which must reach it in the order of their pages.
+
+use crate::units::BlockId;
+
+/// Of each block and die the last program that was planned and has not reached the die yet.
+///
+/// Flash is programmed in the order of a block's pages. A program that waits for nothing must not overtake one before it that waits
+/// for cleaning to read what it moves.
+#[derive(Debug)]
+pub(super) struct Programs {
+    /// By die; few at a time, as few blocks are open.
+    last: Vec<Vec<(BlockId, u32)>>,
+}
+
+impl Programs {
+    pub fn new(dies: u32) -> Self {
+        Programs { last: vec![Vec::new(); dies as usize] }
+    }
+
+    /// `node` programs `block` on `die` next; the program that it follows there, if that is still under way.
+    pub fn plan(&mut self, die: u32, block: BlockId, node: u32) -> Option<u32> {
+        let last = &mut self.last[die as usize];
+        match last.iter_mut().find(|(open, _)| *open == block) {
+            Some((_, before)) => Some(std::mem::replace(before, node)),
+            None => {
+                last.push((block, node));
+                None
+            }
+        }
+    }
+
+    /// Whether a program of `block` is on its way to `die`.
+    #[inline]
+    pub fn is_under_way(&self, die: u32, block: BlockId) -> bool {
+        self.last[die as usize].iter().any(|(open, _)| *open == block)
+    }
+
+    /// `node` has reached `die`.
+    #[inline]
+    pub fn arrived(&mut self, die: u32, node: u32) {
+        self.last[die as usize].retain(|(_, last)| *last != node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_follows_the_one_before_it_until_that_arrived() {
+        let mut programs = Programs::new(2);
+        let (one, other) = (BlockId(1), BlockId(2));
+        assert_eq!(
+            [programs.plan(0, one, 10), programs.plan(0, other, 11), programs.plan(1, one, 12)],
+            [None; 3]
+        );
+        assert_eq!([programs.plan(0, one, 13), programs.plan(0, one, 14)], [Some(10), Some(13)]);
+        programs.arrived(0, 10);
+        programs.arrived(0, 13);
+        assert!(programs.is_under_way(0, one) && programs.is_under_way(0, other));
+        programs.arrived(0, 14);
+        assert!(!programs.is_under_way(0, one) && programs.is_under_way(1, one));
+        assert_eq!(programs.plan(0, one, 15), None);
+    }
+}

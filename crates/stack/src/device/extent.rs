@@ -1,0 +1,243 @@
+//! How large a drive is: physical size, logical size and the spare space between them, of which two are given.
+
+use super::Device;
+use crate::size::ByteSize;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::nand::{Geometry, Preset};
+
+/// By how much the spare space may differ from what was asked for, as a share of it: flash comes in whole blocks.
+const SPARE_TOLERANCE: f64 = 0.05;
+
+/// A drive's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Erase blocks of all planes that are used.
+    pub erase_blocks: u64,
+    /// Pages shown to the host.
+    pub logical_pages: u64,
+}
+
+impl Extent {
+    /// From what of `device` is given. `geometry` has everything but its number of blocks.
+    pub(super) fn of(
+        device: &Device,
+        preset: Option<&Preset>,
+        geometry: &Geometry,
+        zone_blocks: Option<u32>,
+    ) -> Result<Self, ConfigError> {
+        let sizes = Sizes::of(geometry);
+        let Some(zone_blocks) = zone_blocks else {
+            let (extent, wanted_spare) = sizes.solve(device, spare_measure(device, preset)?)?;
+            sizes.check_spare(device, &extent, wanted_spare)?;
+            return Ok(extent);
+        };
+        sizes.all_shown(device, zone_blocks)
+    }
+
+    /// Blocks of each plane, and how many of the last of them are not used.
+    pub(super) fn rows(&self, geometry: &Geometry) -> Result<(u32, u32), ConfigError> {
+        let planes = u64::from(geometry.total_planes());
+        let rows = self.erase_blocks.div_ceil(planes);
+        let blocks_per_plane = u32::try_from(rows)
+            .map_err(|_| ConfigError::new("device", "has more blocks than 32 bits can number"))?;
+        Ok((blocks_per_plane, (rows * planes - self.erase_blocks) as u32))
+    }
+}
+
+/// The four ways to give the spare space, and those given.
+fn spare_measures(device: &Device) -> [(&'static str, Option<f64>); 4] {
+    [
+        ("spare_factor", device.spare_factor),
+        ("over_provisioning", device.over_provisioning),
+        ("alpha", device.alpha),
+        ("load", device.load),
+    ]
+}
+
+/// The spare factor that the one measure given amounts to.
+fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>, ConfigError> {
+    let allowed = ["0 < spare_factor < 1", "over_provisioning > 0", "alpha > 1", "0 < load < 1"];
+    let measures = spare_measures(device).into_iter().zip(allowed);
+    let given: Vec<_> =
+        measures.filter_map(|((name, value), allowed)| Some((name, value?, allowed))).collect();
+    let (name, value, allowed) = match given[..] {
+        [] => {
+            let sizes = [
+                device.capacity.is_some(),
+                device.raw_capacity.is_some() || device.blocks_per_plane.is_some(),
+            ];
+            let from_preset = preset.filter(|_| sizes != [true, true]);
+            return Ok(from_preset.map(|preset| preset.over_provisioning / (1.0 + preset.over_provisioning)));
+        }
+        [given] => given,
+        _ => {
+            let names: Vec<_> = given.iter().map(|(name, ..)| *name).collect();
+            return Err(ConfigError::new(
+                "device",
+                format!("{} say the same thing; give one", names.join(" and ")),
+            ));
+        }
+    };
+    let spare_factor = match name {
+        "spare_factor" => value,
+        "over_provisioning" => value / (1.0 + value),
+        "alpha" => 1.0 - 1.0 / value,
+        _ => 1.0 - value,
+    };
+    if !(spare_factor > 0.0 && spare_factor < 1.0) {
+        return Err(ConfigError::new(
+            format!("device.{name}"),
+            format!("is {value}; it must satisfy {allowed}"),
+        ));
+    }
+    Ok(Some(spare_factor))
+}
+
+/// What sizes are multiples of.
+struct Sizes {
+    /// Erase blocks of a superblock.
+    superblock_blocks: u64,
+    /// Mapping units of a superblock.
+    superblock_pages: u64,
+    planes: u64,
+    /// Bytes of a mapping unit.
+    unit: u64,
+}
+
+impl Sizes {
+    fn of(geometry: &Geometry) -> Self {
+        Sizes {
+            superblock_blocks: geometry.superblock_blocks.into(),
+            superblock_pages: geometry.pages_per_block.into(),
+            planes: geometry.total_planes().into(),
+            unit: geometry.page_bytes.into(),
+        }
+    }
+
+    /// Erase blocks that hold so many pages: whole superblocks, on as many planes as it takes.
+    fn holding(&self, pages: u64) -> u64 {
+        pages.div_ceil(self.superblock_pages) * self.superblock_blocks
+    }
+
+    fn pages_of(&self, erase_blocks: u64) -> u64 {
+        erase_blocks / self.superblock_blocks * self.superblock_pages
+    }
+
+    /// Erase blocks, if `device` says how many.
+    fn physical(&self, device: &Device) -> Result<Option<u64>, ConfigError> {
+        let unused = device.unused_blocks.map(u64::from);
+        match (device.raw_capacity, device.blocks_per_plane) {
+            (Some(_), Some(_)) => {
+                let problem = "raw_capacity and blocks_per_plane say the same thing; give one";
+                Err(ConfigError::new("device", problem))
+            }
+            (_, None) if unused.is_some() => {
+                let problem =
+                    "means nothing without `blocks_per_plane`, of which it says how many there are less";
+                Err(ConfigError::new("device.unused_blocks", problem))
+            }
+            (Some(raw), None) => Ok(Some(self.holding(raw.0 / self.unit))),
+            (None, Some(blocks)) => {
+                let blocks = u64::from(blocks) * self.planes;
+                let used = blocks.checked_sub(unused.unwrap_or(0)).ok_or_else(|| {
+                    let problem = format!("is more than the {blocks} erase blocks of the drive");
+                    ConfigError::new("device.unused_blocks", problem)
+                })?;
+                Ok(Some(used))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The extent of a drive that shows all its whole zones.
+    fn all_shown(&self, device: &Device, zone_blocks: u32) -> Result<Extent, ConfigError> {
+        if let Some((key, _)) = spare_measures(device).iter().find(|(_, value)| value.is_some()) {
+            let problem = "is for drives that clean; a zoned drive shows all its zones, leave it out";
+            return Err(ConfigError::new(format!("device.{key}"), problem));
+        }
+        let physical = self.physical(device)?;
+        let of_capacity = device.capacity.map(|capacity| self.holding(capacity.0 / self.unit));
+        let erase_blocks = physical.or(of_capacity).ok_or_else(|| {
+            let problem = "its size is open; a zoned drive needs raw_capacity, blocks_per_plane or capacity";
+            ConfigError::new("device", problem)
+        })?;
+        let zone_blocks = u64::from(zone_blocks.max(1)) * self.superblock_blocks;
+        let shown = self.pages_of(erase_blocks / zone_blocks * zone_blocks);
+        let other = device.capacity.filter(|capacity| capacity.0 != shown * self.unit);
+        if let Some(capacity) = other.filter(|_| physical.is_some()) {
+            let problem = format!(
+                "is {capacity}; a zoned drive shows all its zones, {}; leave it out",
+                ByteSize(shown * self.unit)
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
+        Ok(Extent { erase_blocks, logical_pages: shown })
+    }
+
+    /// The extent from the two of physical size, logical size and spare space that are given, and the pages of spare space that
+    /// these ask for.
+    fn solve(&self, device: &Device, spare: Option<f64>) -> Result<(Extent, u64), ConfigError> {
+        if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
+            let problem = format!(
+                "is {} bytes; it must be a multiple of the mapping unit of {}",
+                capacity.0, self.unit
+            );
+            return Err(ConfigError::new("device.capacity", problem));
+        }
+        let logical = device.capacity.map(|capacity| capacity.0 / self.unit);
+        let (erase_blocks, logical_pages, pages) = match (self.physical(device)?, logical, spare) {
+            (Some(_), Some(_), Some(_)) => {
+                let problem =
+                    "the physical size, the logical size and the spare space are all given; leave one out";
+                return Err(ConfigError::new("device", problem));
+            }
+            (Some(erase_blocks), Some(logical), None) => (erase_blocks, logical, self.pages_of(erase_blocks)),
+            (Some(erase_blocks), None, Some(spare)) => {
+                let pages = self.pages_of(erase_blocks);
+                (erase_blocks, (pages as f64 * (1.0 - spare)).round() as u64, pages)
+            }
+            (None, Some(logical), Some(spare)) => {
+                let pages = (logical as f64 / (1.0 - spare)).round() as u64;
+                (self.holding(pages), logical, pages)
+            }
+            _ => {
+                let problem = "its size is open; give two of: physical size (raw_capacity or blocks_per_plane), logical \
+                               size (capacity), spare space (spare_factor, over_provisioning, alpha or load, or a preset)";
+                return Err(ConfigError::new("device", problem));
+            }
+        };
+        Ok((Extent { erase_blocks, logical_pages }, pages.saturating_sub(logical_pages)))
+    }
+
+    /// Refuses spare space that was asked for by number and that whole blocks miss by too much.
+    fn check_spare(&self, device: &Device, extent: &Extent, wanted: u64) -> Result<(), ConfigError> {
+        let asked = spare_measures(device).into_iter().find_map(|(name, value)| Some((name, value?)));
+        // A drive that fits a trace is as small as whole blocks allow.
+        let Some((name, value)) = asked.filter(|_| device.fit.is_unwanted()) else { return Ok(()) };
+        let spare = self.pages_of(extent.erase_blocks).saturating_sub(extent.logical_pages);
+        if (spare as f64 - wanted as f64).abs() <= SPARE_TOLERANCE * wanted as f64 {
+            return Ok(());
+        }
+        let as_asked = |erase_blocks: u64| {
+            let (physical, logical) = (self.pages_of(erase_blocks) as f64, extent.logical_pages as f64);
+            let measure = match name {
+                "spare_factor" => 1.0 - logical / physical,
+                "over_provisioning" => physical / logical - 1.0,
+                "alpha" => physical / logical,
+                _ => logical / physical,
+            };
+            (physical > logical).then(|| format!("{measure:.4}"))
+        };
+        let [less, more] = [extent.erase_blocks - self.superblock_blocks, extent.erase_blocks].map(as_asked);
+        let fits = less.into_iter().chain(more).collect::<Vec<_>>().join(" or ");
+        let (block, superblocks) = (
+            ByteSize(self.superblock_pages * self.unit),
+            if self.superblock_blocks > 1 { "superblocks" } else { "blocks" },
+        );
+        let problem = format!(
+            "is {value}, for which the flash would have to end within a block: with whole {superblocks} of {block} it is {fits}; \
+             ask for that, or for another capacity, smaller {superblocks} or `blocks_per_plane`"
+        );
+        Err(ConfigError::new(format!("device.{name}"), problem))
+    }
+}

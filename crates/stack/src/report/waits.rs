@@ -1,0 +1,78 @@
+//! Why requests wait although the dies have little to do, and what would help.
+
+use crate::scenario::timing::TimingConfig;
+use wearwell_engine::nand::Geometry;
+use wearwell_engine::timing::{Cleaning, Striping, TimingReport};
+
+/// Share of the time below which dies count as idle.
+const IDLE: f64 = 0.3;
+
+/// Share of the mean response above which requests do little but wait.
+const LONG_WAIT: f64 = 0.9;
+
+/// Means over all requests, nanoseconds: of the response, and of parts of it, summed.
+struct Means<'a> {
+    timing: &'a TimingReport,
+    requests: f64,
+}
+
+impl Means<'_> {
+    fn response_ns(&self) -> f64 {
+        self.timing.requests.values().map(|times| times.mean_ns * times.requests as f64).sum::<f64>()
+            / self.requests
+    }
+
+    fn parts_ns(&self, wanted: impl Fn(&str) -> bool) -> f64 {
+        let of = |times: &wearwell_engine::timing::RequestTimes| {
+            let parts = times.parts_ns.iter().filter(|(name, _)| wanted(name));
+            parts.map(|(_, mean_ns)| mean_ns).sum::<f64>() * times.requests as f64
+        };
+        self.timing.requests.values().map(of).sum::<f64>() / self.requests
+    }
+}
+
+/// What the requests wait for, if that is not the flash; `config` has every choice filled in.
+pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &Geometry) -> Option<String> {
+    let requests: u64 = timing.requests.values().map(|times| times.requests).sum();
+    let means = Means { timing, requests: requests as f64 };
+    let busy = timing.die_utilisation();
+    if requests == 0 || busy >= IDLE {
+        return None;
+    }
+    let response_ns = means.response_ns();
+    let work_ns = means.parts_ns(|name| matches!(name, "transfer_ns" | "flash_ns" | "link_ns" | "hash_ns"));
+    if response_ns - work_ns < LONG_WAIT * response_ns {
+        return None;
+    }
+    let cleaning_ns = means.parts_ns(|name| name == "cleaning_ns" || name.ends_with("_of_which_cleaning_ns"));
+    let outage_ns = means.parts_ns(|name| name == "outage_ns");
+    let dies = timing.dies.len();
+    let dies_of_a_block = (geometry.superblock_blocks as usize).div_ceil(geometry.planes as usize);
+    let queue_depth = config.queue_depth.unwrap_or(u32::MAX);
+    let why = if 2.0 * outage_ns > response_ns {
+        "they wait for the drive to come back after losing power (`power`)".into()
+    } else if 2.0 * cleaning_ns > response_ns {
+        match config.cleaning {
+            Some(Cleaning::Foreground) => {
+                "they wait for cleaning: `timing.cleaning = \"background\"`, or more spare space".to_owned()
+            }
+            _ => "they wait for cleaning: more spare space, or `free_blocks_idle`".into(),
+        }
+    } else if config.striping == Some(Striping::Block) && dies_of_a_block < dies {
+        format!(
+            "what is written goes to one block at a time, which lies on {dies_of_a_block} of {dies} dies: \
+             `timing.striping = \"drive\"`, or `device.superblock_blocks`"
+        )
+    } else if (queue_depth as usize) < dies {
+        format!("the drive works on {queue_depth} requests at once and has {dies} dies: `timing.queue_depth`")
+    } else {
+        "they come in bursts: `timing.write_buffer`, `timing.priority = \"read_first\"`, or a larger drive"
+            .into()
+    };
+    Some(format!(
+        "requests took {:.1} ms on average, {:.0} % of it waiting, while the dies were busy for {:.1} % of the time: {why}",
+        response_ns / 1e6,
+        100.0 * (1.0 - work_ns / response_ns),
+        100.0 * busy
+    ))
+}

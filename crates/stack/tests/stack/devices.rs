@@ -1,0 +1,98 @@
+//! Drives are as large as asked, and spread what they write as drives do.
+
+use crate::common::{refusal, run_text, scenario};
+use wearwell_engine::timing::Striping;
+use wearwell_stack::ResolvedScenario;
+
+const SHORT: &str = "[workload]\nkind = \"uniform\"\n[measure]\nwarm_up = 0.05\ndrive_writes = 0.05\n";
+
+fn device(keys: &str) -> String {
+    format!("[device]\n{keys}\n{SHORT}")
+}
+
+#[test]
+fn spare_space_is_as_asked_or_refused_with_what_fits() {
+    for (preset, capacity) in
+        [("tlc", "4 GiB"), ("tlc", "16 GiB"), ("qlc", "4 GiB"), ("mlc", "1100 MiB"), ("slc", "64 MiB")]
+    {
+        let text =
+            device(&format!("preset = \"{preset}\"\ncapacity = \"{capacity}\"\nover_provisioning = 0.07"));
+        let resolved = ResolvedScenario::of(scenario(&text)).unwrap();
+        let (geometry, logical) = (resolved.device.geometry, f64::from(resolved.device.logical_pages));
+        let over_provisioning = geometry.pages() as f64 / logical - 1.0;
+        assert!((0.07..0.0735).contains(&over_provisioning), "{preset} {capacity}: {over_provisioning}");
+        // The same again from what was written back.
+        let again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
+        assert_eq!(again.device, resolved.device);
+    }
+    let coarse = device("preset = \"tlc\"\ncapacity = \"1100 MiB\"\nover_provisioning = 0.07");
+    let error = refusal(&coarse);
+    for word in ["device.over_provisioning", "whole blocks of 18.0 MiB", "0.0636 or 0.0800"] {
+        assert!(error.contains(word), "{error}");
+    }
+    // One of those is what the preset's own spare space is rounded up to. It is too little for blocks of that size.
+    let small = "preset = \"tlc\"\ncapacity = \"1100 MiB\"\n";
+    let [fits, rounded] = ["over_provisioning = 0.08", ""].map(|keys| device(&format!("{small}{keys}")));
+    let sizes =
+        [&fits, &rounded].map(|text| ResolvedScenario::of(scenario(text)).map(|resolved| resolved.device));
+    assert_eq!(sizes[0].as_ref().unwrap().geometry, sizes[1].as_ref().unwrap().geometry);
+    let error = refusal(&rounded);
+    assert!(error.starts_with("device: ") && error.contains("more flash, smaller blocks"), "{error}");
+    run_text(&device(&format!("{small}pages_per_block = 96")));
+}
+
+#[test]
+fn planes_that_differ_by_a_block_are_named_and_may_be_asked_for() {
+    let shape = "channels = 4\npages_per_block = 16\nmapping_unit = \"4 KiB\"\n";
+    let by_size = device(&format!("{shape}raw_capacity = \"3392 KiB\"\nspare_factor = 0.3"));
+    let resolved = ResolvedScenario::of(scenario(&by_size)).unwrap();
+    let geometry = resolved.device.geometry;
+    assert_eq!((geometry.blocks_per_plane, geometry.unused_blocks, geometry.blocks()), (14, 3, 53));
+    let named = device(&format!("{shape}blocks_per_plane = 14\nunused_blocks = 3\nspare_factor = 0.3"));
+    assert_eq!(run_text(&named).final_draw, run_text(&by_size).final_draw);
+    for (keys, word) in [
+        ("raw_capacity = \"3392 KiB\"\nunused_blocks = 3", "without `blocks_per_plane`"),
+        ("blocks_per_plane = 1\nunused_blocks = 5", "more than the 4"),
+    ] {
+        let error = refusal(&device(&format!("{shape}{keys}\nspare_factor = 0.3")));
+        assert!(error.contains(word), "{keys}: {error}");
+    }
+}
+
+#[test]
+fn presets_stripe_on_the_clock_unless_told_otherwise() {
+    let striping = |device_keys: &str, timing: &str| {
+        let text = format!("{}[timing]\n{timing}\n", device(device_keys));
+        ResolvedScenario::of(scenario(&text)).unwrap().scenario.timing.unwrap().striping.unwrap()
+    };
+    let preset = "preset = \"mlc\"\ncapacity = \"256 MiB\"\n";
+    let bare = "blocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.3\nchannels = 4\n";
+    let times = "read_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0";
+    assert_eq!(striping(preset, ""), Striping::Drive);
+    assert_eq!(striping(preset, "striping = \"block\""), Striping::Block);
+    assert_eq!(striping(&format!("{preset}superblock_blocks = 2"), ""), Striping::Block);
+    // Blocks too short for a row of a die's planes.
+    assert_eq!(striping(&format!("{preset}pages_per_block = 3"), ""), Striping::Block);
+    assert_eq!(striping(bare, times), Striping::Block);
+    assert_eq!(striping(bare, &format!("{times}\nstriping = \"drive\"")), Striping::Drive);
+}
+
+#[test]
+fn a_striped_drive_is_fast_and_counts_the_same_and_one_that_waits_says_why() {
+    let text = |timing: &str| {
+        format!(
+            "{}[timing]\n{timing}\n",
+            device("preset = \"mlc\"\ncapacity = \"256 MiB\"\nover_provisioning = 0.3")
+        )
+    };
+    let [block, drive] = ["block", "drive"].map(|name| run_text(&text(&format!("striping = \"{name}\""))));
+    assert_eq!((&block.nand, &block.final_draw), (&drive.nand, &drive.final_draw));
+    let rate = |result: &wearwell_stack::RunResult| result.timing.as_ref().unwrap().requests_per_s;
+    assert!(rate(&drive) > 5.0 * rate(&block), "{} and {}", rate(&drive), rate(&block));
+    let waits = |result: &wearwell_stack::RunResult| {
+        result.warnings.iter().find(|warning| warning.contains("waiting, while the dies were busy")).cloned()
+    };
+    assert!(waits(&block).unwrap().contains("timing.striping = \"drive\""), "{block:?}");
+    let alone = run_text(&text("queue_depth = 1"));
+    assert_eq!(waits(&alone), None, "one request at a time waits for nobody");
+}

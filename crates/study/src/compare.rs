@@ -1,0 +1,194 @@
+//! What differs between results: in what was asked, and in what came of it.
+
+use super::summary::{Row, summary};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use wearwell_stack::RunResult;
+use wearwell_stack::steady::Estimate;
+
+/// Columns of a summary that say what was run and not what came of it.
+const NO_FIGURES: [&str; 6] =
+    ["seed", "mode", "version", "final_draw", "warnings", "write_amplification_ci95"];
+
+/// Whether a figure differs from that of the first result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// By more than both confidence intervals allow for.
+    Differs,
+    /// By no more than what chance makes of equal stacks: their 95 % intervals, added in squares, reach as far.
+    Noise,
+    /// It is the same.
+    Equal,
+    /// There is no interval to judge it by.
+    Unknown,
+}
+
+/// A setting that is not the same everywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingChange {
+    /// Its key, with dots.
+    pub key: String,
+    /// Its value in each result; null where it is not set.
+    pub values: Vec<Value>,
+}
+
+/// A figure of all results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name, with the unit.
+    pub name: String,
+    /// Its value in each result; `None` where it would mean nothing.
+    pub values: Vec<Option<f64>>,
+    /// Of each result against the first, which is [`Verdict::Equal`] to itself.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Figure {
+    /// Change against the first result, as a share of that; `None` where either has no value or the first is 0.
+    pub fn change(&self, at: usize) -> Option<f64> {
+        let (first, value) = (self.values[0]?, self.values[at]?);
+        (first != 0.0).then(|| value / first - 1.0)
+    }
+}
+
+/// Several results beside each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Settings that differ, by key.
+    pub settings: Vec<SettingChange>,
+    /// All figures that any of the results has, in the order of their summaries.
+    pub figures: Vec<Figure>,
+}
+
+/// Compares results with the first of them; there must be one.
+pub fn compare(results: &[RunResult]) -> Comparison {
+    Comparison { settings: settings(results), figures: figures(results) }
+}
+
+fn settings(results: &[RunResult]) -> Vec<SettingChange> {
+    let flat: Vec<Row> = results
+        .iter()
+        .map(|result| {
+            let mut row = Row::new();
+            let scenario = serde_json::to_value(&result.scenario).expect("scenarios are plain data");
+            flatten(String::new(), &scenario, &mut row);
+            row
+        })
+        .collect();
+    let keys: BTreeSet<&String> = flat.iter().flatten().map(|(key, _)| key).collect();
+    let change = |key: &String| {
+        let value = |row: &Row| row.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+        let values: Vec<Value> = flat.iter().map(|row| value(row).unwrap_or_default()).collect();
+        let differs = values.iter().any(|value| *value != values[0]);
+        differs.then(|| SettingChange { key: key.clone(), values })
+    };
+    keys.into_iter().filter_map(change).collect()
+}
+
+/// Appends what is in `value`, each with the way to it; an empty table or list is nothing.
+fn flatten(key: String, value: &Value, row: &mut Row) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(field, value)| {
+            let key = if key.is_empty() { field.clone() } else { format!("{key}.{field}") };
+            flatten(key, value, row);
+        }),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| flatten(format!("{key}[{at}]"), item, row));
+        }
+        Value::Null => {}
+        plain => row.push((key, plain.clone())),
+    }
+}
+
+fn figures(results: &[RunResult]) -> Vec<Figure> {
+    let summaries: Vec<Row> = results.iter().map(summary).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for (name, value) in summaries.iter().flatten() {
+        if value.is_number() && !NO_FIGURES.contains(&name.as_str()) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let figure = |name: &String| {
+        let value =
+            |row: &Row| row.iter().find(|(other, _)| other == name).and_then(|(_, value)| value.as_f64());
+        let values: Vec<Option<f64>> = summaries.iter().map(value).collect();
+        let verdicts = (0..results.len()).map(|at| verdict(name, results, &values, at)).collect();
+        Figure { name: name.clone(), values, verdicts }
+    };
+    names.into_iter().map(figure).collect()
+}
+
+fn verdict(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize) -> Verdict {
+    if values[at] == values[0] {
+        return Verdict::Equal;
+    }
+    // Only the amplification of the whole stack has an interval.
+    let estimate = |at: usize| {
+        let has_one = name == "write_amplification" || name == "write_amplification_mean";
+        results[at].write_amplification_estimate.filter(|_| has_one)
+    };
+    match (estimate(0), estimate(at)) {
+        (Some(first), Some(other)) => by_intervals(&first, &other),
+        _ => Verdict::Unknown,
+    }
+}
+
+/// Whether two means differ by more than their intervals, as of independent estimates.
+fn by_intervals(first: &Estimate, other: &Estimate) -> Verdict {
+    match (first.ci95_half_width, other.ci95_half_width) {
+        (Some(a), Some(b)) if (first.mean - other.mean).abs() > a.hypot(b) => Verdict::Differs,
+        (Some(_), Some(_)) => Verdict::Noise,
+        _ => Verdict::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_stack::{Draft, Progress};
+
+    fn result(changes: &[(&str, &str)]) -> RunResult {
+        let text = "[device]\nblocks_per_plane = 100\npages_per_block = 16\nload = 0.8\n[workload]\nkind = \"uniform\"\n\
+                    [measure]\nwarm_up = 2.0\ndrive_writes = 3.0\n";
+        let mut draft = Draft::from_toml(text, "test").unwrap();
+        changes
+            .iter()
+            .for_each(|(key, value)| draft.set(key, wearwell_stack::parse_value(value).unwrap()).unwrap());
+        let go_on = &mut |_: &Progress| std::ops::ControlFlow::Continue(());
+        wearwell_stack::run(&draft.scenario().unwrap(), go_on).unwrap()
+    }
+
+    fn figure<'a>(comparison: &'a Comparison, name: &str) -> &'a Figure {
+        comparison.figures.iter().find(|figure| figure.name == name).unwrap()
+    }
+
+    #[test]
+    fn settings_and_figures_that_differ_are_told_apart_from_chance() {
+        let base = result(&[]);
+        let results = [base.clone(), base, result(&[("seed", "9")]), result(&[("ftl.victim", "fifo")])];
+        let comparison = compare(&results);
+        let keys: Vec<&str> = comparison.settings.iter().map(|change| change.key.as_str()).collect();
+        assert_eq!(keys, ["ftl.victim.policy", "seed"]);
+        assert_eq!(comparison.settings[1].values, [1, 1, 9, 1].map(Value::from));
+        let amplification = figure(&comparison, "write_amplification");
+        assert_eq!(
+            amplification.verdicts,
+            [Verdict::Equal, Verdict::Equal, Verdict::Noise, Verdict::Differs],
+            "{amplification:?}"
+        );
+        assert!(amplification.change(3).unwrap() > 0.02, "{amplification:?}");
+        // Nothing says how far erases wander.
+        assert_eq!(figure(&comparison, "erases").verdicts[3], Verdict::Unknown);
+        assert!(comparison.figures.iter().all(|figure| figure.name != "seed"));
+    }
+
+    #[test]
+    fn what_only_some_have_is_empty_for_the_others() {
+        let stacked = result(&[("log", "[{ segment_size = \"64 KiB\", spare_factor = 0.3 }]")]);
+        let comparison = compare(&[result(&[]), stacked]);
+        assert_eq!(figure(&comparison, "log0_write_amplification").values[0], None);
+        assert_eq!(figure(&comparison, "log0_write_amplification").change(1), None);
+        let added = comparison.settings.iter().find(|change| change.key == "log[0].spare_factor").unwrap();
+        assert_eq!(added.values, [Value::Null, Value::from(0.3)]);
+    }
+}
