@@ -145,6 +145,8 @@ fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
     std::fs::write(&trace, lines.collect::<String>()).unwrap();
     let scenario =
         SMALL.replace("[workload]\nkind = \"uniform\"", "[trace]\npath = \"trace.csv\"\nformat = \"msr\"");
+    // The flag drops the name of what it replaces.
+    let scenario = scenario.replace("name = \"small\"\n", "");
     let scenario_path = directory.path().join("scenario.toml");
     std::fs::write(&scenario_path, scenario).unwrap();
     let (from_file, _) = outcome(&["run", &scenario_path.display().to_string(), "--format", "json"], 0);
