@@ -118,9 +118,12 @@ pub struct Drive<'a> {
 pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
     // FAST keeps log blocks out of what it holds in reserve; 4 MiB more cover the rounding to whole blocks.
     let capacity = drive.shown_bytes + (4 << 20);
+    // A tenth in reserve, or more: whole blocks.
+    let pages = (capacity as f64 / 4096.0 / 0.9).round() as u64;
+    let blocks = pages.div_ceil(drive.pages_per_block.into());
     let mut scenario = scenario(&format!(
         "ftl = {{ {} }}\n\
-         [device]\ncapacity = {capacity}\nspare_factor = 0.1\npages_per_block = {}\n\
+         [device]\ncapacity = {capacity}\nblocks_per_plane = {blocks}\npages_per_block = {}\n\
          [workload]\nkind = \"uniform\"\n",
         drive.ftl, drive.pages_per_block
     ))?;

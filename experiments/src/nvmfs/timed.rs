@@ -54,6 +54,9 @@ impl Workload for Requests {
     }
 }
 
+/// Bytes of an erase block of the preset: 64 pages of 4 KiB.
+const BLOCK_BYTES: f64 = 64.0 * 4096.0;
+
 /// The flash of a drive, SLC of 2008 (preset `slc`); eight blocks are filled together, as a drive does that writes faster
 /// than a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +76,14 @@ impl Planes {
         match self {
             Planes::Single => "planes = 1\ndies = 1\n",
             Planes::Together => "planes = 4\ndies = 2\n",
+        }
+    }
+
+    /// How many there are on the eight channels.
+    fn count(self) -> u64 {
+        match self {
+            Planes::Single => 8,
+            Planes::Together => 64,
         }
     }
 }
@@ -98,13 +109,16 @@ pub fn timed_seconds(
     if wanted <= 0.0 {
         return Err("too little is written to be timed".into());
     }
+    let capacity = shown_bytes + (4 << 20);
+    // A tenth in reserve, or more: whole blocks on every plane.
+    let blocks_per_plane = (capacity as f64 / 0.9 / BLOCK_BYTES).ceil() as u64;
+    let blocks_per_plane = blocks_per_plane.div_ceil(planes.count());
     let scenario = scenario(&format!(
-        "[device]\npreset = \"slc\"\ncapacity = {}\nspare_factor = 0.1\nsuperblock_blocks = 8\n{}\
+        "[device]\npreset = \"slc\"\ncapacity = {capacity}\nblocks_per_plane = {blocks_per_plane}\nsuperblock_blocks = 8\n{}\
          [ftl]\nvictim = \"greedy\"\n\
          [timing]\nhost_mb_per_s = 300\n\
          [precondition]\nfill = \"none\"\nrandom_overwrites = 0\n\
          [measure]\nwarm_up = {}\ndrive_writes = {wanted}\nwindow = {WINDOW}\n",
-        shown_bytes + (4 << 20),
         planes.device(),
         before as f64 / pages,
     ))?;
