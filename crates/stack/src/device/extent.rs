@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_engine::nand::{Geometry, Preset};
 
 /// By how much the spare space may differ from what was asked for, as a share of it: flash comes in whole blocks.
-const SPARE_TOLERANCE: f64 = 0.05;
+const SPARE_TOLERANCE: f64 = 0.1;
 
 /// A drive's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
