@@ -365,7 +365,7 @@ fn warnings<P: Payload>(
     if let Some(pages) = run.unwritten_pages {
         let drives = pages as f64 / run.stack.logical_pages() as f64;
         warnings.push(format!(
-            "nothing was written: the run was as long as the {pages} pages that it asked for, {drives:.1} times the drive"
+            "next to nothing was written: the run was as long as the {pages} pages that it asked for, {drives:.1} times the drive"
         ));
     } else if cleaned == 0 {
         warnings.push("no cleaning happened while measuring: write amplification would mean nothing and is left out; write more, or \

@@ -6,6 +6,9 @@ use super::error::RunError;
 const DRY_DRIVES: u64 = 8;
 const DRY_PAGES: u64 = 1 << 20;
 
+/// A pass through a trace that writes less than one in so many of the pages that it asks for writes next to nothing.
+const HARDLY: u64 = 100;
+
 /// Pages by which the length of a run is told.
 ///
 /// A run is as long as what it writes, which wears the drive and which amplification is measured by. One that only reads would
@@ -18,6 +21,7 @@ pub(super) struct Reckoning {
     asked_pages: u64,
     window_asked_pages: u64,
     pass_asked_pages: u64,
+    pass_written_pages: u64,
     /// Pages asked for since the last one was written.
     dry_pages: u64,
     /// How many of these are too many.
@@ -39,6 +43,7 @@ impl Reckoning {
         self.asked_pages += asked_pages;
         self.window_asked_pages += asked_pages;
         self.pass_asked_pages += if is_trace { asked_pages } else { 0 };
+        self.pass_written_pages += if is_trace { written_pages } else { 0 };
         if written_pages > 0 {
             (self.has_written, self.dry_pages) = (true, 0);
             return Ok(());
@@ -53,7 +58,10 @@ impl Reckoning {
 
     /// A pass through the trace ended.
     pub fn end_pass(&mut self) -> Result<(), RunError> {
-        self.pass_asked_pages = 0;
+        let asked_pages = std::mem::take(&mut self.pass_asked_pages);
+        let written_pages = std::mem::take(&mut self.pass_written_pages);
+        // On the clock there is more to measure than what so few writes do, and it would take thousands of passes.
+        self.by_asked |= self.is_timed && HARDLY * written_pages < asked_pages;
         if self.has_written || self.by_asked { Ok(()) } else { self.give_up_writing() }
     }
 
@@ -135,6 +143,14 @@ mod tests {
         timed.add(2 * DRY_PAGES, 0, true).unwrap();
         timed.end_pass().unwrap();
         assert_eq!(timed.done_pages(0), 2 * DRY_PAGES);
+        let mut hardly = Reckoning::begin(0, 100, true);
+        hardly.add(401, 4, true).unwrap();
+        hardly.end_pass().unwrap();
+        assert_eq!((hardly.is_by_asked(), hardly.done_pages(4)), (true, 401));
+        let mut often = Reckoning::begin(0, 100, true);
+        often.add(400, 4, true).unwrap();
+        often.end_pass().unwrap();
+        assert!(!often.is_by_asked());
         let mut flushes = Reckoning::begin(0, 100, true);
         assert!(flushes.end_pass().is_err(), "a trace without pages has no length at all");
         counted.add(7, 0, true).unwrap();
