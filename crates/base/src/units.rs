@@ -67,6 +67,38 @@ pub struct OverProvisioning {
 }
 
 impl OverProvisioning {
+    /// The four measures by name.
+    pub const NAMES: [&str; 4] = ["spare_factor", "over_provisioning", "alpha", "load"];
+
+    /// One of [`Self::NAMES`].
+    ///
+    /// # Panics
+    /// Another name.
+    pub fn named(&self, name: &str) -> f64 {
+        match name {
+            "spare_factor" => self.spare_factor,
+            "over_provisioning" => self.over_provisioning,
+            "alpha" => self.alpha,
+            "load" => self.load,
+            _ => panic!("{name} is no measure of spare space"),
+        }
+    }
+
+    /// The spare factor that `value` of the measure `name`, one of [`Self::NAMES`], amounts to; outside of 0 to 1 where no drive
+    /// is like that.
+    ///
+    /// # Panics
+    /// Another name.
+    pub fn spare_factor_of(name: &str, value: f64) -> f64 {
+        match name {
+            "spare_factor" => value,
+            "over_provisioning" => value / (1.0 + value),
+            "alpha" => 1.0 - 1.0 / value,
+            "load" => 1.0 - value,
+            _ => panic!("{name} is no measure of spare space"),
+        }
+    }
+
     /// From page counts; `logical_pages` must be positive and at most `physical_pages`.
     pub fn from_pages(physical_pages: u64, logical_pages: u64) -> Self {
         let (t, u) = (physical_pages as f64, logical_pages as f64);
@@ -191,5 +223,9 @@ mod tests {
         assert!((op.alpha - 1.0 / 0.9).abs() < 1e-12);
         assert!((op.over_provisioning - 1.0 / 9.0).abs() < 1e-12);
         assert!((op.load - 0.90).abs() < 1e-12);
+        for name in OverProvisioning::NAMES {
+            let spare_factor = OverProvisioning::spare_factor_of(name, op.named(name));
+            assert!((spare_factor - 0.10).abs() < 1e-12, "{name}");
+        }
     }
 }

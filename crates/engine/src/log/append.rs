@@ -21,9 +21,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         data: &[M::Payload],
         hint: u16,
     ) -> Result<(), LayerError> {
-        if self.is_cut_short {
-            self.resume_cleaning()?;
-        }
+        self.resume_if_cut_short()?;
         if let Some(stream) = self.placement.host_stream() {
             return self.append_run(stream, pages, data, Cause::Host);
         }

@@ -58,9 +58,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans, if so many pages could not be appended to `stream` without cleaning in between.
     fn make_room(&mut self, stream: StreamId, pages: u32) -> Result<(), LayerError> {
-        if self.is_cut_short {
-            self.resume_cleaning()?;
-        }
+        self.resume_if_cut_short()?;
         let room = self.pool.frontiers[stream.index()].map_or(0, |frontier| self.pool.room(frontier));
         let Some((low, high)) =
             self.pool.marks_now().filter(|(low, _)| room < pages && self.pool.erased.len() <= *low as usize)

@@ -113,9 +113,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
     pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
-        if self.is_cut_short {
-            self.resume_cleaning()?;
-        }
+        self.resume_if_cut_short()?;
         if !self.pool.wants_idle_cleaning() {
             return Ok(false);
         }

@@ -79,9 +79,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             return Ok(false);
         }
         let Some(block) = self.pool.medium.take_disturbed() else { return Ok(false) };
-        if self.is_cut_short {
-            self.resume_cleaning()?;
-        }
+        self.resume_if_cut_short()?;
         if self.pool.blocks.is_candidate(block) {
             self.refreshing = true;
             let refreshed = self.refresh(block);

@@ -23,9 +23,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.marks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
     }
 
+    /// Ends cleaning that a power cut interrupted, before anything else is written.
+    #[inline(always)]
+    pub(super) fn resume_if_cut_short(&mut self) -> Result<(), LayerError> {
+        if self.is_cut_short { self.resume_cleaning() } else { Ok(()) }
+    }
+
     /// Empties blocks, those with the fewest live pages first whatever the policy would take, until the reserve is whole.
     #[cold]
-    pub(super) fn resume_cleaning(&mut self) -> Result<(), LayerError> {
+    fn resume_cleaning(&mut self) -> Result<(), LayerError> {
         while self.lacks_reserve() {
             let Some((live, block)) = self.emptiest().filter(|&(live, _)| live < self.pool.pages_per_block())
             else {

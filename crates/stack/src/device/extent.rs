@@ -3,6 +3,7 @@
 use super::Device;
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
+use wearwell_base::units::OverProvisioning;
 use wearwell_engine::nand::{Geometry, Preset};
 
 /// By how much the spare space may differ from what was asked for, as a share of it: flash comes in whole blocks.
@@ -78,12 +79,7 @@ fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>
             ));
         }
     };
-    let spare_factor = match name {
-        "spare_factor" => value,
-        "over_provisioning" => value / (1.0 + value),
-        "alpha" => 1.0 - 1.0 / value,
-        _ => 1.0 - value,
-    };
+    let spare_factor = OverProvisioning::spare_factor_of(name, value);
     if !(spare_factor > 0.0 && spare_factor < 1.0) {
         return Err(ConfigError::new(
             format!("device.{name}"),
@@ -219,14 +215,9 @@ impl Sizes {
             return Ok(());
         }
         let as_asked = |erase_blocks: u64| {
-            let (physical, logical) = (self.pages_of(erase_blocks) as f64, extent.logical_pages as f64);
-            let measure = match name {
-                "spare_factor" => 1.0 - logical / physical,
-                "over_provisioning" => physical / logical - 1.0,
-                "alpha" => physical / logical,
-                _ => logical / physical,
-            };
-            (physical > logical).then(|| format!("{measure:.4}"))
+            let (physical, logical) = (self.pages_of(erase_blocks), extent.logical_pages);
+            let measure = || OverProvisioning::from_pages(physical, logical).named(name);
+            (physical > logical).then(|| format!("{:.4}", measure()))
         };
         let [less, more] = [extent.erase_blocks - self.superblock_blocks, extent.erase_blocks].map(as_asked);
         let fits = less.into_iter().chain(more).collect::<Vec<_>>().join(" or ");

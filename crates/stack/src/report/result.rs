@@ -418,6 +418,16 @@ pub struct Lifetime {
     pub years: Option<f64>,
 }
 
+/// Days in a year.
+pub(super) const DAYS_A_YEAR: f64 = 365.25;
+
+impl Lifetime {
+    /// Years in which so many bytes are written, at so many a day.
+    pub fn years(bytes: f64, bytes_a_day: f64) -> f64 {
+        bytes / bytes_a_day / DAYS_A_YEAR
+    }
+}
+
 /// The measured life of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WornOut {

@@ -3,8 +3,8 @@
 use super::ftl::{Delta, RecoveryResult, ftl_result, recovery_result};
 use super::power::PowerResult;
 use super::result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
-    NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
+    ArrivalsResult, Course, DAYS_A_YEAR, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
+    MetadataResult, NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
 };
 use super::{tenants, waits};
 use crate::build::Stack;
@@ -322,7 +322,7 @@ fn lifetime<P: Payload>(
     let physical_bytes = run.stack.device.geometry.bytes() as f64;
     let bytes = physical_bytes * f64::from(endurance_cycles) / amplification;
     let logical_bytes = run.stack.logical_pages() as f64 * f64::from(run.stack.page_bytes);
-    let days = scenario.measure.warranty_years * 365.25;
+    let days = scenario.measure.warranty_years * DAYS_A_YEAR;
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
     let pass = match &run.tenants[..] {
         [only] => only.first_pass,
@@ -339,7 +339,7 @@ fn lifetime<P: Payload>(
         dwpd: bytes / logical_bytes / days,
         trace_gb_per_day: bytes_a_day.map(|bytes| bytes / 1e9),
         trace_seconds,
-        years: bytes_a_day.map(|a_day| bytes / a_day / 365.25),
+        years: bytes_a_day.map(|a_day| Lifetime::years(bytes, a_day)),
     })
 }
 

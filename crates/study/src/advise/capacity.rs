@@ -6,6 +6,7 @@
 
 use super::situation::{Situation, size_value};
 use super::{Change, Family, Setting};
+use wearwell_base::units::OverProvisioning;
 use wearwell_stack::tree::User;
 
 pub(super) const FAMILY: Family =
@@ -15,9 +16,6 @@ pub(super) const FAMILY: Family =
 /// simulate and is never good.
 const DOWN: &[f64] = &[0.25, 0.5, 0.75];
 const UP: &[f64] = &[0.25, 0.5];
-
-/// The measures of spare space that a scenario may give.
-const MEASURES: &[&str] = &["spare_factor", "over_provisioning", "alpha", "load"];
 
 fn changes(situation: &Situation<'_>) -> Vec<Change> {
     let only_logs = |at: &usize| {
@@ -91,12 +89,12 @@ fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Settin
     let given = |key: &str| situation.draft.get(&format!("device.{key}")).is_some();
     let geometry = &situation.device.geometry;
     let (physical, block_pages) = (geometry.pages(), u64::from(geometry.pages_per_block));
-    let measure = MEASURES.iter().copied().find(|measure| given(measure));
+    let measure = OverProvisioning::NAMES.into_iter().find(|measure| given(measure));
     let spare = 1.0 - logical as f64 / physical as f64;
     let in_measure = |fits: &dyn Fn(f64) -> bool| {
         let measure = measure.unwrap_or("spare_factor");
-        let value = fewest_digits(of_spare(measure, spare), |value| {
-            let spare = to_spare(measure, value);
+        let value = fewest_digits(OverProvisioning::from_spare_factor(spare).named(measure), |value| {
+            let spare = OverProvisioning::spare_factor_of(measure, value);
             spare > 0.0 && spare < 1.0 && fits(spare)
         });
         Setting::new(format!("device.{measure}"), value)
@@ -118,26 +116,6 @@ fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Settin
             Some(vec![in_measure(&|spare| (physical as f64 * (1.0 - spare)).round() as u64 == logical)])
         }
         (false, false) => None,
-    }
-}
-
-/// A spare factor in another measure.
-fn of_spare(measure: &str, spare: f64) -> f64 {
-    match measure {
-        "over_provisioning" => spare / (1.0 - spare),
-        "alpha" => 1.0 / (1.0 - spare),
-        "load" => 1.0 - spare,
-        _ => spare,
-    }
-}
-
-/// The reverse.
-fn to_spare(measure: &str, value: f64) -> f64 {
-    match measure {
-        "over_provisioning" => value / (1.0 + value),
-        "alpha" => 1.0 - 1.0 / value,
-        "load" => 1.0 - value,
-        _ => value,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::report::count;
 use crate::report::grid;
 use crate::report::table::{duration, gigabytes, short, years};
 use serde_json::json;
-use wearwell_stack::ByteSize;
+use wearwell_stack::{ByteSize, Lifetime};
 use wearwell_trace::{
     DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,
 };
@@ -56,18 +56,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ListFormat::Json => {
             let mut description = serde_json::to_value(&description).expect("plain data");
             if let Some(tbw) = args.tbw {
-                let years = description["write_bytes_per_day"].as_f64().map(|a_day| years_of(tbw, a_day));
+                let years = description["write_bytes_per_day"]
+                    .as_f64()
+                    .map(|a_day| Lifetime::years(tbw * 1e12, a_day));
                 description["years"] = json!(years);
             }
             print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n"))
         }
         ListFormat::Table => print(&table(reader.format().name, &description, args.tbw)),
     }
-}
-
-/// Years until `tbw` terabytes are written, at so many bytes a day.
-fn years_of(tbw: f64, bytes_a_day: f64) -> f64 {
-    tbw * 1e12 / bytes_a_day / 365.25
 }
 
 fn table(format: &str, description: &TraceDescription, tbw: Option<f64>) -> String {
@@ -146,7 +143,8 @@ fn rate(description: &TraceDescription, tbw: Option<f64>) -> String {
     let (Some(a_day), Some(ns)) = (description.write_bytes_per_day, description.duration_ns) else {
         return dash();
     };
-    let life = tbw.map(|tbw| format!(": {} TB last {}", short(tbw), years(years_of(tbw, a_day))));
+    let life =
+        tbw.map(|tbw| format!(": {} TB last {}", short(tbw), years(Lifetime::years(tbw * 1e12, a_day))));
     let seen = duration(ns as f64 / 1e9);
     format!("{}, as over the {seen} of the trace{}", gigabytes(a_day / 1e9), life.unwrap_or_default())
 }
