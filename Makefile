@@ -53,12 +53,12 @@ RUST_TESTS := PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-p
 # Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
 # programs of the experiments have no tests of their own: `make lint` compiles them.
 test-rust:
-	$(RUST_TESTS) --no-fail-fast --lib --bin wearwell --examples --test '*'
+	$(RUST_TESTS) --no-fail-fast --lib --examples --test '*'
 	$(RUST_TESTS) --doc
 
 # What tells most in the shortest time; not the naive models, power cuts, mounts and whole runs.
 test-quick:
-	$(RUST_TESTS) --lib --bin wearwell --test house
+	$(RUST_TESTS) --lib --test house
 
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \

@@ -3,7 +3,6 @@
 use crate::interrupt::EXIT_CODE;
 use crate::tell::tell;
 use std::fmt::Display;
-use std::process::ExitCode;
 use wearwell_stack::{Draft, DraftError, RunError};
 use wearwell_theory::TheoryError;
 
@@ -45,20 +44,20 @@ impl Failure {
     }
 
     /// Tells the user and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    pub fn report(self) -> u8 {
         let (code, message) = match self {
             Failure::Run(message) => (1, message),
             Failure::Usage(message) => (2, message),
             Failure::NotMeaningful(message) => (3, message),
             Failure::Checked(code, message) => {
                 tell(message);
-                return ExitCode::from(code);
+                return code;
             }
             Failure::Interrupted => (EXIT_CODE, "interrupted; nothing was left half written".into()),
-            Failure::ReaderLeft => return ExitCode::SUCCESS,
+            Failure::ReaderLeft => return 0,
         };
         tell(format_args!("error: {message}"));
-        ExitCode::from(code)
+        code
     }
 }
 

@@ -11,10 +11,15 @@ use tempfile::NamedTempFile;
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| match error.kind() {
+    written.map_err(|error| failed(&error))
+}
+
+/// What it means that standard output could not be written.
+pub fn failed(error: &io::Error) -> Failure {
+    match error.kind() {
         ErrorKind::BrokenPipe => Failure::ReaderLeft,
         _ => Failure::run(format!("standard output: {error}")),
-    })
+    }
 }
 
 /// Kinds of result files, by the ends of their names.

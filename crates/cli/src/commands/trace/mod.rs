@@ -156,7 +156,8 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     report_skipped(&reader);
     let bad = reader.skipped().count;
     if bad > 0 {
-        return Err(Failure::Run(format!("{bad} bad lines beside {requests} sound requests")));
+        let trace = reader.path().display();
+        return Err(Failure::Run(format!("{trace}: {bad} bad lines beside {requests} sound requests")));
     }
     print(&format!("{requests} requests in the format {}, all sound\n", reader.format().name))
 }

@@ -1,0 +1,139 @@
+//! The command line of Wearwell, as a library: a test calls it as often as it likes within one process.
+
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+mod report;
+mod scenario_args;
+mod tell;
+#[cfg(feature = "nvmfs")]
+mod top;
+#[cfg(not(feature = "nvmfs"))]
+#[path = "no_top.rs"]
+mod top;
+
+use crate::exit::Failure;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// A laboratory for flash storage stacks
+///
+/// Describe a drive, what runs on it and a workload or a real trace; get back what that does to the flash: write
+/// amplification by layer and cause, erases and wear, lifetime.
+#[derive(Parser)]
+#[command(name = "wearwell", version, arg_required_else_help = true, after_help = HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell run                                    the canonical scenario, in seconds
+  wearwell run --victim fifo --spare-factor 0.2   the same with another policy and more spare space
+  wearwell scenario new > my.toml                 a commented scenario to start from
+  wearwell run my.toml --output result.json       run it and keep the result
+  wearwell run result.json                        repeat a result, bit for bit
+  wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell compare before.json after.json         what differs, and whether it is more than chance
+  wearwell power my.toml --every 1000             cut its power, and look for what was lost
+  wearwell advise my.toml --quick                 what would make it wear well
+  wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
+  wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
+  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
+  wearwell check theory                           hold theory and simulation against each other
+  wearwell trace describe my-trace.csv.gz --trace-format msr
+  wearwell list victims                           every policy with its source
+
+Exit codes:
+  0    done
+  1    the run failed (a trace that cannot be read, a drive that died, a file that cannot be written)
+  2    the command line or the scenario is wrong
+  3    with --strict only: the result is not steady, or would mean nothing
+  130  interrupted by Ctrl-C; nothing is left half written";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(commands::run::Args),
+    Sweep(commands::sweep::Args),
+    Compare(commands::compare::Args),
+    Power(commands::power::Args),
+    Advise(commands::advise::Args),
+    List(commands::list::Args),
+    #[command(subcommand)]
+    Theory(commands::theory::Command),
+    #[command(subcommand)]
+    Model(commands::model::Command),
+    #[cfg_attr(all(target_os = "linux", feature = "nvmfs"), command(subcommand))]
+    Nvmfs(commands::nvmfs::Command),
+    #[command(subcommand)]
+    Check(commands::check::Command),
+    #[command(subcommand)]
+    Trace(commands::trace::Command),
+    #[command(subcommand)]
+    Scenario(commands::scenario::Command),
+    Completions(commands::shell::CompletionArgs),
+    Man(commands::shell::ManArgs),
+}
+
+/// The program with its commands.
+pub struct Program(clap::Command);
+
+impl Default for Program {
+    fn default() -> Self {
+        Program(Cli::command())
+    }
+}
+
+impl Program {
+    /// The commands and what each takes.
+    pub fn commands(&self) -> &clap::Command {
+        &self.0
+    }
+
+    /// Runs the command that `arguments` give, of which the first is the program's name, and says how it ended.
+    pub fn run(&mut self, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+        let parsed = self.0.try_get_matches_from_mut(arguments);
+        match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+            Ok(cli) => run(cli.command).map_or_else(Failure::report, |()| 0),
+            Err(error) => told(&error),
+        }
+    }
+}
+
+/// Prints what the parser has to say, which is help or the version as well.
+fn told(error: &clap::Error) -> u8 {
+    let code = u8::try_from(error.exit_code()).unwrap_or(1);
+    match error.print() {
+        Err(problem) if !error.use_stderr() => output::failed(&problem).report(),
+        _ => code,
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Power(args) => commands::power::run(&args),
+        Command::Advise(args) => commands::advise::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Theory(command) => commands::theory::run(&command),
+        Command::Model(command) => commands::model::run(&command),
+        Command::Nvmfs(command) => commands::nvmfs::run(&command),
+        Command::Check(command) => commands::check::run(&command),
+        Command::Trace(command) => commands::trace::run(&command),
+        Command::Scenario(command) => commands::scenario::run(&command),
+        Command::Completions(args) => commands::shell::completions::<Cli>(&args),
+        Command::Man(args) => commands::shell::man::<Cli>(&args),
+    }
+}
+
+/// The program as a process: its arguments, its signals, its exit code.
+pub fn main() -> ExitCode {
+    interrupt::listen();
+    ExitCode::from(Program::default().run(std::env::args_os()))
+}

@@ -1,0 +1,97 @@
+//! Scenarios that are cut off anywhere, and damaged ones.
+
+use super::{Case, Draws};
+use crate::common::repository;
+
+/// A scenario without its comments, of which any part may be missing.
+fn shipped() -> Vec<(String, String)> {
+    let folder = std::fs::read_dir(repository().join("scenarios")).expect("scenarios");
+    let mut paths: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).expect("text");
+        let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        (path.file_name().expect("a name").to_string_lossy().into_owned(), lines.map(|line| format!("{line}\n")).collect())
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Bytes between two places where a scenario is cut, for all but the first few.
+const STEP: usize = 5;
+
+/// What is put into the middle of a scenario.
+const RUBBISH: &[&str] = &[
+    "=", "[", "]", "[[", "\"", "'''", "{", "}", "\0", "\u{feff}", "\u{7f}", "#", ".", "..", ",", "\r", "\t", "😀", "[device]\n",
+    "[[tenant]]\n", "seed = 2\n", "a.b.c = 1\n", "\"\" = 1\n", "x = 1e999\n", "x = 99999999999999999999\n", "x = \"\\ud800\"\n",
+];
+
+/// What stands for a value.
+const VALUES: &[&str] = &["-1", "nan", "[]", "{}", "''", "'x'", "true", "1e300", "18446744073709551615", "", "1 2", "0"];
+
+fn case(what: String, content: impl Into<Vec<u8>>) -> Case {
+    Case::new(what, ["scenario", "check", "bad.toml"]).file("bad.toml", content).named(["bad.toml", "blkparse", "trace"])
+}
+
+/// A whole file that is no scenario.
+fn foreign(cases: &mut Vec<Case>) {
+    let text = &shipped()[0].1;
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let kinds: Vec<(&str, Vec<u8>)> = vec![
+        ("UTF-16", utf_16.clone()),
+        ("UTF-16 with its mark", [vec![0xff, 0xfe], utf_16].concat()),
+        ("empty", Vec::new()),
+        ("blanks", b" \n\t\n".to_vec()),
+        ("zeros", vec![0; 5000]),
+        ("every byte", (0..=255).collect()),
+        ("gzip", [vec![0x1f, 0x8b, 8, 0], vec![7; 100]].concat()),
+        ("JSON", b"{\"device\": {}}".to_vec()),
+        ("a list", b"[1, 2]".to_vec()),
+        ("deep lists", format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000)).into_bytes()),
+        ("deep tables", format!("x = {}", "{a=".repeat(100_000)).into_bytes()),
+        ("a deep key", format!("{} = 1", vec!["a"; 50_000].join(".")).into_bytes()),
+        ("a long line", format!("name = \"{}\"", "x".repeat(1 << 20)).into_bytes()),
+        ("many tables", "[[tenant]]\nshare = 0.1\n".repeat(3000).into_bytes()),
+        ("many logs", "[[log]]\nname = \"x\"\n".repeat(3000).into_bytes()),
+    ];
+    for (what, content) in kinds {
+        cases.push(case(what.to_owned(), content.clone()));
+        for command in ["run", "power", "advise"] {
+            let all = [command, "bad.toml"];
+            cases.push(Case::new(format!("{command}: {what}"), all).file("bad.toml", content.clone()).named(["bad.toml"]).fails());
+        }
+        let as_json = Case::new(format!("as JSON: {what}"), ["scenario", "check", "bad.json"]).file("bad.json", content);
+        cases.push(as_json.named(["bad.json"]));
+    }
+}
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    let (mut cases, mut draws) = (Vec::new(), Draws(3));
+    for (index, (name, text)) in shipped().iter().enumerate() {
+        let step = if index < 3 { 1 } else { STEP };
+        for end in (0..text.len()).step_by(step) {
+            cases.push(case(format!("{name} cut at {end}"), &text.as_bytes()[..end]));
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for at in 0..lines.len() {
+            let with = |line: &str| [&lines[..at], &[line], &lines[at + 1..]].concat().join("\n");
+            cases.push(case(format!("{name} without line {at}"), with("")));
+            let twice = format!("{0}\n{0}", lines[at]);
+            cases.push(case(format!("{name} with line {at} twice"), with(&twice)));
+            if let Some((key, _)) = lines[at].split_once('=') {
+                let value = draws.of(VALUES);
+                cases.push(case(format!("{name}, line {at}: {value}"), with(&format!("{key}= {value}"))));
+            }
+        }
+        for number in 0..20 {
+            let mut bytes = text.clone().into_bytes();
+            let at = draws.below(bytes.len());
+            let rubbish = *draws.of(RUBBISH);
+            bytes.splice(at..at, rubbish.bytes());
+            cases.push(case(format!("{name}: {rubbish:?} at {at} ({number})"), bytes));
+        }
+    }
+    foreign(&mut cases);
+    cases
+}

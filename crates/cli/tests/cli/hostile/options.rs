@@ -1,0 +1,233 @@
+//! Every option and argument of every command, taken from the commands themselves, with what it cannot mean.
+
+use super::{Case, Draws};
+use crate::common::SMALL;
+use clap::Arg;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use wearwell_cli::Program;
+
+/// A trace of a few requests.
+const TRACE: &str = "time_us,op,sector,bytes\n0,W,0,4096\n5,W,8,8192\n9,R,8,4096\n12,W,400,512\n";
+const COLUMNS: &str = "time=time_us:us,op=op,offset=sector:512,size=bytes:bytes";
+
+/// For each command what it is given besides what is tried, in files that are always there. A command that does not stand here is
+/// not tried, which the test of it tells.
+const BASES: &[(&str, &[&str])] = &[
+    ("run", &["small.toml"]),
+    ("sweep", &["small.toml", "--vary", "seed=1,2"]),
+    ("compare", &["small.toml", "small.toml"]),
+    ("power", &["power.toml"]),
+    ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
+    ("list", &[]),
+    ("theory single", &[]),
+    ("theory double", &[]),
+    ("theory fifo", &[]),
+    ("theory greedy", &[]),
+    ("theory windowed", &["--window", "100", "--blocks", "1000"]),
+    ("theory random", &[]),
+    ("theory separated", &[]),
+    ("theory optimal-choices", &["--pages-per-block", "8"]),
+    ("theory solve-spare", &["--target-wa", "2.5", "--pages-per-block", "8"]),
+    ("theory transient", &["--pages-per-block", "8", "--drive-writes", "1"]),
+    ("model ftl", &[]),
+    ("nvmfs mkfs", &["--nvram", "nvram", "--ssd", "ssd", "--size", "1 MiB", "--ssd-size", "8 MiB"]),
+    ("nvmfs mount", &["--nvram", "no-nvram", "--ssd", "no-ssd", "no-folder"]),
+    ("nvmfs fsck", &["--nvram", "no-nvram", "--ssd", "no-ssd"]),
+    ("nvmfs stats", &["--nvram", "no-nvram", "--ssd", "no-ssd"]),
+    ("check theory", &["--points", "1", "--blocks", "100", "--runs", "2"]),
+    ("trace describe", &["trace.csv", "--columns", COLUMNS]),
+    ("trace convert", &["trace.csv", "new.csv", "--columns", COLUMNS, "--to", "wearwell-csv"]),
+    ("trace cut", &["trace.csv", "new.csv", "--columns", COLUMNS, "--to", "wearwell-csv"]),
+    ("trace generate", &["new.csv", "--to", "wearwell-csv", "--kind", "uniform", "--requests", "10"]),
+    ("trace check", &["trace.csv", "--columns", COLUMNS]),
+    ("trace columns", &["trace.csv"]),
+    ("trace formats", &[]),
+    ("scenario new", &[]),
+    ("scenario check", &["small.toml"]),
+    ("scenario schema", &[]),
+    ("completions", &["bash"]),
+    ("man", &["manual"]),
+];
+
+/// What stands for a value.
+const VALUES: &[&str] = &[
+    "",
+    " ",
+    "nonsense",
+    "-",
+    "--",
+    "-1",
+    "-0.0",
+    "0",
+    "1e-300",
+    "1e300",
+    "NaN",
+    "inf",
+    "-inf",
+    "18446744073709551616",
+    "4294967295",
+    "0x10",
+    "1,,2",
+    "a=b",
+    "=",
+    "[0",
+    "{ kind = 'x' }",
+    "1..0",
+    "0 B",
+    "99 EiB",
+    ".",
+    "/dev/full",
+    "no/folder/there.json",
+    "\n",
+    "😀\u{202e}",
+];
+
+/// What takes as long as it was asked to.
+const LONG: &[(&str, &str, &str)] = &[];
+
+/// The words of a base without an option and its values.
+fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    let mut is_value = false;
+    for &word in base {
+        if word.starts_with("--") {
+            is_value = word == option;
+        }
+        if !is_value {
+            words.push(word);
+        }
+        // One value each; what follows is the command's own.
+        is_value &= word == option;
+    }
+    words
+}
+
+/// All commands that have none below them, by their words.
+fn leaves<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &'a clap::Command)>) {
+    let mut below = command.get_subcommands().filter(|command| command.get_name() != "help").peekable();
+    if below.peek().is_none() {
+        found.push((path.trim().to_owned(), command));
+    }
+    for command in below {
+        leaves(command, &format!("{path} {}", command.get_name()), found);
+    }
+}
+
+/// What an error about an argument may call it: its own names, and the key of a scenario that it sets.
+fn names(arg: &Arg) -> Vec<String> {
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let values = arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string);
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let keys = help.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let tails: Vec<_> = keys.iter().filter_map(|key| Some(key.rsplit_once('.')?.1.to_owned())).collect();
+    long.into_iter().chain(values).chain(keys).chain(tails).collect()
+}
+
+/// A case of the command at `path`, with the files that all have.
+fn case(path: &str, what: &str, words: Vec<OsString>) -> Case {
+    let arguments = path.split(' ').map(OsString::from).chain(words);
+    let power = SMALL.replace("name = \"small\"", "ftl = \"gecko\"").replace("load = 0.8", "load = 0.7");
+    Case::new(format!("{path}: {what}"), arguments)
+        .file("small.toml", SMALL)
+        .file("power.toml", power)
+        .file("trace.csv", TRACE)
+}
+
+fn os(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+/// An option in every form that its value can be wrong in.
+fn of_option(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>) {
+    let Some(long) = arg.get_long().map(|long| format!("--{long}")) else { return };
+    let rest = without(base, &long);
+    let add = |what: &str, words: Vec<OsString>| {
+        let value = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        let value = value.split('=').next().unwrap_or_default().trim().to_owned();
+        let value = Some(value).filter(|value| !value.is_empty());
+        let words = os(&rest).into_iter().chain(words).collect();
+        case(path, &format!("{long} {what}"), words).named(names(arg)).named(value)
+    };
+    if !arg.get_action().takes_values() {
+        cases.push(add("with a value", vec![format!("{long}=nonsense").into()]).fails());
+        cases.push(add("given twice", vec![long.clone().into(), long.clone().into()]));
+        return;
+    }
+    cases.push(add("without a value", vec![long.clone().into()]).fails());
+    for value in VALUES.iter().filter(|value| !LONG.contains(&(path, &long, value))) {
+        cases.push(add(&format!("{value:?}"), vec![format!("{long}={value}").into()]));
+    }
+    let long_value = "9".repeat(5000);
+    cases.push(add("with 5000 digits", vec![format!("{long}={long_value}").into()]));
+    let bytes = [format!("{long}=").into_bytes(), vec![0xff, 0xfe]].concat();
+    cases.push(add("that is no UTF-8", vec![OsString::from_vec(bytes)]));
+    let twice = ["1", "2"].map(|value| format!("{long}={value}").into());
+    cases.push(add("given twice", twice.into()));
+}
+
+/// What stands at the place of the positional arguments.
+fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, cases: &mut Vec<Case>) {
+    let options = base.iter().position(|word| word.starts_with("--")).unwrap_or(base.len());
+    let (given, rest) = base.split_at(options);
+    let names: Vec<String> = command.get_positionals().flat_map(names).collect();
+    for place in 0..given.len() {
+        for value in VALUES {
+            let mut words = os(given);
+            words[place] = value.into();
+            let words = words.into_iter().chain(os(rest)).collect();
+            let told = Some(value.trim()).filter(|value| !value.is_empty());
+            cases.push(case(path, &format!("{value:?} at {place}"), words).named(names.clone()).named(told));
+        }
+        let bytes = OsString::from_vec(vec![b'a', 0xff, 0xfe]);
+        let words = os(&given[..place]).into_iter().chain([bytes]).chain(os(&given[place + 1..]));
+        cases.push(case(path, "no UTF-8", words.chain(os(rest)).collect()));
+    }
+}
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    let program = Program::default();
+    let (mut found, mut cases) = (Vec::new(), Vec::new());
+    leaves(program.commands(), "", &mut found);
+    for (path, command) in &found {
+        let Some(&(_, base)) = BASES.iter().find(|(name, _)| name == path) else { continue };
+        cases.push(case(path, "as it is", os(base)));
+        for arg in command.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
+        {
+            of_option(path, base, arg, &mut cases);
+        }
+        of_positionals(path, base, command, &mut cases);
+        let more = |words: &[&str]| base.iter().copied().chain(words.iter().copied()).map(Into::into).collect();
+        cases.push(case(path, "an option too many", more(&["--no-such-option"])).named(["--no-such-option"]).fails());
+        cases.push(case(path, "arguments too many", more(&["x1", "x2", "x3", "x4", "x5"])));
+        cases.push(case(path, "nothing", Vec::new()));
+        cases.push(case(path, "help", more(&["--help"])));
+    }
+    together(&mut cases);
+    cases
+}
+
+/// Several options at once, drawn.
+fn together(cases: &mut Vec<Case>) {
+    let mut draws = Draws(15);
+    let flags = ["--seed", "--capacity", "--spare-factor", "--victim", "--drive-writes", "--set", "--unset", "--placement"];
+    for number in 0..300 {
+        let words = (0..2 + draws.below(4)).flat_map(|_| {
+            let flag = *draws.of(&flags);
+            [format!("{flag}={}", draws.of(VALUES)).into()]
+        });
+        let words = [OsString::from("small.toml")].into_iter().chain(words).collect();
+        cases.push(case("run", &format!("drawn {number}"), words));
+    }
+}
+
+#[test]
+fn every_command_is_tried() {
+    let program = Program::default();
+    let mut found = Vec::new();
+    leaves(program.commands(), "", &mut found);
+    for (path, _) in found {
+        assert!(BASES.iter().any(|(name, _)| *name == path), "hostile/options.rs: say what `{path}` needs");
+    }
+}

@@ -1,0 +1,165 @@
+//! A process that calls one command after another within itself, so that a case costs no process of its own, and a case that
+//! ends the process, or never ends, is known for it.
+
+use super::CLASSES;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+use wearwell_cli::Program;
+
+/// What tells a worker its class.
+const CLASS: &str = "WEARWELL_HOSTILE_CLASS";
+
+/// No case takes longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// Memory of a worker: what would take more is refused by the program, or ends it.
+const MEMORY_BYTES: u64 = 2 << 30;
+
+/// The stack that a program's first thread has.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How a command ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// Its exit code.
+    pub code: u8,
+    /// What it printed.
+    pub out: String,
+    /// What it said.
+    pub err: String,
+    /// What it left in its folder besides what was there.
+    pub left: Vec<String>,
+}
+
+/// A worker as its employer sees it.
+pub struct Worker {
+    child: Child,
+    questions: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Worker {
+    /// Starts a worker for the cases of a class.
+    pub fn start(class: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "hostile::worker::serves", "--ignored", "--nocapture", "--test-threads=1"])
+            .env(CLASS, class)
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a worker starts");
+        let questions = child.stdin.take().expect("a pipe");
+        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Worker { child, questions, answers }
+    }
+
+    /// Has the case with this number run; an error says how the worker ended over it.
+    pub fn ask(&mut self, number: usize) -> Result<Answer, String> {
+        let asked = writeln!(self.questions, "{number}");
+        match self.answers.recv_timeout(LIMIT) {
+            Ok(line) => serde_json::from_str(&line).map_err(|error| format!("{error}: {line}")),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(format!("it hangs for more than {LIMIT:?}")),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let status = self.child.wait();
+                Err(format!("it ends the process: {status:?} {asked:?}"))
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "the worker that the tests of hostile cases start"]
+fn serves() {
+    let Ok(class) = std::env::var(CLASS) else { return };
+    let serve = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve(&class));
+    serve.expect("a thread").join().expect("it serves").expect("its files are there");
+}
+
+/// What a command writes, in memory.
+struct Captured(File);
+
+impl Captured {
+    fn new() -> io::Result<Self> {
+        let file = rustix::fs::memfd_create("captured", rustix::fs::MemfdFlags::CLOEXEC)?;
+        Ok(Captured(File::from(file)))
+    }
+
+    /// What was written since it was last asked.
+    fn take(&mut self) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        self.0.rewind()?;
+        self.0.read_to_end(&mut bytes)?;
+        self.0.set_len(0)?;
+        self.0.rewind()?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn serve(class: &str) -> io::Result<()> {
+    let cases = CLASSES.iter().find(|(name, ..)| *name == class).expect("a class").2();
+    let questions = BufReader::new(File::from(rustix::io::dup(io::stdin())?));
+    let mut answers = File::from(rustix::io::dup(io::stderr())?);
+    let (mut out, mut err) = (Captured::new()?, Captured::new()?);
+    dup2_stdin(File::open("/dev/null")?)?;
+    dup2_stdout(&out.0)?;
+    dup2_stderr(&err.0)?;
+    setrlimit(Resource::As, Rlimit { current: Some(MEMORY_BYTES), maximum: Some(MEMORY_BYTES) })?;
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }?;
+    let mut program = Program::default();
+    for line in questions.lines() {
+        let case = &cases[line?.parse::<usize>().expect("a number")];
+        let place = folder.path().join("case");
+        std::fs::create_dir(&place)?;
+        std::env::set_current_dir(&place)?;
+        for (name, content) in &case.files {
+            std::fs::write(place.join(name), content)?;
+        }
+        out.take()?;
+        err.take()?;
+        let words = std::iter::once("wearwell".into()).chain(case.arguments.iter().cloned());
+        let code = program.run(words);
+        io::stdout().flush()?;
+        let mut left = Vec::new();
+        find(&place, "", &mut left)?;
+        left.retain(|name| case.files.iter().all(|(own, _)| own != name));
+        let answer = Answer { code, out: out.take()?, err: err.take()?, left };
+        std::env::set_current_dir(folder.path())?;
+        std::fs::remove_dir_all(&place)?;
+        writeln!(answers, "{}", serde_json::to_string(&answer).expect("plain data"))?;
+    }
+    Ok(())
+}
+
+/// All that is in a folder, folders with a stroke at the end.
+fn find(folder: &Path, before: &str, found: &mut Vec<String>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{before}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            found.push(format!("{name}/"));
+            find(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            found.push(name);
+        }
+    }
+    Ok(())
+}
