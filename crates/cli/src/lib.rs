@@ -2,6 +2,7 @@
 
 mod commands;
 mod exit;
+mod help;
 mod interrupt;
 mod output;
 mod progress;
@@ -63,8 +64,7 @@ enum Command {
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
-    #[command(subcommand)]
-    Theory(commands::theory::Command),
+    Theory(Box<commands::theory::Args>),
     #[command(subcommand)]
     Model(commands::model::Command),
     #[cfg_attr(all(target_os = "linux", feature = "nvmfs"), command(subcommand))]
@@ -84,7 +84,7 @@ pub struct Program(clap::Command);
 
 impl Default for Program {
     fn default() -> Self {
-        Program(Cli::command())
+        Program(help::fitted(Cli::command()))
     }
 }
 
@@ -121,7 +121,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),
-        Command::Theory(command) => commands::theory::run(&command),
+        Command::Theory(args) => commands::theory::run(&args),
         Command::Model(command) => commands::model::run(&command),
         Command::Nvmfs(command) => commands::nvmfs::run(&command),
         Command::Check(command) => commands::check::run(&command),

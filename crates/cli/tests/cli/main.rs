@@ -9,6 +9,7 @@ mod nvmfs;
 mod power;
 mod run;
 mod sweep;
+mod tables;
 mod theory;
 mod top;
 mod trace;
