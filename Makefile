@@ -13,7 +13,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power docs-commands test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
+	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make build   the whole program, in target/release/wearwell'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
@@ -66,6 +67,10 @@ properties:
 
 power:
 	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
+
+# Of the program as users have it.
+docs-commands: build
+	WEARWELL_SLOW_DOCS=1 cargo test --release -p wearwell --test cli documents:: -- --nocapture
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked

@@ -128,6 +128,11 @@ impl Overrides {
         fit.into_iter().chain(pairs).collect()
     }
 
+    fn capacity(&self) -> Result<Option<Value>, Failure> {
+        let value = self.capacity.as_deref().map(parse_value).transpose();
+        value.map_err(|problem| Failure::Usage(format!("--capacity: {problem}")))
+    }
+
     /// Changes `draft`: removals first, then named flags, then `--set` in its order, and `--fit` at last.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
         for key in &self.unset {
@@ -141,7 +146,7 @@ impl Overrides {
             ("ftl.placement", text(&self.placement)),
             (
                 "device.capacity",
-                self.capacity.as_deref().map(parse_value).transpose().map_err(Failure::usage)?,
+                self.capacity()?,
             ),
             ("device.spare_factor", self.spare_factor.map(Value::from)),
             ("workload.kind", text(&self.workload)),

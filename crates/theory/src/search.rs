@@ -12,6 +12,9 @@ pub struct Choice {
     pub write_amplification: f64,
 }
 
+/// Most choices that are tried one by one.
+const MOST_CHOICES: u32 = 100_000;
+
 /// Every whole `d` from 1 to `max_choices` with its write amplification, and the best of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimalChoices {
@@ -28,7 +31,7 @@ impl OptimalChoices {
     }
 }
 
-/// Tries every `d` up to `max_choices` (1 or more), because nothing is proved about the shape in between.
+/// Tries every `d` up to `max_choices` (1 or more, and at most 100,000), because nothing is proved about the shape in between.
 ///
 /// With one write frontier more choices are always better; with two there is an optimum, typically near ten
 /// (Van Houdt 2013, sec. 4.3).
@@ -36,6 +39,10 @@ pub fn scan_choices(
     max_choices: u32,
     mut write_amplification: impl FnMut(u32) -> Result<f64, TheoryError>,
 ) -> Result<OptimalChoices, TheoryError> {
+    if max_choices > MOST_CHOICES {
+        let problem = format!("{max_choices} is more than {MOST_CHOICES}, which come to the limit of greedy");
+        return Err(TheoryError::parameter("max_choices", problem));
+    }
     let mut scan = Vec::with_capacity(max_choices as usize);
     for choices in 1..=max_choices {
         scan.push(Choice { choices, write_amplification: write_amplification(choices)? });

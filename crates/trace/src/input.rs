@@ -33,6 +33,8 @@ pub struct Input {
     count: u64,
     /// Beginning of the last line that was too long.
     long_line: Vec<u8>,
+    /// The rest of a line that did not fit comes next.
+    in_long_line: bool,
     compressed_bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
@@ -41,7 +43,7 @@ pub struct Input {
 pub enum Line<'a> {
     /// A line without its end.
     Text(&'a [u8]),
-    /// A line above [`MAX_LINE_BYTES`], of which this is the beginning; the rest was passed over.
+    /// A line above [`MAX_LINE_BYTES`], of which this is the beginning; the rest is passed over.
     TooLong(&'a [u8]),
     /// The end of the input.
     End,
@@ -88,6 +90,7 @@ impl Input {
             at_end: false,
             count: 0,
             long_line: Vec::new(),
+            in_long_line: false,
             compressed_bytes_read,
             total_bytes,
         };
@@ -133,6 +136,9 @@ impl Input {
     /// The next line, without `\n` or `\r\n`; the last one may lack its end.
     #[inline]
     pub fn next_line(&mut self) -> Result<Line<'_>, TraceError> {
+        if self.in_long_line {
+            self.pass_over_line()?;
+        }
         let mut searched = 0;
         loop {
             let unread = &self.window[self.start..self.end];
@@ -153,7 +159,12 @@ impl Input {
                 return Ok(Self::bounded(&self.window[line]));
             }
             if searched > MAX_LINE_BYTES {
-                return self.pass_over_line();
+                self.long_line.clear();
+                self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
+                self.count += 1;
+                // Told before its end is looked for, which may never come.
+                self.in_long_line = true;
+                return Ok(Line::TooLong(&self.long_line));
             }
             self.refill()?;
         }
@@ -167,12 +178,9 @@ impl Input {
         }
     }
 
-    /// Reads on to the end of a line that does not fit, keeping its beginning.
+    /// Reads on to the end of a line that did not fit.
     #[cold]
-    fn pass_over_line(&mut self) -> Result<Line<'_>, TraceError> {
-        self.long_line.clear();
-        self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
-        self.count += 1;
+    fn pass_over_line(&mut self) -> Result<(), TraceError> {
         loop {
             let unread = &self.window[self.start..self.end];
             if let Some(length) = memchr::memchr(b'\n', unread) {
@@ -185,7 +193,8 @@ impl Input {
             }
             self.refill()?;
         }
-        Ok(Line::TooLong(&self.long_line))
+        self.in_long_line = false;
+        Ok(())
     }
 
     /// The next `bytes` bytes as the beginning of a record, which is counted.

@@ -1,7 +1,7 @@
 //! Writing a trace, whatever its format.
 
-use std::fs::Permissions;
-use std::io::{BufWriter, Write};
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::write::GzEncoder;
@@ -124,7 +124,7 @@ impl TraceWriter {
     pub fn finish(mut self) -> Result<Written, TraceError> {
         self.encoder.end(&mut self.piece);
         self.hand_on()?;
-        self.target.finish(&self.path).map_err(|error| TraceError::io(&self.path, error))?;
+        self.target.finish().map_err(|error| TraceError::io(&self.path, error))?;
         Ok(self.written)
     }
 
@@ -151,18 +151,15 @@ fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>),
 /// Where a trace goes.
 enum Target {
     Memory(Vec<u8>),
-    Plain(BufWriter<NamedTempFile>),
-    Gzip(GzEncoder<NamedTempFile>),
-    Xz(XzEncoder<NamedTempFile>),
-    Zstd(zstd::Encoder<'static, NamedTempFile>),
+    Plain(BufWriter<Place>),
+    Gzip(GzEncoder<Place>),
+    Xz(XzEncoder<Place>),
+    Zstd(zstd::Encoder<'static, Place>),
 }
 
 impl Target {
-    fn create(path: &Path) -> std::io::Result<Self> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".wearwell-").permissions(ordinary_permissions());
-        let file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    fn create(path: &Path) -> io::Result<Self> {
+        let file = Place::create(path)?;
         Ok(match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Target::Gzip(GzEncoder::new(file, flate2::Compression::default())),
             Some("xz") => Target::Xz(XzEncoder::new(file, 6)),
@@ -171,7 +168,7 @@ impl Target {
         })
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Target::Memory(memory) => memory.write_all(bytes),
             Target::Plain(file) => file.write_all(bytes),
@@ -181,15 +178,60 @@ impl Target {
         }
     }
 
-    fn finish(self, path: &Path) -> std::io::Result<()> {
+    fn finish(self) -> io::Result<()> {
         let file = match self {
             Target::Memory(_) => return Ok(()),
-            Target::Plain(file) => file.into_inner().map_err(std::io::IntoInnerError::into_error)?,
+            Target::Plain(file) => file.into_inner().map_err(io::IntoInnerError::into_error)?,
             Target::Gzip(file) => file.finish()?,
             Target::Xz(file) => file.finish()?,
             Target::Zstd(file) => file.finish()?,
         };
-        file.persist(path).map(|_| ()).map_err(|error| error.error)
+        file.finish()
+    }
+}
+
+/// Where a trace is written: a new file, which takes its name when it is complete, or a pipe or a device, which keeps its own.
+enum Place {
+    New(NamedTempFile, PathBuf),
+    Special(File),
+}
+
+impl Place {
+    fn create(path: &Path) -> io::Result<Self> {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Place::Special(File::create(path)?));
+        }
+        // A link keeps pointing at the file that it names.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".wearwell-").permissions(ordinary_permissions());
+        let file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+        Ok(Place::New(file, path))
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        match self {
+            Place::New(file, path) => file.persist(path).map(|_| ()).map_err(|error| error.error),
+            Place::Special(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Place::New(file, _) => file.write(bytes),
+            Place::Special(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Place::New(file, _) => file.flush(),
+            Place::Special(file) => file.flush(),
+        }
     }
 }
 

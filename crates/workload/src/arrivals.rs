@@ -32,6 +32,9 @@ pub enum Spacing {
     Exponential,
 }
 
+/// The lowest rate, requests a second: the clock has room for ten million of them.
+const LOWEST_RATE: f64 = 1e-3;
+
 /// Draws arrival times, see [`ArrivalConfig`].
 pub struct Arrivals {
     spacing: Spacing,
@@ -43,11 +46,11 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// From time 0. Errors: a rate that is not a finite number above 0.
+    /// From time 0. Errors: a rate that is not a finite number, or below [`LOWEST_RATE`].
     pub fn new(config: &ArrivalConfig, seed: Seed) -> Result<Self, ConfigError> {
         let rate = config.requests_per_second;
-        let allowed = "must be a finite number above 0";
-        require(rate > 0.0 && rate.is_finite(), "requests_per_second", rate, allowed)?;
+        let allowed = "must be a finite number above 0, and at least one in a thousand seconds";
+        require(rate >= LOWEST_RATE && rate.is_finite(), "requests_per_second", rate, allowed)?;
         Ok(Arrivals {
             spacing: config.spacing,
             mean_gap_ns: 1e9 / rate,

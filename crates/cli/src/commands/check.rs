@@ -25,13 +25,13 @@ pub enum Command {
 #[command(after_help = HELP)]
 pub struct TheoryArgs {
     /// Points of the grid
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     points: u32,
     /// Blocks of each drive
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..))]
     blocks: u32,
     /// Runs of each point, with the seeds from 1 on
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     runs: u32,
     /// Seed of the grid: another seed, other points
     #[arg(long, value_name = "N", default_value_t = 1)]

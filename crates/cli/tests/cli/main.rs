@@ -2,6 +2,7 @@
 
 mod advise;
 mod common;
+mod documents;
 mod hostile;
 mod house;
 mod model;

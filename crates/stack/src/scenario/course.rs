@@ -135,8 +135,32 @@ pub(crate) fn check(
     }
 }
 
-/// Refuses windows of less than a page of a drive that shows so many.
-pub(crate) fn check_window(measure: &Measure, logical_pages: u32) -> Result<(), ConfigError> {
+/// Page writes of the longest run: ten million a second for three years.
+const MOST_PAGES: f64 = 1e15;
+
+/// Refuses what a drive that shows so many pages cannot be measured over: a phase that no one lives to see the end of, windows
+/// of less than a page.
+pub(crate) fn check_pages(
+    measure: &Measure,
+    precondition: &Precondition,
+    logical_pages: u32,
+) -> Result<(), ConfigError> {
+    let lengths = [
+        ("precondition.random_overwrites", precondition.random_overwrites),
+        ("measure.warm_up", measure.warm_up.unwrap_or(0.0)),
+        // Where blocks wear out, it is their end that is waited for.
+        ("measure.drive_writes", measure.until_worn_out_blocks.map_or(measure.drive_writes, |_| 0.0)),
+        ("measure.window", measure.window),
+    ];
+    let most = MOST_PAGES / f64::from(logical_pages.max(1));
+    if let Some((key, value)) = lengths.into_iter().find(|(_, value)| *value > most) {
+        let problem = format!("is {value:?}; a run of this drive takes at most {most:.2e} drive writes");
+        return Err(ConfigError::new(key, problem));
+    }
+    check_window(measure, logical_pages)
+}
+
+fn check_window(measure: &Measure, logical_pages: u32) -> Result<(), ConfigError> {
     let shortest = 1.0 / f64::from(logical_pages.max(1));
     if measure.window >= shortest {
         return Ok(());

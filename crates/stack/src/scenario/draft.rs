@@ -8,6 +8,8 @@ use super::toml_value::{self, Spans};
 use super::types::Scenario;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
@@ -115,7 +117,7 @@ impl Draft {
     /// The path of a trace counts from the file's directory.
     pub fn from_file(path: &Path) -> Result<Self, DraftError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| DraftError {
+        let text = read_text(path).map_err(|error| DraftError {
             place: Some((name.clone(), None)),
             key: None,
             problem: error.to_string(),
@@ -310,14 +312,37 @@ impl Source {
         (line, column)
     }
 
+    /// The line with a mark below what is meant; of a long line, what stands around it.
     fn excerpt(&self, span: Range<usize>, (line, column): (usize, usize)) -> String {
+        const LONGEST: usize = 200;
+        const BEFORE: usize = 60;
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        let is_long = text.chars().nth(LONGEST).is_some();
+        let skipped = if is_long { (column - 1).saturating_sub(BEFORE) } else { 0 };
+        // What a terminal would take for more than a character is shown as none.
+        let shown = text.chars().skip(skipped).take(LONGEST);
+        let shown: String = shown.map(|of| if of.is_control() && of != '\t' { '\u{fffd}' } else { of }).collect();
         let span = floor_boundary(&self.text, span.start)..floor_boundary(&self.text, span.end);
         let first_line = self.text[span].lines().next().unwrap_or_default();
-        let marks = "^".repeat(first_line.chars().count().max(1));
+        let before = column - 1 - skipped;
+        let marks = "^".repeat(first_line.chars().count().clamp(1, LONGEST.saturating_sub(before).max(1)));
         let margin = " ".repeat(line.to_string().len());
-        format!("{margin} |\n{line} | {text}\n{margin} | {}{marks}", " ".repeat(column - 1))
+        format!("{margin} |\n{line} | {shown}\n{margin} | {}{marks}", " ".repeat(before))
     }
+}
+
+/// The whole text of a file. A device may have no end, so of what is no file it is so much that no scenario is longer.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    const MOST_BYTES: u64 = 64 << 20;
+    let file = File::open(path)?;
+    if file.metadata()?.is_file() {
+        return std::io::read_to_string(file);
+    }
+    let text = std::io::read_to_string(file.take(MOST_BYTES + 1))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(std::io::Error::other("this goes on for longer than any scenario"));
+    }
+    Ok(text)
 }
 
 fn floor_boundary(text: &str, byte: usize) -> usize {

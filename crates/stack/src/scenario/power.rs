@@ -55,6 +55,9 @@ const PAPER_US: [f64; 3] = [100.0, 1000.0, 3000.0];
 /// Longest time without power: an hour.
 const LONGEST_OFF_MS: f64 = 3.6e6;
 
+/// Most cuts at random operations: each is followed by a recovery.
+const MOST_CUTS: u64 = 10_000_000;
+
 /// Longest time of an operation: a second.
 const LONGEST_US: f64 = 1e6;
 
@@ -80,6 +83,9 @@ impl PowerConfig {
         match (self.every, self.random, &self.at_operation) {
             (Some(0), ..) => wrong("every", "is 0; at least 1 operation must be done before a cut".into()),
             (Some(operations), ..) => Ok(Some(Cuts::Every(operations))),
+            (_, Some(count), _) if count > MOST_CUTS => {
+                wrong("random", format!("is {count}; at most {MOST_CUTS} cuts are made"))
+            }
             (_, Some(count), _) => Ok(Some(Cuts::Random(count))),
             (.., Some(text)) => match parse_cuts(text) {
                 Some(cuts) => Ok(Some(Cuts::At(cuts))),

@@ -64,7 +64,7 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
     let device = device::resolve(&mut scenario.device, zone_blocks)?;
-    course::check_window(&scenario.measure, device.logical_pages)?;
+    course::check_pages(&scenario.measure, &scenario.precondition, device.logical_pages)?;
     let mut tree = Tree::of(&mut scenario)?;
     let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;
     tree.set_size(&scenario, tree.ftl(), &ftl)?;

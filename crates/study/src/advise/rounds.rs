@@ -4,7 +4,7 @@ use super::advice::{Advice, Figures, Skipped, Tried, Verdict, rank};
 use super::candidate::Candidate;
 use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
-use crate::points::SweepError;
+use crate::points::{MOST_POINTS, SweepError};
 use crate::sweep::{Sweep, SweepObserver, SweepOptions, replicate, resolved};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -94,7 +94,11 @@ pub fn advise(
     let mut skipped = Vec::new();
     let candidates = fitting(&base, changes, &mut seen, &mut skipped);
     let replicas = options.replicas as usize;
-    let planned = (candidates.len() + 1) * replicas;
+    let planned = (candidates.len() + 1).saturating_mul(replicas);
+    if planned > MOST_POINTS {
+        let problem = format!("replicas: {planned} runs are too many; at most {MOST_POINTS} are made");
+        return Err(AdviseError::Options(problem));
+    }
     let mut bench = Bench { options, observer, finished: 0, planned };
     let outcomes = bench.run(std::slice::from_ref(&unchanged))?.remove(0);
     if let Some(Err(problem)) = outcomes.iter().find(|outcome| outcome.is_err()) {

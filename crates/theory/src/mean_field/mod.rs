@@ -45,6 +45,9 @@ impl Structure {
     }
 }
 
+/// The least spare space; a hundredth of what any drive has.
+const LEAST_SPARE_FACTOR: f64 = 1e-5;
+
 /// A drive under a workload and a cleaning policy, in the limit of many blocks.
 pub struct MeanField<'a> {
     drive: Drive,
@@ -83,7 +86,8 @@ pub const MAX_CONTENTS: f64 = 250_000.0;
 const MAX_EFFORT: f64 = 2e9;
 
 impl<'a> MeanField<'a> {
-    /// The model; refused if its states are too many.
+    /// The model; refused if its states are too many, or its spare space is so small that no fixed point is found in any time
+    /// that somebody waits for.
     pub fn new(
         drive: Drive,
         classes: Classes,
@@ -92,6 +96,11 @@ impl<'a> MeanField<'a> {
     ) -> Result<Self, TheoryError> {
         let pages = drive.pages_per_block() as usize;
         check_size(pages, classes.count(), structure)?;
+        let spare_factor = drive.spare_factor();
+        if spare_factor < LEAST_SPARE_FACTOR {
+            let problem = format!("{spare_factor:?} is below {LEAST_SPARE_FACTOR:?}, the least that the mean field takes");
+            return Err(TheoryError::parameter("spare_factor", problem));
+        }
         let lattice = Lattice::new(pages, classes.count());
         Ok(MeanField { drive, classes, structure, selection, lattice })
     }

@@ -38,6 +38,10 @@ const TOLERANCE: f64 = 1e-7;
 /// Drive writes by which a point may be missed.
 const PUNCTUALITY: f64 = 1e-9;
 
+/// Longest path, and most points on it.
+const MOST_DRIVE_WRITES: f64 = 1e6;
+const MOST_POINTS: usize = 1_000_000;
+
 /// Steps after which a path is given up.
 const MOST_STEPS: usize = 2_000_000;
 
@@ -50,9 +54,12 @@ impl MeanField<'_> {
         points: usize,
     ) -> Result<Vec<PathPoint>, TheoryError> {
         self.selection.check_smooth()?;
-        between("drive_writes", drive_writes, 0.0, f64::INFINITY)?;
+        between("drive_writes", drive_writes, 0.0, MOST_DRIVE_WRITES)?;
         if points == 0 {
             return Err(TheoryError::parameter("points", "0 leaves nothing to show"));
+        }
+        if points > MOST_POINTS {
+            return Err(TheoryError::parameter("points", format!("{points} is more than {MOST_POINTS}")));
         }
         let mut path = Path::new(self, from)?;
         let mut shown = Vec::with_capacity(points);

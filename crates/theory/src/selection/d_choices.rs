@@ -11,16 +11,20 @@ pub struct DChoices {
     choices: f64,
 }
 
+/// Most choices: there, the answer is that of the limit of greedy to more digits than are shown.
+const MOST_CHOICES: f64 = 1e5;
+
 /// Logarithm of `((S + m) / S)^d` beyond which the smaller power is lost in rounding; the quotient itself may overflow.
 const LARGE_GROWTH: f64 = 40.0;
 
 impl DChoices {
-    /// Draws a victim from `choices` blocks (d, 1 or more, finite).
+    /// Draws a victim from `choices` blocks (d, from 1 to 100,000).
     pub fn new(choices: f64) -> Result<Self, TheoryError> {
-        if choices.is_finite() && choices >= 1.0 {
+        if (1.0..=MOST_CHOICES).contains(&choices) {
             return Ok(DChoices { choices });
         }
-        let problem = format!("{choices} is not a finite number of at least 1");
+        let problem =
+            format!("{choices:?} is not a number from 1 to {MOST_CHOICES}; more come to the limit of greedy");
         Err(TheoryError::parameter("choices", problem))
     }
 

@@ -137,6 +137,12 @@ impl Devices {
         Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
     }
 
+    /// The files that the two are in.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let ssd = if is_scenario(&self.ssd) { self.content() } else { self.ssd.clone() };
+        vec![self.nvram.clone(), ssd]
+    }
+
     fn content(&self) -> PathBuf {
         content(&self.ssd)
     }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use std::io::Read;
 use std::sync::Arc;
 use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::nvram::Guarantee;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::store::Store;
@@ -75,13 +76,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         },
     };
     format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
+    // What was not there before is not left behind when no file system comes of it.
+    let new: Vec<_> = args.devices.files().into_iter().filter(|path| !path.exists()).collect();
+    let guarantee = make(args, &format).inspect_err(|_| {
+        new.iter().for_each(|path| {
+            let _ = std::fs::remove_file(path);
+        });
+    })?;
+    print(&format!("made; what is in the NVRAM {guarantee}\n"))
+}
+
+/// Makes it, and says what the NVRAM guarantees.
+fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
     let nvram = args.devices.create_nvram(args.size.map(|size| size.0), existing)?;
     let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
     let guarantee = nvram.guarantee();
-    let store = Store::format(nvram, Arc::new(ssd), &format, Options::default());
+    let store = Store::format(nvram, Arc::new(ssd), format, Options::default());
     store.map_err(|error| about("--nvram, --ssd", error))?.close();
-    print(&format!("made; what is in the NVRAM {guarantee}\n"))
+    Ok(guarantee)
 }
 
 /// An id that no other file system has.

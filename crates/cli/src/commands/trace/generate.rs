@@ -90,7 +90,10 @@ fn source(args: &Args) -> Result<TimedRequests, Failure> {
     let spacing = if args.poisson { Spacing::Exponential } else { Spacing::Constant };
     let arrivals = ArrivalConfig { requests_per_second: args.rate, spacing };
     let workload = config.build(pages, seed).map_err(|error| Failure::usage(error.within("workload")))?;
-    as_requests(workload, page_bytes, &arrivals, seed).map_err(Failure::usage)
+    as_requests(workload, page_bytes, &arrivals, seed).map_err(|error| match error.key.as_str() {
+        "requests_per_second" => Failure::Usage(format!("--rate: {}", error.problem)),
+        _ => Failure::usage(error),
+    })
 }
 
 fn workload(args: &Args) -> Result<WorkloadConfig, Failure> {

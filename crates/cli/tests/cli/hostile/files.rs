@@ -52,7 +52,7 @@ fn foreign(cases: &mut Vec<Case>) {
         ("a deep key", format!("{} = 1", vec!["a"; 50_000].join(".")).into_bytes()),
         ("a long line", format!("name = \"{}\"", "x".repeat(1 << 20)).into_bytes()),
         ("many tables", "[[tenant]]\nshare = 0.1\n".repeat(3000).into_bytes()),
-        ("many logs", "[[log]]\nname = \"x\"\n".repeat(3000).into_bytes()),
+        ("many logs", "[[log]]\nname = \"x\"\n".repeat(300).into_bytes()),
     ];
     for (what, content) in kinds {
         cases.push(case(what.to_owned(), content.clone()));

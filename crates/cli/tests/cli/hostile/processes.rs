@@ -1,4 +1,257 @@
-//! Surroundings and signals, which only a process of its own has.
+//! Surroundings and signals, which only a process of its own has: variables that are missing or wrong, streams that are closed or
+//! full, folders that take nothing, and every signal that asks for an end, at several moments.
+
+use super::Draws;
+use crate::common::{SMALL, repository};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// At least so many cases.
-pub const LEAST: usize = 0;
+pub const LEAST: usize = 370;
+
+/// The program in a folder of its own, which has a scenario, a trace and a result's worth of room.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("small.toml"), SMALL).expect("a file");
+        let trace = repository().join("traces/samples/msr.csv");
+        std::fs::copy(trace, folder.path().join("trace.csv")).expect("a file");
+        Place(folder)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// What is there besides what was.
+    fn left(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        names.filter(|name| name != "small.toml" && name != "trace.csv").collect()
+    }
+}
+
+/// What is tried in strange surroundings: quick, of all kinds, with a file that each may write.
+const COMMANDS: &[&[&str]] = &[
+    &["run", "small.toml"],
+    &["run", "small.toml", "--output", "new.json"],
+    &["run", "small.toml", "--format", "csv"],
+    &["sweep", "small.toml", "--vary", "seed=1,2", "--output", "new.csv"],
+    &["list", "victims"],
+    &["theory", "greedy"],
+    &["model", "ftl"],
+    &["trace", "describe", "trace.csv", "--trace-format", "msr"],
+    &["trace", "convert", "trace.csv", "new.csv", "--trace-format", "msr", "--to", "wearwell-csv"],
+    &["scenario", "check", "small.toml"],
+    &["scenario", "schema"],
+    &["completions", "bash"],
+    &["--help"],
+    &["run", "--help"],
+    &["run", "no-such-file.toml"],
+    &["run", "small.toml", "--no-such-option"],
+];
+
+/// Variables that others have set to what nobody would.
+const VARIABLES: &[(&str, &str)] = &[
+    ("COLUMNS", "0"),
+    ("COLUMNS", "-1"),
+    ("COLUMNS", "nonsense"),
+    ("COLUMNS", "99999999999"),
+    ("COLUMNS", "1"),
+    ("LINES", "0"),
+    ("NO_COLOR", ""),
+    ("CLICOLOR_FORCE", "1"),
+    ("RUST_LOG", "trace"),
+    ("RUST_BACKTRACE", "full"),
+    ("RAYON_NUM_THREADS", "nonsense"),
+    ("RAYON_NUM_THREADS", "0"),
+    ("LANG", "nonsense"),
+    ("LC_ALL", "tr_TR.UTF-8"),
+    ("TERM", ""),
+    ("TERM", "nonsense"),
+    ("TMPDIR", "/no/such/folder"),
+    ("HOME", "/no/such/folder"),
+];
+
+/// The exit code; what is wrong with an end beyond it is in `complaints`.
+fn code(what: &str, output: &Output, complaints: &mut Vec<String>) -> Option<i32> {
+    let err = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code();
+    if err.contains("panicked") || code.is_none_or(|code| !(0..=3).contains(&code)) {
+        complaints.push(format!("{what}: {:?}\n{err}", output.status));
+    }
+    code
+}
+
+fn no_complaints(count: usize, least: usize, complaints: &[String]) {
+    println!("{count} hostile cases");
+    assert!(count >= least, "only {count} cases");
+    assert!(complaints.is_empty(), "{} of {count} cases:\n{}\n", complaints.len(), complaints.join("\n"));
+}
+
+#[test]
+fn variables_change_no_result() {
+    let (mut count, mut complaints) = (0, Vec::new());
+    let place = Place::new();
+    // All variables with one command after another, so that each command meets some.
+    for (at, (name, value)) in VARIABLES.iter().enumerate() {
+        for turn in 0..8 {
+            let arguments = COMMANDS[(at * 5 + turn * 3) % COMMANDS.len()];
+            let plain = place.command(arguments).env("NO_COLOR", "1").output().expect("it runs");
+            let output = place.command(arguments).env(name, value).output().expect("it runs");
+            count += 1;
+            let what = format!("{name}={value} {arguments:?}");
+            if code(&what, &output, &mut complaints) != plain.status.code() {
+                complaints.push(format!("{what}: {:?} instead of {:?}", output.status, plain.status));
+            }
+        }
+    }
+    for arguments in COMMANDS {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let output = place.command(arguments).env_clear().env("PATH", path).output().expect("it runs");
+        count += 1;
+        code(&format!("without any variable: {arguments:?}"), &output, &mut complaints);
+    }
+    no_complaints(count, 150, &complaints);
+}
+
+#[test]
+fn streams_may_be_closed_full_or_unread() {
+    let (mut count, mut complaints) = (0, Vec::new());
+    for arguments in COMMANDS {
+        // Whether standard output and standard error are closed, a full disk, a pipe without a reader, a folder.
+        for streams in [">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-", "> /dev/full", "2> /dev/full", "> /dev/full 2>&1", "| true"] {
+            let place = Place::new();
+            let program = assert_cmd::cargo::cargo_bin("wearwell");
+            let script = format!("\"$0\" \"$@\" {streams}; exit ${{PIPESTATUS[0]}}");
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &script]).arg(program).args(*arguments).current_dir(place.0.path());
+            let output = shell.output().expect("a shell");
+            count += 1;
+            let what = format!("{arguments:?} {streams}");
+            let code = code(&what, &output, &mut complaints);
+            let said_nothing = output.stderr.is_empty() && !streams.contains("2>");
+            if streams.starts_with("> /dev/full") && code == Some(0) {
+                complaints.push(format!("{what}: it is lost without a word"));
+            } else if code != Some(0) && said_nothing {
+                complaints.push(format!("{what}: it fails without a word"));
+            }
+            if place.left().iter().any(|name| name.starts_with(".wearwell-")) {
+                complaints.push(format!("{what}: it leaves {:?}", place.left()));
+            }
+        }
+    }
+    no_complaints(count, 120, &complaints);
+}
+
+/// Whether permissions mean anything to this user.
+fn permissions_hold(folder: &Path) -> bool {
+    std::fs::set_permissions(folder, Permissions::from_mode(0o555)).expect("our own");
+    let holds = File::create(folder.join("try")).is_err();
+    std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("our own");
+    let _ = std::fs::remove_file(folder.join("try"));
+    holds
+}
+
+#[test]
+fn what_cannot_be_written_is_told() {
+    let (mut count, mut complaints) = (0, Vec::new());
+    let holds = permissions_hold(Place::new().0.path());
+    if !holds {
+        println!("skipped in part: this user may write anywhere");
+    }
+    for arguments in COMMANDS.iter().filter(|words| words.iter().any(|word| word.starts_with("new."))) {
+        for target in ["no/folder", "read-only", "small.toml", "/proc/new", "/dev/full"] {
+            let place = Place::new();
+            let locked = place.0.path().join("read-only");
+            std::fs::create_dir(&locked).expect("a folder");
+            std::fs::set_permissions(&locked, Permissions::from_mode(0o555)).expect("our own");
+            if target == "read-only" && !holds {
+                continue;
+            }
+            let into = |word: &&str| word.strip_prefix("new.").map(|end| format!("{target}/new.{end}"));
+            let words: Vec<String> = arguments.iter().map(|word| into(word).unwrap_or((*word).into())).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let output = place.command(&words).output().expect("it runs");
+            count += 1;
+            let what = format!("{words:?}");
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            if code(&what, &output, &mut complaints) == Some(0) || !err.contains(target) {
+                complaints.push(format!("{what}: {:?} {err}", output.status));
+            }
+        }
+    }
+    no_complaints(count, 10, &complaints);
+}
+
+/// What takes long enough for a signal to meet it, and what it may leave.
+const LONG: &[(&[&str], &[&str])] = &[
+    (&["run", "--output", "new.json", "--drive-writes", "100000"], &[]),
+    (&["run", "small.toml", "--drive-writes", "1000000", "--progress"], &[]),
+    (&["sweep", "--vary", "seed=1,2,3", "--drive-writes", "100000", "--output", "new.csv"], &["new.csv.runs.jsonl"]),
+    (&["advise", "--output", "new.json"], &["new.json.runs.jsonl"]),
+    (&["theory", "double", "--spare-factor", "0.00002"], &[]),
+    (&["check", "theory"], &[]),
+    (&["trace", "generate", "new.csv", "--to", "wearwell-csv", "--kind", "uniform", "--requests", "4000000000"], &[]),
+    (&["trace", "check", "-", "--trace-format", "msr"], &[]),
+    (&["trace", "columns", "fifo"], &[]),
+    (&["run", "--trace", "fifo", "--trace-format", "msr"], &[]),
+    (&["compare", "fifo", "fifo"], &[]),
+];
+
+/// Moments after the start.
+const MOMENTS_MS: &[u64] = &[40, 150, 400];
+
+/// How long an end may take, on a machine that has much else to do; alone it is a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits for the end of a process, and ends it if that does not come.
+fn end_of(mut child: Child) -> (Duration, Output) {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE && child.try_wait().expect("our own").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let took = begin.elapsed();
+    let _ = child.kill();
+    (took, child.wait_with_output().expect("our own"))
+}
+
+#[test]
+fn signals_end_everything_soon_and_leave_nothing_half_written() {
+    let (mut count, mut complaints, mut draws) = (0, Vec::new(), Draws(5));
+    for (arguments, may_leave) in LONG {
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            for moment in MOMENTS_MS {
+                let place = Place::new();
+                let made = Command::new("mkfifo").arg("fifo").current_dir(place.0.path()).status();
+                assert!(made.expect("mkfifo").success());
+                let mut command = place.command(arguments);
+                // Standard input that stays open and says nothing.
+                let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+                let child = child.expect("it runs");
+                std::thread::sleep(Duration::from_millis(moment + draws.below(20) as u64));
+                kill_process(Pid::from_child(&child), signal).expect("it is there");
+                let (took, output) = end_of(child);
+                count += 1;
+                let what = format!("{signal:?} after {moment} ms: {arguments:?}");
+                if took >= PATIENCE || output.status.code() != Some(130) {
+                    complaints.push(format!("{what}: {:?} after {took:?}", output.status));
+                }
+                let left: Vec<_> =
+                    place.left().into_iter().filter(|name| name != "fifo" && !may_leave.contains(&name.as_str())).collect();
+                if !left.is_empty() || String::from_utf8_lossy(&output.stderr).contains("panicked") {
+                    complaints.push(format!("{what}: it leaves {left:?}"));
+                }
+            }
+        }
+    }
+    no_complaints(count, 90, &complaints);
+}

@@ -1,0 +1,338 @@
+//! Every command of README, docs and the heads of scenarios, run in the order in which they stand, as one person would who sits in
+//! a checkout; and what the documents show of it, beside what comes.
+//!
+//! A block is marked by a comment in the line before it, which readers of the page do not see:
+//!
+//! - `<!-- not run: WHY -->`: it needs what a test has not got, or builds the project.
+//! - `<!-- slow: WHY -->`: run by `make docs-commands` only; its text has to tell readers how long it takes.
+//! - `<!-- fuse: WHY -->`: run where file systems can be mounted.
+//! - `<!-- part of: COMMAND -->`: these lines are in what the command prints, in this order.
+
+use crate::common::repository;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs slow blocks too.
+const SLOW: &str = "WEARWELL_SLOW_DOCS";
+
+/// What a document may take for granted besides a checkout: files of the reader's own.
+const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
+const OWN_TABLE: (&str, &str) = ("my-own.csv", "traces/samples/table.csv");
+const OWN_SCENARIO: (&str, &str) = ("my.toml", "scenarios/log_on_ftl.toml");
+const OWN_COLUMNS: (&str, &str) =
+    ("my-trace.csv", "ts,type,lba,len\n0,W,0,4096\n5,R,8,4096\n9,W,64,16384\n12,W,0,4096\n");
+
+/// How a block is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    None,
+    NotRun,
+    Slow,
+    Fuse,
+}
+
+/// A block of commands, or of output.
+#[derive(Debug)]
+struct Block {
+    /// The document and the first line of the block.
+    place: String,
+    mark: Mark,
+    /// The command whose output this is.
+    part_of: Option<String>,
+    /// `sh` and the like.
+    language: String,
+    lines: Vec<String>,
+}
+
+/// The blocks of a document.
+fn blocks(name: &str, text: &str) -> Vec<Block> {
+    let (mut found, mut open, mut before): (Vec<Block>, Option<Block>, &str) = (Vec::new(), None, "");
+    for (at, line) in text.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(block), None) => block.lines.push(line.to_owned()),
+            (None, Some(language)) => {
+                let comment = before.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->"));
+                let (mark, why) = comment.and_then(|text| text.split_once(": ")).unwrap_or_default();
+                let place = format!("{name}:{}", at + 1);
+                let part_of = (mark == "part of").then(|| why.to_owned());
+                let mark = match mark {
+                    "not run" => Mark::NotRun,
+                    "slow" => Mark::Slow,
+                    "fuse" => Mark::Fuse,
+                    _ => Mark::None,
+                };
+                let language = language.trim().to_owned();
+                open = Some(Block { place, mark, part_of, language, lines: Vec::new() });
+            }
+            (None, None) => {}
+        }
+        before = if line.trim().is_empty() { before } else { line };
+    }
+    found
+}
+
+/// All documents, by their paths from the root.
+fn documents() -> Vec<(String, String)> {
+    let root = repository();
+    let mut paths = vec![PathBuf::from("README.md"), "experiments/README.md".into(), "traces/README.md".into()];
+    for folder in ["docs", "docs/design"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("documents");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        paths.extend(names.into_iter().map(|name| Path::new(folder).join(name)));
+    }
+    let documents = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
+    documents
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(root.join(&path)).expect("text")))
+        .collect()
+}
+
+/// The heads of scenarios: commands stand in them behind `#` and blanks.
+fn heads() -> Vec<(String, Vec<Block>)> {
+    let mut entries: Vec<_> = std::fs::read_dir(repository().join("scenarios"))
+        .expect("scenarios")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    entries.sort();
+    let head = |path: PathBuf| {
+        let name = format!("scenarios/{}", path.file_name().expect("a name").to_string_lossy());
+        let text = std::fs::read_to_string(&path).expect("text");
+        let lines = text.lines().filter_map(|line| line.strip_prefix("#  "));
+        let lines: Vec<String> = lines.map(|line| line.trim_start().to_owned()).collect();
+        let language = "sh".to_owned();
+        let block = Block { place: name.clone(), mark: Mark::None, part_of: None, language, lines };
+        (name, vec![block])
+    };
+    entries.into_iter().map(head).collect()
+}
+
+/// The commands of a block: lines that go on are one.
+fn commands(block: &Block) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in block.lines.iter().filter(|line| !line.trim().is_empty()) {
+        match found.last_mut() {
+            Some(last) if goes_on => *last = format!("{}{}", last.trim_end_matches('\\'), line.trim_start()),
+            _ => found.push(line.clone()),
+        }
+        goes_on = line.ends_with('\\');
+    }
+    found
+}
+
+/// A checkout as a reader has it, and what is private to the reader's machine.
+struct Desk {
+    folder: tempfile::TempDir,
+    /// In the place of /dev/shm and /tmp.
+    memory: tempfile::TempDir,
+    home: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["scenarios", "traces"] {
+            std::os::unix::fs::symlink(repository().join(name), folder.path().join(name)).expect("a link");
+        }
+        let write = |name: &str, content: &[u8]| {
+            std::fs::write(folder.path().join(name), content).expect("a file of the reader's own");
+        };
+        let shipped = |path: &str| std::fs::read(repository().join(path)).expect("a sample");
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&shipped(OWN_TRACE.1)).expect("memory");
+        write(OWN_TRACE.0, &gzip.finish().expect("memory"));
+        write(OWN_TABLE.0, &shipped(OWN_TABLE.1));
+        write(OWN_COLUMNS.0, OWN_COLUMNS.1.as_bytes());
+        write(OWN_SCENARIO.0, &shipped(OWN_SCENARIO.1));
+        let memory = if Path::new("/dev/shm").is_dir() { tempfile::tempdir_in("/dev/shm") } else { tempfile::tempdir() };
+        let memory = memory.expect("a folder");
+        std::fs::create_dir(memory.path().join("mnt")).expect("a folder");
+        Desk { folder, memory, home: tempfile::tempdir().expect("a folder") }
+    }
+
+    /// Runs a line of shell.
+    fn run(&self, command: &str) -> Output {
+        let memory = self.memory.path().display().to_string();
+        let command = command.replace("/dev/shm/", &format!("{memory}/")).replace("/tmp/", &format!("{memory}/"));
+        let command = command.replace(" /mnt", &format!(" {memory}/mnt"));
+        let mut shell = Command::new("bash");
+        let program = assert_cmd::cargo::cargo_bin("wearwell");
+        let mut path = program.parent().expect("a folder").as_os_str().to_owned();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        shell.args(["-o", "pipefail", "-c", &command]).current_dir(self.folder.path());
+        shell.env("PATH", path).env("HOME", self.home.path()).env_remove("COLUMNS").stdin(Stdio::null());
+        if command.contains("nvmfs mount") && !command.contains("--background") {
+            return self.in_the_foreground(shell);
+        }
+        // What serves on in the background keeps standard error.
+        let is_background = command.contains("--background");
+        if is_background {
+            shell.stderr(Stdio::null());
+            let status = shell.stdout(Stdio::null()).status().expect("a shell");
+            return Output { status, stdout: Vec::new(), stderr: Vec::new() };
+        }
+        shell.output().expect("a shell")
+    }
+
+    /// Mounts, waits until it is there, and presses Ctrl-C.
+    fn in_the_foreground(&self, mut shell: Command) -> Output {
+        let mounted = || {
+            let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+            mounts.contains(&self.memory.path().display().to_string())
+        };
+        let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+        let begin = Instant::now();
+        while !mounted() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+        let _ = child.stdin.take();
+        child.wait_with_output().expect("it ends")
+    }
+}
+
+/// Whether file systems can be mounted.
+fn can_mount() -> bool {
+    std::fs::OpenOptions::new().read(true).write(true).open("/dev/fuse").is_ok()
+}
+
+/// Whether what a command hands its output to is on this machine.
+fn has_programs(command: &str) -> bool {
+    let command = command.split(" #").next().unwrap_or_default();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let programs = command.split(" | ").skip(1).filter_map(|part| part.split_whitespace().next());
+    programs.into_iter().all(|program| path.split(':').any(|folder| Path::new(folder).join(program).exists()))
+}
+
+/// What is not run, and the time of what is.
+#[derive(Default)]
+struct Account {
+    run: usize,
+    left: Vec<String>,
+    slowest: Vec<(Duration, String)>,
+    complaints: Vec<String>,
+}
+
+impl Account {
+    fn tell(&mut self) {
+        self.slowest.sort_by(|one, other| other.0.cmp(&one.0));
+        println!("{} commands were run; those that took longest:", self.run);
+        self.slowest.iter().take(8).for_each(|(time, command)| println!("  {:.1} s  {command}", time.as_secs_f64()));
+        self.left.iter().for_each(|left| println!("NOT RUN: {left}"));
+        assert!(self.complaints.is_empty(), "\n{}\n", self.complaints.join("\n"));
+    }
+
+    /// Runs the blocks of a document at one desk.
+    fn read(&mut self, blocks: &[Block]) {
+        let desk = Desk::new();
+        let mut printed: BTreeMap<String, String> = BTreeMap::new();
+        for block in blocks {
+            if matches!(block.language.as_str(), "sh" | "console" | "bash") {
+                self.block(&desk, block, &mut printed);
+            } else if let Some(command) = &block.part_of {
+                let shown = printed.get(command).cloned().unwrap_or_else(|| {
+                    self.run(&desk, &block.place, command).unwrap_or_default()
+                });
+                self.compare(block, &shown, &block.lines);
+            } else if let Some(command) = block.lines.first().and_then(|line| line.strip_prefix("$ ")) {
+                let shown = self.run(&desk, &block.place, command).unwrap_or_default();
+                self.compare(block, &shown, &block.lines[1..]);
+            }
+        }
+    }
+
+    fn block(&mut self, desk: &Desk, block: &Block, printed: &mut BTreeMap<String, String>) {
+        let slow = std::env::var_os(SLOW).is_some();
+        let is_run = match block.mark {
+            Mark::None => true,
+            Mark::NotRun => false,
+            Mark::Slow => slow,
+            Mark::Fuse => can_mount(),
+        };
+        for command in commands(block) {
+            if block.mark == Mark::Slow && !command.contains("minute") {
+                self.complaints.push(format!("{}: readers are not told that this takes minutes: {command}", block.place));
+            }
+            if !is_run || !has_programs(&command) {
+                self.left.push(format!("{} ({:?}): {command}", block.place, block.mark));
+            } else if let Some(out) = self.run(desk, &block.place, &command) {
+                let plain = command.split(" #").next().unwrap_or_default().trim().to_owned();
+                printed.insert(plain, out);
+            }
+        }
+    }
+
+    /// Runs a command, which must succeed; gives what it printed.
+    fn run(&mut self, desk: &Desk, place: &str, command: &str) -> Option<String> {
+        let begin = Instant::now();
+        let output = desk.run(command);
+        self.slowest.push((begin.elapsed(), command.to_owned()));
+        self.run += 1;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code();
+        // A mount in the foreground ends as it was asked to.
+        if code == Some(0) || (code == Some(130) && command.contains("mount")) {
+            return Some(text(&output.stdout));
+        }
+        self.complaints.push(format!("{place}: {command}\n{:?}\n{}", output.status, text(&output.stderr)));
+        None
+    }
+
+    /// Whether these lines are among those printed, in this order.
+    fn compare(&mut self, block: &Block, printed: &str, lines: &[String]) {
+        let mut there = printed.lines().map(str::trim_end);
+        for line in lines.iter().map(|line| line.trim_end()) {
+            if !there.any(|other| other == line) {
+                self.complaints.push(format!("{}: it is not, or not here, printed:\n{line}\nin\n{printed}", block.place));
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_documents_runs() {
+    let mut account = Account::default();
+    for (name, text) in documents() {
+        account.read(&blocks(&name, &text));
+    }
+    assert!(account.run >= 40, "only {} commands were found", account.run);
+    account.tell();
+}
+
+#[test]
+fn every_command_in_the_heads_of_scenarios_runs() {
+    let mut account = Account::default();
+    for (_, blocks) in heads() {
+        let of_ours = blocks.into_iter().map(|mut block| {
+            block.lines.retain(|line| line.starts_with("wearwell "));
+            block
+        });
+        account.read(&of_ours.collect::<Vec<_>>());
+    }
+    assert!(account.run >= 20, "only {} commands were found", account.run);
+    account.tell();
+}
+
+#[test]
+fn make_has_what_the_documents_make() {
+    let makefile = std::fs::read_to_string(repository().join("Makefile")).expect("a Makefile");
+    let mut seen = 0;
+    for (name, text) in documents() {
+        for command in blocks(&name, &text).iter().flat_map(commands) {
+            let Some(rest) = command.strip_prefix("make ") else { continue };
+            let targets = rest.split_whitespace().take_while(|word| !word.contains('=') && *word != "#");
+            for target in targets {
+                assert!(makefile.contains(&format!("\n{target}:")), "{name}: make {target}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 2);
+}
