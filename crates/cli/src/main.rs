@@ -2,6 +2,7 @@
 
 mod commands;
 mod exit;
+mod help;
 mod interrupt;
 mod output;
 mod progress;
@@ -14,7 +15,7 @@ mod top;
 #[path = "no_top.rs"]
 mod top;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use std::process::ExitCode;
 
@@ -62,8 +63,7 @@ enum Command {
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
-    #[command(subcommand)]
-    Theory(commands::theory::Command),
+    Theory(Box<commands::theory::Args>),
     #[command(subcommand)]
     Model(commands::model::Command),
     #[cfg_attr(all(target_os = "linux", feature = "nvmfs"), command(subcommand))]
@@ -79,7 +79,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::fitted(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     interrupt::listen();
     let outcome = match cli.command {
         Command::Run(args) => commands::run::run(&args),
@@ -88,7 +89,7 @@ fn main() -> ExitCode {
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),
-        Command::Theory(command) => commands::theory::run(&command),
+        Command::Theory(args) => commands::theory::run(&args),
         Command::Model(command) => commands::model::run(&command),
         Command::Nvmfs(command) => commands::nvmfs::run(&command),
         Command::Check(command) => commands::check::run(&command),

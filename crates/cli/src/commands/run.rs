@@ -3,13 +3,13 @@
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, RunProgress};
-use crate::report::{csv_rows, json, parquet, table, windows};
+use crate::report::{csv_rows, json, parquet, table, windows, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use wearwell_stack::{Progress, RunResult};
-use wearwell_study::summary;
+use wearwell_study::{beside, summary};
 
 /// Runs a scenario and reports what it does to the flash
 ///
@@ -71,7 +71,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let display = RunProgress::new(args.progress);
     let outcome = top::run(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
-    let result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
+    let mut result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
+    beside(&mut result);
     if let Some(file) = &output {
         write_result(file, &result)?;
     }
@@ -84,7 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
     Ok(match format {
-        Format::Table => table::result(result),
+        Format::Table => wrapped(&table::result(result)),
         Format::Json => json(result),
         Format::Csv => csv_rows(&[summary(result)])?,
     })
