@@ -26,8 +26,7 @@ const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 
 const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
 const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how the flash is organised";
-const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its \
-     simulated flash has no times";
+const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its simulated flash has no times";
 
 /// Every preset.
 pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, GECKO_2TB, NVMFS_24GB];
