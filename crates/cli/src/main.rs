@@ -2,6 +2,7 @@
 
 mod commands;
 mod exit;
+mod help;
 mod interrupt;
 mod output;
 mod progress;
@@ -14,7 +15,7 @@ mod top;
 #[path = "no_top.rs"]
 mod top;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use std::process::ExitCode;
 
@@ -79,7 +80,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::fitted(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     interrupt::listen();
     let outcome = match cli.command {
         Command::Run(args) => commands::run::run(&args),

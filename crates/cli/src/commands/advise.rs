@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::advice::{Repeat, as_json, as_rows, as_table};
-use crate::report::{csv_rows, parquet, rows_as_columns};
+use crate::report::{csv_rows, parquet, rows_as_columns, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::top;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         write(file, &advice, &repeat)?;
     }
     print(&match args.format {
-        Format::Table => as_table(&advice, &repeat),
+        Format::Table => wrapped(&as_table(&advice, &repeat)),
         Format::Json => as_json(&advice, &repeat),
         Format::Csv => csv_rows(&as_rows(&advice, &repeat))?,
     })?;

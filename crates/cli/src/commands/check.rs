@@ -4,7 +4,7 @@ use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, grid, ordered_json};
+use crate::report::{csv_rows, grid, ordered_json, wrapped};
 use serde_json::{Value, json};
 use wearwell_stack::RunError;
 use wearwell_study::Row;
@@ -74,7 +74,7 @@ fn theory(args: &TheoryArgs) -> Result<(), Failure> {
     display.clear();
     let compared = outcome.map_err(failure)?;
     print(&match args.format {
-        Format::Table => table(args, &compared),
+        Format::Table => wrapped(&table(args, &compared)),
         Format::Json => json(args, &compared),
         Format::Csv => csv_rows(&compared.iter().map(row).collect::<Vec<_>>())?,
     })?;

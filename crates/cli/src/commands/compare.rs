@@ -3,7 +3,7 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{csv_rows, grid, plain, rows_as_json};
+use crate::report::{csv_rows, grid, plain, rows_as_json, wrapped};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_stack::RunResult;
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let comparison = compare(&results);
     let names = names(&args.results);
     print(&match args.format {
-        Format::Table => table(&comparison, &names, &results, args.all),
+        Format::Table => wrapped(&table(&comparison, &names, &results, args.all)),
         Format::Json => rows_as_json(&rows(&comparison, &names, args.all)),
         Format::Csv => csv_rows(&rows(&comparison, &names, args.all))?,
     })

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::print;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{ftl, json, table};
+use crate::report::{ftl, json, table, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use clap::ValueEnum;
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let result = result_of(&draft)?;
     print(&match args.format {
-        Format::Table => ftl::power(&table::title(&result.scenario), &result),
+        Format::Table => wrapped(&ftl::power(&table::title(&result.scenario), &result)),
         Format::Json => json(&result),
     })
 }

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, RunProgress};
-use crate::report::{csv_rows, json, parquet, table, windows};
+use crate::report::{csv_rows, json, parquet, table, windows, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::top;
 use clap::ValueEnum;
@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
     Ok(match format {
-        Format::Table => table::result(result),
+        Format::Table => wrapped(&table::result(result)),
         Format::Json => json(result),
         Format::Csv => csv_rows(&[summary(result)])?,
     })

@@ -4,7 +4,7 @@ use super::run::Format;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json};
+use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::tell::tell;
 use crate::top;
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         write_table(file, &table)?;
     }
     print(&match args.format {
-        Format::Table => row_table(&table, &keys),
+        Format::Table => wrapped(&row_table(&table, &keys)),
         Format::Json => rows_as_json(&table),
         Format::Csv => csv_rows(&table)?,
     })?;

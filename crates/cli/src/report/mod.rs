@@ -3,6 +3,7 @@
 pub mod advice;
 mod column;
 pub mod ftl;
+mod grid;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 #[cfg(not(feature = "parquet"))]
@@ -19,39 +20,15 @@ pub mod windows;
 
 use crate::exit::Failure;
 use column::Column;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+pub use grid::{grid, table_width, terminal_width, wrapped};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wearwell_stack::RunResult;
 use wearwell_study::Row;
 
-/// Width of tables where no terminal says otherwise.
-const WIDTH: u16 = 120;
-
 /// A result as it stands in a .json file.
 pub fn json(result: &RunResult) -> String {
     serde_json::to_string_pretty(result).expect("results are plain data") + "\n"
-}
-
-/// A table with a head; `right` names the columns, from 0, whose content is aligned to the right.
-pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED.with_rounded_corners());
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    if !table.is_tty() {
-        table.set_width(WIDTH);
-    }
-    if !head.is_empty() {
-        table.set_header(head);
-    }
-    table.add_rows(rows);
-    for &column in right {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
 }
 
 /// A whole number with its thousands apart.

@@ -191,10 +191,23 @@ fn source(trace: Option<&TraceConfig>, workload: Option<&WorkloadConfig>) -> Str
     let kind = settings.remove("kind").unwrap_or_default();
     // What is off goes without saying.
     settings.retain(|key, value| !(off(value) || key == "request_pages" && *value == 1));
-    let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {}", spaced(value))).collect();
     let settings = settings.join(", ");
     let separator = if settings.is_empty() { "" } else { ": " };
     format!("{}{separator}{settings}", kind.as_str().unwrap_or("–"))
+}
+
+/// A value with room between its parts, so that a line can end there.
+fn spaced(value: &serde_json::Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        serde_json::Value::Array(list) => format!("[{}]", joined(list.iter().map(spaced).collect())),
+        serde_json::Value::Object(table) => {
+            let entry = |(key, value): (&String, &serde_json::Value)| format!("{key} {}", spaced(value));
+            format!("{{{}}}", joined(table.iter().map(entry).collect()))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn off(value: &serde_json::Value) -> bool {

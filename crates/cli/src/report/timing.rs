@@ -1,11 +1,13 @@
 //! Response times for people: how long requests took, what that was made of, and when cleaning went on.
 
-use super::{count, grid};
+use super::{count, grid, table_width};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline, TimingReport};
 
 /// Columns of the course; of the timeline's bins, so many are shown as one.
 const COURSE_COLUMNS: usize = 64;
+/// What stands beside them: what the row is, its highest value, and the lines around.
+const BESIDE_COURSE: usize = 40;
 
 /// Throughput and utilisation, as rows of figures.
 pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
@@ -127,7 +129,8 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
 /// Longest responses and cleaning over time.
 fn course(timeline: &Timeline, elapsed_ns: u64, dies: usize) -> String {
     let reached = (elapsed_ns.div_ceil(timeline.bin_ns.max(1)) as usize).clamp(1, timeline.bins.len());
-    let width = reached.div_ceil(COURSE_COLUMNS);
+    let room = usize::from(table_width()).saturating_sub(BESIDE_COURSE).clamp(8, COURSE_COLUMNS);
+    let width = reached.div_ceil(room);
     let columns: Vec<_> = timeline.bins[..reached].chunks(width).collect();
     let each = |value: &dyn Fn(&[Bin]) -> f64| columns.iter().map(|bins| value(bins)).collect::<Vec<f64>>();
     let longest = each(&|bins| bins.iter().map(|bin| bin.response_max_ns).max().unwrap_or(0) as f64);

@@ -8,6 +8,7 @@ mod nvmfs;
 mod power;
 mod run;
 mod sweep;
+mod tables;
 mod theory;
 mod top;
 mod trace;

@@ -3,7 +3,7 @@
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{csv_rows, grid, ordered_json};
+use crate::report::{csv_rows, grid, ordered_json, wrapped};
 use crate::scenario_args::size;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let ftls = if args.ftl.is_empty() { &Ftl::ALL[..] } else { &args.ftl };
     let accounts: Vec<Account> = ftls.iter().map(|ftl| Account::new(*ftl, &drive)).collect();
     print(&match args.format {
-        Format::Table => table(&drive, &accounts)?,
+        Format::Table => wrapped(&table(&drive, &accounts)?),
         Format::Json => json_of(&drive, &accounts)?,
         Format::Csv => csv_rows(&accounts.iter().flat_map(Account::rows).collect::<Vec<_>>())?,
     })

@@ -6,7 +6,7 @@ use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::table::spare_space;
-use crate::report::{csv_rows, grid, ordered_json};
+use crate::report::{csv_rows, grid, ordered_json, wrapped};
 use serde_json::{Value, json};
 use wearwell_study::Row;
 use wearwell_theory::Drive;
@@ -85,7 +85,7 @@ impl Answer {
     /// Prints the answer.
     pub fn print(&self, format: Format) -> Result<(), Failure> {
         print(&match format {
-            Format::Table => self.table(),
+            Format::Table => wrapped(&self.table()),
             Format::Json => self.json(),
             Format::Csv => match &self.rows {
                 Some(rows) => csv_rows(rows)?,

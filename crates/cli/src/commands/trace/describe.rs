@@ -4,9 +4,8 @@ use super::{Input, failure, report_skipped};
 use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::count;
-use crate::report::grid;
 use crate::report::table::{duration, gigabytes, short, years};
+use crate::report::{count, grid, wrapped};
 use serde_json::json;
 use wearwell_stack::{ByteSize, Lifetime};
 use wearwell_trace::{
@@ -63,7 +62,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
             print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n"))
         }
-        ListFormat::Table => print(&table(reader.format().name, &description, args.tbw)),
+        ListFormat::Table => print(&wrapped(&table(reader.format().name, &description, args.tbw))),
     }
 }
 

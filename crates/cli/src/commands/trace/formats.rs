@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::print;
+use crate::report::wrapped;
 use std::fmt::Write;
 use wearwell_trace::{FORMATS, Format, OptionSpec, find_format};
 
@@ -21,7 +22,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             names.iter().map(|name| find_format(name)).collect::<Result<_, _>>().map_err(Failure::usage)?
         }
     };
-    print(&formats.into_iter().map(explained).collect::<Vec<_>>().join("\n"))
+    print(&wrapped(&formats.into_iter().map(explained).collect::<Vec<_>>().join("\n")))
 }
 
 fn explained(format: &Format) -> String {

@@ -1,0 +1,104 @@
+//! Help that fits the terminal: an example too long for a line is continued as a shell reads it, and never cut in
+//! mid-command.
+
+use crate::report::terminal_width;
+use clap::Command;
+
+/// Width of help where no terminal says otherwise, and the most that is read with ease.
+const WIDTH: usize = 100;
+
+/// Where the commands of examples begin, and what stands between a command and what is said of it.
+const COMMAND: &str = "  wearwell ";
+const GAP: &str = "   ";
+const CONTINUED: &str = "      ";
+
+/// `command` with help for the terminal at hand.
+pub fn fitted(command: Command) -> Command {
+    let width = terminal_width().map_or(WIDTH, |width| usize::from(width).min(WIDTH));
+    of_width(command.term_width(width), width)
+}
+
+fn of_width(command: Command, width: usize) -> Command {
+    let command = command.mut_subcommands(|inner| of_width(inner, width));
+    match command.get_after_help().map(ToString::to_string) {
+        Some(text) => {
+            let lines: Vec<String> = text.lines().map(|line| example(line, width)).collect();
+            command.after_help(lines.join("\n"))
+        }
+        None => command,
+    }
+}
+
+/// A line of help, over several lines if it is a command that is too long.
+fn example(line: &str, width: usize) -> String {
+    if line.chars().count() <= width || !line.starts_with(COMMAND) {
+        return line.to_owned();
+    }
+    let (indent, rest) = line.split_at(COMMAND.len() - COMMAND.trim_start().len());
+    let (command, remark) = rest.split_once(GAP).unwrap_or((rest, ""));
+    let mut text = match remark.trim() {
+        "" => String::new(),
+        remark => format!("{indent}# {remark}\n"),
+    };
+    let mut present = indent.to_owned();
+    for word in words(command) {
+        // Room for what says that the command goes on.
+        let is_full = present.chars().count() + 1 + word.chars().count() + 2 > width;
+        if is_full && !present.trim().is_empty() {
+            text += &format!("{present} \\\n");
+            present = format!("{CONTINUED}{word}");
+        } else {
+            present += if present.trim().is_empty() { "" } else { " " };
+            present += word;
+        }
+    }
+    text + &present
+}
+
+/// The words of a command; what is quoted is one.
+fn words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut start, mut quote) = (0, None);
+    for (at, letter) in command.char_indices() {
+        match (letter, quote) {
+            ('\'' | '"', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            (' ', None) => {
+                words.push(&command[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&command[start..]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str =
+        "  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img   a file system";
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_goes_on_as_a_shell_reads_it() {
+        assert_eq!(example(LINE, 100), LINE);
+        let expected = "  # a file system\n  wearwell nvmfs mkfs --nvram /dev/shm/n \\\n      --size '256 MiB' --ssd ssd.img";
+        assert_eq!(example(LINE, 44), expected);
+        assert_eq!(example("Examples of what can be done:", 10), "Examples of what can be done:");
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_and_no_word_is_lost() {
+        for width in [40, 60, 80] {
+            let text = example(LINE, width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            let joined = text.replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                joined.ends_with("wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img"),
+                "{joined}"
+            );
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Tables that fit the terminal: no word and no number is broken over two lines.
+//!
+//! A table that is too wide even with the heads of its columns over several lines is turned, if that leaves one table: each
+//! row becomes a column. Else it falls apart into tables below each other that repeat the first columns; where even these are
+//! too wide, into turned ones of a few rows each.
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use std::io::IsTerminal;
+
+/// Width of tables where no terminal says otherwise.
+const WIDTH: u16 = 120;
+
+/// Widths that are believed of a terminal; below, nothing could be shown.
+const LEAST_WIDTH: u16 = 20;
+
+/// Rows of a turned table at most: more are better compared below each other.
+const MOST_TURNED_ROWS: usize = 4;
+
+/// How a line begins that is to be pasted into a shell.
+const COMMAND: &str = "  wearwell ";
+
+/// The border to the left of a column and the spaces around its content.
+const BESIDE_CONTENT: usize = 3;
+
+/// Columns of the terminal, or of what `COLUMNS` says is to be taken for one; `None` where there is neither.
+pub fn terminal_width() -> Option<u16> {
+    let of_terminal = || std::io::stdout().is_terminal().then(|| Table::new().width()).flatten();
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal().or_else(named).filter(|&width| width >= LEAST_WIDTH)
+}
+
+/// Columns that a table may have.
+pub fn table_width() -> u16 {
+    terminal_width().unwrap_or(WIDTH)
+}
+
+/// A table with a head; `right` names the columns, from 0, whose content is aligned to the right.
+pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
+    let head = head.iter().map(|title| (*title).to_owned()).collect();
+    let columns = Columns { head, rows, right: right.to_vec() };
+    columns.fitted(table_width().into())
+}
+
+/// `text` with all its lines wrapped to the terminal, but for those of tables and commands.
+pub fn wrapped(text: &str) -> String {
+    match terminal_width() {
+        Some(width) => text.split_inclusive('\n').map(|line| wrapped_line(line, width.into())).collect(),
+        None => text.to_owned(),
+    }
+}
+
+fn wrapped_line(line: &str, width: usize) -> String {
+    let stays = line.starts_with(|letter| ('─'..='╿').contains(&letter)) || line.starts_with(COMMAND);
+    if line.chars().count() <= width || stays {
+        return line.to_owned();
+    }
+    let indent = hanging_indent(line);
+    let mut text: String = line.chars().take(indent).collect();
+    let mut used = indent;
+    for word in line.chars().skip(indent).collect::<String>().split_whitespace() {
+        let length = word.chars().count();
+        if used > indent && used + 1 + length > width {
+            text += "\n";
+            text += &" ".repeat(indent);
+            used = indent;
+        } else if used > indent {
+            text.push(' ');
+            used += 1;
+        }
+        text += word;
+        used += length;
+    }
+    text + if line.ends_with('\n') { "\n" } else { "" }
+}
+
+/// Where the text of a line begins, behind its indent and what the text is of, if gaps of two spaces set that apart.
+fn hanging_indent(line: &str) -> usize {
+    let letters: Vec<char> = line.chars().collect();
+    let begins = |from: usize| letters[from..].iter().take_while(|letter| **letter == ' ').count() + from;
+    let start = begins(0);
+    let gap = letters[start..].windows(2).position(|pair| pair == [' ', ' ']);
+    match gap.filter(|gap| start > 0 && *gap < usize::from(LEAST_WIDTH)) {
+        Some(gap) => begins(start + gap),
+        None => start,
+    }
+}
+
+/// A table before it is drawn.
+#[derive(Clone)]
+struct Columns {
+    /// Titles; none at all where the first column names what stands in the others.
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    right: Vec<usize>,
+}
+
+impl Columns {
+    fn fitted(&self, width: usize) -> String {
+        if self.least_width() <= width || self.head.is_empty() {
+            return self.drawn(width);
+        }
+        let fits = |tables: &Vec<Columns>| tables.iter().all(|table| table.least_width() <= width);
+        let turned = (1..=MOST_TURNED_ROWS).rev().map(|rows| self.turned(rows)).find(fits);
+        let below_each_other =
+            |tables: &[Columns]| tables.iter().map(|table| table.drawn(width)).collect::<Vec<_>>().join("\n");
+        match (turned, self.parts(width)) {
+            (Some(turned), _) if turned.len() == 1 => below_each_other(&turned),
+            (_, parts) if fits(&parts) => below_each_other(&parts),
+            (Some(turned), _) => below_each_other(&turned),
+            (None, _) => self.drawn(width),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0)
+    }
+
+    /// Letters that a column needs at least: numbers stay in one line with their units, text may be cut between words.
+    fn least_content(&self, column: usize) -> usize {
+        let longest =
+            |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+        let whole = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let is_right = self.right.contains(&column);
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let of_cells = cells.map(|cell| if is_right { whole(cell) } else { longest(cell) });
+        of_cells.chain(self.head.get(column).map(|title| longest(title))).max().unwrap_or(0)
+    }
+
+    fn least_width(&self) -> usize {
+        (0..self.count()).map(|column| self.least_content(column) + BESIDE_CONTENT).sum::<usize>() + 1
+    }
+
+    /// Rows as columns, `rows` of them in each table.
+    fn turned(&self, rows: usize) -> Vec<Columns> {
+        let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+        let table = |rows: &[Vec<String>]| {
+            let line = |column: usize| {
+                let cells = rows.iter().map(|row| cell(row, column));
+                [self.head[column].clone()].into_iter().chain(cells).collect()
+            };
+            let mut lines: Vec<Vec<String>> = (0..self.head.len()).map(line).collect();
+            let head = lines.remove(0);
+            Columns { head, rows: lines, right: (1..=rows.len()).collect() }
+        };
+        self.rows.chunks(rows).map(table).collect()
+    }
+
+    /// Tables that are narrow enough, each with the columns that tell the rows apart.
+    fn parts(&self, width: usize) -> Vec<Columns> {
+        let is_figure = |column: &usize| self.right.contains(column);
+        // A number that counts the rows may stand before what they are called.
+        let first_text = (0..self.count()).find(|column| !is_figure(column)).unwrap_or(0);
+        let key_end = match self.right.is_empty() {
+            true => 1,
+            false => (first_text..self.count()).find(is_figure).unwrap_or(1).max(1),
+        };
+        let room = |columns: &[usize]| -> usize {
+            columns.iter().map(|&column| self.least_content(column) + BESIDE_CONTENT).sum::<usize>() + 1
+        };
+        let keys: Vec<usize> = (0..key_end).collect();
+        let mut parts = vec![keys.clone()];
+        for column in key_end..self.count() {
+            let present = parts.last_mut().expect("there is one");
+            present.push(column);
+            if room(present) > width && present.len() > keys.len() + 1 {
+                present.pop();
+                parts.push([keys.clone(), vec![column]].concat());
+            }
+        }
+        parts.iter().map(|columns| self.only(columns)).collect()
+    }
+
+    fn only(&self, columns: &[usize]) -> Columns {
+        let of = |cells: &Vec<String>| {
+            columns.iter().map(|&column| cells.get(column).cloned().unwrap_or_default()).collect()
+        };
+        Columns {
+            head: of(&self.head),
+            rows: self.rows.iter().map(of).collect(),
+            right: (0..columns.len()).filter(|&at| self.right.contains(&columns[at])).collect(),
+        }
+    }
+
+    fn drawn(&self, width: usize) -> String {
+        let mut table = Table::new();
+        table.load_style(UTF8_FULL_CONDENSED.with_rounded_corners());
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        let width = u16::try_from(width).unwrap_or(u16::MAX);
+        table.set_width(width);
+        if !self.head.is_empty() {
+            table.set_header(&self.head);
+        }
+        table.add_rows(self.rows.iter());
+        for at in 0..self.count() {
+            // What is longer than a line is cut all the same.
+            let least = self.least_content(at).min(width.saturating_sub(LEAST_WIDTH).into()) as u16 + 2;
+            let Some(column) = table.column_mut(at) else { continue };
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            if self.right.contains(&at) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many rows of numbers with names in front.
+    fn figures(rows: usize, columns: usize) -> Columns {
+        let row = |at: usize| {
+            let cells =
+                (1..columns).map(|column| format!("{},{:03},{:03}", at + 1, column * 37, at * 11 % 1000));
+            [format!("layer {at}")].into_iter().chain(cells).collect()
+        };
+        let titles = ["layer", "writes in", "amplification", "valid pages in victim", "most erased"];
+        Columns {
+            head: (0..columns).map(|at| titles[at % titles.len()].to_owned()).collect(),
+            rows: (0..rows).map(row).collect(),
+            right: (1..columns).collect(),
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        let plain = text.replace(|letter| ('─'..='╿').contains(&letter), " ");
+        let mut words: Vec<String> = plain.split_whitespace().map(str::to_owned).collect();
+        words.sort();
+        words.dedup();
+        words
+    }
+
+    #[test]
+    fn whatever_the_width_all_words_are_there_and_whole() {
+        for (rows, columns) in [(1, 9), (3, 9), (4, 4), (12, 3), (12, 9), (40, 20)] {
+            let table = figures(rows, columns);
+            let expected = words(&table.drawn(2000));
+            for width in [40, 60, 80, 120, 200] {
+                let text = table.fitted(width);
+                assert_eq!(words(&text), expected, "{rows} rows, {columns} columns at {width}\n{text}");
+                let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                assert!(longest <= width, "{longest} of {width}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_rows_are_turned_and_many_keep_their_names_in_each_part() {
+        let long_names = Columns { head: vec!["x".repeat(30), "y".repeat(30)], ..figures(12, 2) }.fitted(60);
+        assert_eq!(long_names.matches('╭').count(), 6, "{long_names}");
+        let turned = figures(2, 9).fitted(60);
+        assert!(turned.lines().nth(1).unwrap().contains("layer 0"), "{turned}");
+        assert_eq!(turned.matches("layer 1").count(), 1, "{turned}");
+        let parts = figures(12, 9).fitted(60);
+        let tables = parts.matches('╭').count();
+        assert!(tables > 1 && parts.matches("layer 11").count() == tables, "{parts}");
+    }
+
+    #[test]
+    fn what_fits_is_drawn_as_it_is() {
+        let table = figures(2, 3);
+        assert_eq!(table.fitted(80), table.fitted(200));
+        assert_eq!(table.fitted(80).matches('╭').count(), 1);
+    }
+
+    #[test]
+    fn sentences_are_wrapped_and_tables_and_commands_are_not() {
+        assert_eq!(wrapped_line("one two three\n", 8), "one two\nthree\n");
+        let listed = "  use  one two three four\n";
+        assert_eq!(wrapped_line(listed, 17), "  use  one two\n       three four\n");
+        for line in ["  wearwell run my.toml", "│ one two three │\n", "short\n"] {
+            assert_eq!(wrapped_line(line, 8), line);
+        }
+    }
+}

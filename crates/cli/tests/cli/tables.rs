@@ -1,0 +1,141 @@
+//! Tables and help at the width of a terminal: every word and every number in one piece.
+
+use crate::common::{small, wearwell};
+use std::collections::BTreeSet;
+
+/// A width at which no table has to give way.
+const WIDE: &str = "4000";
+
+fn at_width(arguments: &[&str], width: &str) -> String {
+    let output = wearwell(arguments).env("COLUMNS", width).output().expect("the command runs");
+    assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// All words of a text, what frames tables left out, and those that tell of the machine and not of the result.
+fn words(text: &str) -> BTreeSet<String> {
+    // The row on the machine has the last border of its table to end it, and a course has as many columns as have room.
+    let machine =
+        text.find("│ Simulation ").map_or(0..0, |from| from..from + text[from..].find('╰').unwrap_or(0));
+    let mut text = text.to_owned();
+    text.replace_range(machine, "");
+    let lines = text.lines().filter(|line| !line.contains("each column") && !line.contains("┆ up to "));
+    let plain = lines.collect::<Vec<_>>().join("\n").replace(|letter| ('─'..='╿').contains(&letter), " ");
+    let plain = plain.replace(|letter| ('▁'..='█').contains(&letter), " ");
+    plain.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Holds that at 80 and at 60 columns the command prints all that it prints at any width, and nothing wider.
+fn fits(arguments: &[&str]) {
+    let expected = words(&at_width(arguments, WIDE));
+    for width in [80, 60] {
+        let text = at_width(arguments, &width.to_string());
+        let found = words(&text);
+        let missing: Vec<_> = expected.difference(&found).collect();
+        assert!(missing.is_empty(), "{arguments:?} at {width}: broken {missing:?}\n{text}");
+        // A command to be pasted is as long as it is.
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("wearwell "));
+        let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(longest <= width, "{arguments:?}: {longest} of {width}\n{text}");
+    }
+}
+
+const FEW: [&str; 4] = ["--set", "measure.drive_writes=1.0", "--set", "measure.warm_up=1.0"];
+
+fn fits_quickly(arguments: &[&str]) {
+    fits(&[arguments, &FEW].concat());
+}
+
+#[test]
+fn results_fit() {
+    for scenario in ["gecko", "cagc", "two_logs_one_ftl", "f2fs_6_logs"] {
+        let path = format!("scenarios/{scenario}.toml");
+        fits_quickly(&["run", &path, "--capacity", "256 MiB", "--set", "measure.tolerance=1.0"]);
+    }
+    fits_quickly(&["run", "scenarios/latency.toml", "--capacity", "64 MiB"]);
+    fits(&["power", "scenarios/power.toml", "--every", "4000"]);
+}
+
+#[test]
+fn tables_of_many_runs_fit() {
+    let (directory, path) = small();
+    let axes = ["--vary", "device.spare_factor=0.1:0.4:0.05", "--vary", "ftl.victim=greedy,fifo,random"];
+    fits_quickly(&[&["sweep", &path, "--set", "device.endurance_cycles=12345678"], &axes[..]].concat());
+    let results = ["greedy", "d_choices"].map(|victim| {
+        let file = directory.path().join(format!("{victim}.json")).display().to_string();
+        at_width(&[&["run", &path, "--victim", victim, "--output", &file], &FEW[..]].concat(), WIDE);
+        file
+    });
+    fits(&["compare", &results[0], &results[1], "--all"]);
+    fits(&["check", "theory", "--points", "3", "--runs", "2", "--blocks", "500"]);
+}
+
+#[test]
+fn advice_fits() {
+    let log = "[[log]]\nname = \"a_store\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.2\n\n[workload]";
+    let (_directory, path) = small();
+    let text = std::fs::read_to_string(&path).unwrap().replace("[workload]", log);
+    std::fs::write(&path, text).unwrap();
+    let asked = ["--only", "trim,segments,victim", "--replicas", "2", "--set", "measure.tolerance=0.5"];
+    fits_quickly(&[&["advise", &path], &asked[..]].concat());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_system_fits() {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let [nvram, ssd] = ["nvram", "ssd"].map(|name| directory.path().join(name).display().to_string());
+    let devices = ["--nvram", &nvram, "--ssd", &ssd];
+    let sizes = ["--size", "8 MiB", "--ssd-size", "64 MiB"];
+    at_width(&[&["nvmfs", "mkfs"], &devices[..], &sizes[..]].concat(), WIDE);
+    fits(&[&["nvmfs", "stats"], &devices[..]].concat());
+}
+
+#[test]
+fn theory_and_models_fit() {
+    for command in [
+        "model ftl",
+        "theory double --pages-per-block 32 --hot-writes 0.8 --hot-space 0.2",
+        "theory double --pages-per-block 16 --zipf 0.99 --logical-pages 28800",
+        "theory transient --pages-per-block 8 --hot-writes 0.9 --hot-space 0.1 --drive-writes 8 --points 8",
+        "theory optimal-choices --max-choices 40 --pages-per-block 16 --hot-writes 0.8 --hot-space 0.2",
+        "trace describe traces/rocksdb-pgbench-ext4.blkparse.zst",
+        "trace columns traces/samples/msr.csv",
+        "list victims",
+        "list log-layouts",
+    ] {
+        fits(&command.split(' ').collect::<Vec<_>>());
+    }
+}
+
+/// Examples are whole commands, continued as a shell reads it.
+#[test]
+fn help_does_not_cut_a_command() {
+    for command in [
+        "",
+        "run",
+        "sweep",
+        "compare",
+        "advise",
+        "power",
+        "theory",
+        "theory double",
+        "model ftl",
+        "trace",
+        "nvmfs",
+    ] {
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let commands = |width| {
+            let text = at_width(&arguments, width).replace(" \\\n      ", " ");
+            let examples = text.lines().filter(|line| line.starts_with("  wearwell "));
+            let words = |line: &str| line.split("   ").find(|part| !part.trim().is_empty()).map(squeezed);
+            examples.filter_map(words).collect::<BTreeSet<_>>()
+        };
+        let (whole, narrow) = (commands("100"), commands("80"));
+        assert_eq!(whole, narrow, "{command}");
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
