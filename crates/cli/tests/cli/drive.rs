@@ -152,7 +152,7 @@ fn contradictions_and_nonsense_are_refused() {
         let (out, err) = drive(arguments, code);
         assert_eq!(out, "", "{arguments}");
         let err = err.replace(&format!("{}/", directory.path().display()), "");
-        let told = err.split("\n\nUsage").next().unwrap().trim_end();
+        let told = err.split("\n\n").next().unwrap().trim_end();
         shown += &format!("{told}\n");
     }
     insta::assert_snapshot!("refusals", shown);

@@ -13,7 +13,7 @@ pub use power::{PowerResult, StepSeconds};
 pub use rating::RatingResult;
 pub use result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
-    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TrimResult, WearResult,
-    WornOut,
+    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TheoryResult, TrimResult,
+    WearResult, WornOut,
 };
 pub(crate) use run::result;

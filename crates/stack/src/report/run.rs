@@ -89,6 +89,7 @@ pub(crate) fn result<P: Payload>(
         rating,
         worn_out,
         performance: performance(&after, run.seconds),
+        theory: None,
         timing: run.timing,
         power,
         top: run.top,

@@ -73,7 +73,10 @@ impl DataSheet {
     /// # Errors
     /// A figure that cannot be, or that contradicts another; its key is named.
     pub fn resolve(&self) -> Result<Sheet, ConfigError> {
-        let capacity_bytes = self.capacity.ok_or_else(|| ConfigError::new("capacity", "is missing"))?.0;
+        let capacity_bytes = self
+            .capacity
+            .ok_or_else(|| ConfigError::new("capacity", "is missing; data sheets have it: \"1.92 TB\""))?
+            .0;
         if capacity_bytes == 0 {
             return Err(ConfigError::new("capacity", "is 0"));
         }

@@ -61,8 +61,10 @@ fn explained(result: &RunResult, law: Law) -> Effective {
 #[test]
 fn a_simulated_drive_is_calibrated_to_the_spare_space_it_has() {
     let choices = json!({ "policy": "d_choices", "choices": 10 });
-    let one = json!({ "victim": choices, "placement": "single", "reclaim": "in_place", "copy_order": "random" });
-    let two = json!({ "victim": choices, "placement": "double", "reclaim": "in_place", "copy_order": "random" });
+    let one =
+        json!({ "victim": choices, "placement": "single", "reclaim": "in_place", "copy_order": "random" });
+    let two =
+        json!({ "victim": choices, "placement": "double", "reclaim": "in_place", "copy_order": "random" });
     let hot_cold = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2 });
     for (law, ftl, workload) in
         [(Law::DChoices, one, json!({ "kind": "uniform" })), (Law::HotCold, two, hot_cold)]

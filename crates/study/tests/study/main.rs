@@ -2,7 +2,7 @@
 
 mod agreement;
 mod closed_form_agreement;
-mod field_agreement;
 #[path = "../../../stack/tests/common/mod.rs"]
 mod common;
+mod field_agreement;
 mod theory_agreement;
