@@ -7,6 +7,9 @@ use std::io::Write;
 const SHEET: &str = "--capacity 1.92TB --raw-capacity 2TiB --tbw 3504 --warranty 5y --cells tlc";
 const REPORTS: &str = "--smart docs/samples/nvme-june.json --smart docs/samples/nvme-july.json";
 
+/// A capacity, and models that are solved at once.
+const SMALL: &str = "--capacity 1.92TB --pages-per-block 4";
+
 fn drive(arguments: &str, code: i32) -> (String, String) {
     let arguments: Vec<&str> = ["drive"].into_iter().chain(arguments.split_whitespace()).collect();
     outcome(&arguments, code)
@@ -32,7 +35,7 @@ fn reports_are_shown() {
         drive(&format!("{REPORTS} --cells tlc --tbw 3504 --warranty 5y"), 0).0
     );
     insta::assert_snapshot!("sata-report", drive("--smart docs/samples/sata.json --cells tlc", 0).0);
-    let csv = drive(&format!("{REPORTS} --format csv"), 0).0;
+    let csv = drive(&format!("{REPORTS} --format csv --pages-per-block 4"), 0).0;
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let head = reader.headers().unwrap().clone();
     assert!(head.iter().any(|name| name == "spare_factor_low"), "{head:?}");
@@ -63,15 +66,16 @@ fn reports_come_from_standard_input_and_in_parts() {
         path.display().to_string()
     };
     let (health, ocp) = (file("health.json", &parts[0]), file("ocp.json", &parts[1]));
-    let apart = json(&format!("--smart {health} --ocp {ocp} --capacity 1.92TB"));
+    let apart = json(&format!("--smart {health} --ocp {ocp} {SMALL}"));
     assert_eq!(
         apart["since_new"],
-        json("--smart docs/samples/nvme-june.json --capacity 1.92TB")["since_new"]
+        json(&format!("--smart docs/samples/nvme-june.json {SMALL}"))["since_new"]
     );
-    let mut command = crate::common::wearwell(&["drive", "--smart", "-", "--format", "json"]);
+    let mut command =
+        crate::common::wearwell(&["drive", "--smart", "-", "--format", "json", "--pages-per-block", "4"]);
     let output = command.write_stdin(whole).output().unwrap();
     let read: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(read, json("--smart docs/samples/nvme-june.json"));
+    assert_eq!(read, json("--smart docs/samples/nvme-june.json --pages-per-block 4"));
     assert!(drive("--smart - --smart -", 2).1.contains("can be read once only"));
 }
 
@@ -156,4 +160,23 @@ fn contradictions_and_nonsense_are_refused() {
         shown += &format!("{told}\n");
     }
     insta::assert_snapshot!("refusals", shown);
+}
+
+/// Every command of the page, in its order, as somebody would who reads it; what they write is gone afterwards.
+#[test]
+fn commands_of_the_page_run() {
+    let page = std::fs::read_to_string(repository().join("docs/drive.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    for entry in ["docs", "scenarios", "traces"] {
+        std::os::unix::fs::symlink(repository().join(entry), directory.path().join(entry)).unwrap();
+    }
+    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let commands: Vec<&str> =
+        blocks.flat_map(str::lines).filter(|line| line.starts_with("wearwell ")).collect();
+    assert!(commands.len() >= 7, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let output = crate::common::wearwell(&words).current_dir(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -58,8 +58,9 @@ impl Rating {
             (Some(tbw), Some(dwpd), Some(years)) => {
                 let amount = tb_a_year * dwpd * years;
                 if (tbw / amount).max(amount / tbw) - 1.0 > ROUNDING {
+                    let digits = if amount < 10.0 { 6 } else { 0 };
                     let problem = format!(
-                        "is {dwpd}, which over {years} years of {WARRANTY_DAYS_A_YEAR} days is {amount:.0} TB, and `tbw` is {tbw}: \
+                        "is {dwpd}, which over {years} years of {WARRANTY_DAYS_A_YEAR} days is {amount:.digits$} TB, and `tbw` is {tbw}: \
                          leave one of them out, or correct the capacity or the warranty"
                     );
                     return Err(ConfigError::new("dwpd", problem));

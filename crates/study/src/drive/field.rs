@@ -178,11 +178,11 @@ fn between(
     for (what, one, other) in
         [("serial number", &earlier.serial, &later.serial), ("model", &earlier.model, &later.model)]
     {
-        if let (Some(one), Some(other)) = (one, other) {
-            if one != other {
-                let problem = format!("is \"{other}\", and in {} it is \"{one}\": two drives", earlier.file);
-                return Err(failed(what, problem));
-            }
+        if let (Some(one), Some(other)) = (one, other)
+            && one != other
+        {
+            let problem = format!("is \"{other}\", and in {} it is \"{one}\": two drives", earlier.file);
+            return Err(failed(what, problem));
         }
     }
     let reversed = |key: &str, before: f64, after: f64| {
@@ -198,10 +198,11 @@ fn between(
         (&earlier.percentage_used, &later.percentage_used),
     ];
     for (before, after) in counters {
-        if let (Some(before), Some(after)) = (before, after) {
-            if after.key == before.key && after.count < before.count {
-                return Err(reversed(&after.key, before.count, after.count));
-            }
+        if let (Some(before), Some(after)) = (before, after)
+            && after.key == before.key
+            && after.count < before.count
+        {
+            return Err(reversed(&after.key, before.count, after.count));
         }
     }
     let (before, after) = (&earlier.host, later.host.as_ref().expect("a report has it"));

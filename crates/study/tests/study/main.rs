@@ -5,4 +5,5 @@ mod closed_form_agreement;
 #[path = "../../../stack/tests/common/mod.rs"]
 mod common;
 mod field_agreement;
+mod hostile_reports;
 mod theory_agreement;

@@ -1,5 +1,6 @@
 //! `wearwell drive`.
 
+mod parts;
 mod seen;
 mod sheet;
 mod words;

@@ -1,14 +1,11 @@
 //! What a drive's counters say, as text.
 
-use super::sheet::{flash, rated};
+use super::parts::{explained, flash, interval, rated, size};
 use crate::report::table::{gigabytes, short, spare_space, years};
 use crate::report::{count, grid};
 use serde_json::json;
 use wearwell_study::Row;
 use wearwell_study::drive::{Effective, Field, Interval, Law, Life, Seen};
-
-/// Bounds nearer than this share of the figure are shown as what it may be off by.
-const NEAR: f64 = 0.005;
 
 /// All of it.
 pub fn table(found: &Field) -> String {
@@ -121,10 +118,6 @@ fn stretches(found: &Field) -> String {
     grid(&head[..=all.len()], lines.map(row).collect(), &[])
 }
 
-fn size(bytes: f64) -> String {
-    gigabytes(bytes / 1e9)
-}
-
 fn life(lives: &[Life]) -> String {
     let line = |life: &Life| {
         let by = match life.by {
@@ -146,48 +139,6 @@ fn life(lives: &[Life]) -> String {
         lives.iter().map(line).collect(),
         &[1, 2],
     )
-}
-
-/// What each model says of a write amplification.
-pub fn explained(all: &[Effective]) -> String {
-    let line = |one: &Effective| {
-        let dash = || "–".to_owned();
-        vec![
-            one.writes.clone(),
-            one.cleaning.to_owned(),
-            format!("{:.3}", one.nominal_write_amplification),
-            one.spare_factor.as_ref().map_or_else(dash, |spare| interval(spare, 1.0)),
-            one.over_provisioning.as_ref().map_or_else(dash, |share| interval(share, 100.0) + " %"),
-            one.reserve_bytes.as_ref().map_or_else(dash, |bytes| size(bytes.value)),
-            one.unused_share.as_ref().map_or_else(dash, |share| format!("{:.1} %", 100.0 * share.value)),
-        ]
-    };
-    let head = [
-        "writes",
-        "cleaning",
-        "write amplification by its flash",
-        "effective spare factor",
-        "over-provisioning",
-        "reserve",
-        "as if unused",
-    ];
-    grid(&head, all.iter().map(line).collect(), &[2, 3, 4, 5, 6])
-}
-
-/// A figure times `scale` with its bounds.
-fn interval(figure: &Interval, scale: f64) -> String {
-    let Interval { value, low, high } = *figure;
-    let digits = if scale > 1.0 { 2 } else { 4 };
-    let at = |value: f64| format!("{:.digits$}", value * scale);
-    if !high.is_finite() {
-        return format!("{} (at least {})", at(value), at(low));
-    }
-    let off = (high - value).max(value - low);
-    match () {
-        _ if off > NEAR * value => format!("{} ({} to {})", at(value), at(low), at(high)),
-        _ if at(off) == at(0.0) => at(value),
-        _ => format!("{} ± {}", at(value), at(off)),
-    }
 }
 
 /// One row for each model.

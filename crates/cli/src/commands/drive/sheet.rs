@@ -1,10 +1,9 @@
 //! What a data sheet comes to, as text.
 
-use super::seen::explained;
+use super::parts::{explained, flash, rated, terabytes};
 use crate::report::table::{duration, gigabytes, short, spare_space, years};
 use crate::report::{count, grid};
 use serde_json::json;
-use wearwell_stack::{ByteSize, Rating};
 use wearwell_study::Row;
 use wearwell_study::drive::{DriveSummary, Prediction};
 
@@ -73,26 +72,6 @@ fn figures(found: &DriveSummary) -> Vec<Vec<String>> {
         }
     }
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
-}
-
-/// How much flash there is; `assumed` is what to say if that was not given.
-pub fn flash(raw_bytes: u64, assumed: Option<&str>) -> String {
-    let assumed = assumed.map_or_else(String::new, |why| format!(", ASSUMED{why}"));
-    format!("{} ({}){assumed}", gigabytes(raw_bytes as f64 / 1e9), ByteSize(raw_bytes))
-}
-
-/// What the host may write.
-pub fn rated(rating: &Rating, capacity_bytes: u64) -> String {
-    let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!("; {} DWPD", short(dwpd)));
-    let warranty =
-        rating.warranty_years.map_or_else(String::new, |years| format!(" over {} years", short(years)));
-    let writes = rating.tbw * 1e12 / capacity_bytes as f64;
-    format!("{} TBW, {} drive writes{dwpd}{warranty}", terabytes(rating.tbw), terabytes(writes))
-}
-
-/// A large number without digits behind the point, a small one with some.
-fn terabytes(number: f64) -> String {
-    if number >= 100.0 { count(number.round() as u64) } else { short(number) }
 }
 
 fn endurance(found: &DriveSummary) -> String {
