@@ -282,6 +282,9 @@ class Power(Part):
         Power is cut at these operations: ``"4711"`` before one, ``"4711t"`` in the middle of it.
     recovery_cut_probability : float
         Probability that a recovery is cut, too.
+    cut_again_probability : float, optional
+        Probability that power is cut again within 64 operations after a recovery, and nothing is read back in between; 0
+        unless given, below 1.
     read_us, program_us, spare_read_us, erase_us : float
         Microseconds of flash operations, for the time of recoveries.
     off_ms : float
@@ -293,6 +296,7 @@ class Power(Part):
     random: int | None = None
     at_operation: str | None = None
     recovery_cut_probability: float = 0.0
+    cut_again_probability: float | None = None
     off_ms: float | None = None
     read_us: float | None = None
     program_us: float | None = None
