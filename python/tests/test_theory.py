@@ -290,3 +290,21 @@ def test_interrupts(call):
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
+
+
+def test_scenarios_have_the_values_of_their_models():
+    device = {"blocks_per_plane": 500, "pages_per_block": 16, "spare_factor": 0.1}
+    parts = {"victim": {"policy": "d_choices", "choices": 5}, "placement": "single", "reclaim": "in_place"}
+    scenario = {"device": device, "ftl": parts, "workload": {"kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2}}
+    said = theory.of_scenario(scenario)
+    assert np.isclose(said.write_amplification, theory.single(16, 0.1, choices=5, **HOT), rtol=1e-3)
+    assert said.notes == []
+    measured = ww.run(scenario, measure__warm_up=1.0, measure__drive_writes=1.0)
+    assert measured.theory == said
+
+
+def test_scenarios_without_a_model_say_why():
+    device = {"blocks_per_plane": 500, "pages_per_block": 16, "spare_factor": 0.1}
+    scenario = {"device": device, "workload": {"kind": "sequential"}}
+    with pytest.raises(ww.ParameterError, match="no model applies: of the workload `sequential`"):
+        theory.of_scenario(scenario)

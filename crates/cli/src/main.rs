@@ -63,8 +63,7 @@ enum Command {
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
-    #[command(subcommand)]
-    Theory(commands::theory::Command),
+    Theory(Box<commands::theory::Args>),
     #[command(subcommand)]
     Model(commands::model::Command),
     #[cfg_attr(all(target_os = "linux", feature = "nvmfs"), command(subcommand))]
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),
-        Command::Theory(command) => commands::theory::run(&command),
+        Command::Theory(args) => commands::theory::run(&args),
         Command::Model(command) => commands::model::run(&command),
         Command::Nvmfs(command) => commands::nvmfs::run(&command),
         Command::Check(command) => commands::check::run(&command),

@@ -33,7 +33,7 @@ mod _core {
     use crate::scenario::{replica_seed, resolve, scenario_schema, short_form};
     #[pymodule_export]
     use crate::theory::{
-        theory_many_classes, theory_solve_spare, theory_steady_state, theory_transient,
+        theory_many_classes, theory_of_scenario, theory_solve_spare, theory_steady_state, theory_transient,
         theory_write_amplification, theory_zipf_classes,
     };
     #[pymodule_export]

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use wearwell_engine::victim::VictimPolicy;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Observer, Parts, Phase, Progress};
+use wearwell_study::beside;
 use wearwell_workload::Workload;
 
 /// Runs a scenario; the result as JSON.
@@ -24,6 +25,8 @@ pub fn run(
     let scenario = scenario::parse(scenario)?;
     let failure = Failure::default();
     let victim = victim.map(|policy| PythonPolicy::new(policy, failure.clone())).transpose()?;
+    // Of a part of the caller's own theory knows nothing.
+    let has_own_parts = victim.is_some() || workload.is_some();
     let failing = failure.clone();
     let parts = Parts {
         victim: victim.map(|policy| Box::new(policy) as Box<dyn VictimPolicy>),
@@ -40,7 +43,10 @@ pub fn run(
     if let Some(error) = failure.get(py) {
         return Err(error);
     }
-    let result = result.map_err(|error| errors::from_run(&error))?;
+    let mut result = result.map_err(|error| errors::from_run(&error))?;
+    if !has_own_parts {
+        py.detach(|| beside(&mut result));
+    }
     Ok(serde_json::to_string(&result).expect("results are plain data"))
 }
 

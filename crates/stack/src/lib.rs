@@ -18,7 +18,8 @@ pub use layers::{FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MetadataConfig, structure
 pub use report::{
     ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
     MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RecoveryResult,
-    RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TrimResult, WearResult, WornOut,
+    RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TheoryResult, TrimResult,
+    WearResult, WornOut,
 };
 pub use run::steady;
 pub use run::{MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};
@@ -26,6 +27,6 @@ pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{Caller, ResolvedScenario};
 pub use scenario::timing::TimingConfig;
-pub use scenario::{Scenario, key, short_form, tree};
+pub use scenario::{HostStore, Scenario, key, short_form, tree};
 pub use simulation::{fitted, resolve, run, run_with};
 pub use size::ByteSize;

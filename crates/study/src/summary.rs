@@ -36,6 +36,9 @@ pub fn summary(result: &RunResult) -> Row {
         ("page_bytes".to_owned(), json!(result.device.page_bytes)),
         ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
     ];
+    row.extend(result.theory.iter().map(|theory| {
+        (format!("{}_write_amplification_theory", theory.layer), json!(theory.write_amplification))
+    }));
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend(result.timing.iter().flat_map(timing_columns));

@@ -56,6 +56,77 @@ impl Classes {
     }
 }
 
+/// The mean field of a workload of any number of classes.
+pub struct Solved {
+    /// Of the classes asked for.
+    pub write_amplification: f64,
+    /// The classes that were solved for.
+    pub classes: Classes,
+    /// With these.
+    pub state: SteadyState,
+    /// What was done besides.
+    pub merging: Merging,
+}
+
+/// What was done to more classes than the mean field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Nothing: they are the classes asked for.
+    None,
+    /// They were merged, and the answers for two numbers of classes extrapolated.
+    Extrapolated,
+    /// They were merged to so few that nothing could be extrapolated.
+    Only,
+}
+
+impl Solved {
+    /// Exactly these classes.
+    ///
+    /// # Errors
+    /// There are too many, and what [`MeanField::new`] refuses.
+    pub fn exact(
+        drive: Drive,
+        classes: Classes,
+        structure: Structure,
+        selection: &dyn Selection,
+    ) -> Result<Self, TheoryError> {
+        let state = MeanField::new(drive, classes.clone(), structure, selection)?.steady_state()?;
+        Ok(Solved { write_amplification: state.write_amplification, classes, state, merging: Merging::None })
+    }
+
+    /// These classes or, where there are too many, as [`ManyClasses`] has it.
+    ///
+    /// # Errors
+    /// What [`MeanField::new`] refuses otherwise.
+    pub fn of(
+        drive: Drive,
+        classes: Classes,
+        structure: Structure,
+        selection: &dyn Selection,
+    ) -> Result<Self, TheoryError> {
+        match Self::exact(drive, classes.clone(), structure, selection) {
+            Err(TheoryError::Parameter { parameter: "classes", .. }) if classes.count() > 2 => {
+                let mut many = ManyClasses::solve(drive, &classes, structure, selection)?;
+                let (count, state) = many.merged.pop().expect("at least one number of classes");
+                let classes = classes.merged(count, &drive)?;
+                let merging = if many.merged.is_empty() { Merging::Only } else { Merging::Extrapolated };
+                Ok(Solved { write_amplification: many.write_amplification, classes, state, merging })
+            }
+            solved => solved,
+        }
+    }
+
+    /// Multiplications of one evaluation of the equations for so many classes, merged where they have to be: about ten million
+    /// of them are solved in a tenth of a second.
+    pub fn effort(drive: &Drive, classes: usize, structure: Structure) -> f64 {
+        let pages = drive.pages_per_block() as usize;
+        match effort(pages, classes, structure) {
+            all if all <= AFFORDABLE || classes <= 2 => all,
+            _ => effort(pages, ManyClasses::most(pages, structure), structure),
+        }
+    }
+}
+
 /// Cuts `(value, weight)`s in order into `count` runs with the least sum of weighted squared deviations; returns their ends.
 fn least_variance(values: &[(f64, f64)], count: usize) -> Vec<usize> {
     let length = values.len();
@@ -98,9 +169,7 @@ impl ManyClasses {
         structure: Structure,
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
-        let pages = drive.pages_per_block() as usize;
-        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE;
-        let most = (2..=MOST_MERGED).rev().find(is_affordable).unwrap_or(2);
+        let most = Self::most(drive.pages_per_block() as usize, structure);
         let mut merged = Vec::new();
         for count in [most - 1, most].into_iter().filter(|count| *count > 1) {
             let few = classes.merged(count, &drive)?;
@@ -116,6 +185,12 @@ impl ManyClasses {
             _ => merged[merged.len() - 1].1.write_amplification,
         };
         Ok(ManyClasses { write_amplification, merged })
+    }
+
+    /// As many classes as are affordable.
+    fn most(pages: usize, structure: Structure) -> usize {
+        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE;
+        (2..=MOST_MERGED).rev().find(is_affordable).unwrap_or(2)
     }
 }
 

@@ -16,6 +16,7 @@ written alike. Drives have very many blocks: a simulated one differs by terms of
 
 from ._closed_forms import fifo, greedy, random, separated, windowed
 from ._mean_field import double, single
+from ._scenario import of_scenario
 from ._search import OptimalChoices, optimal_choices, solve_spare
 from ._states import ManyClasses, SteadyState, many_classes, steady_state, transient, zipf, zipf_classes
 from ._vector import Law, Policy
@@ -30,6 +31,7 @@ __all__ = [
     "fifo",
     "greedy",
     "many_classes",
+    "of_scenario",
     "optimal_choices",
     "random",
     "separated",

@@ -9,7 +9,7 @@ use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use wearwell_stack::{Progress, RunResult};
-use wearwell_study::summary;
+use wearwell_study::{beside, summary};
 
 /// Runs a scenario and reports what it does to the flash
 ///
@@ -71,7 +71,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let display = RunProgress::new(args.progress);
     let outcome = top::run(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
-    let result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
+    let mut result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
+    beside(&mut result);
     if let Some(file) = &output {
         write_result(file, &result)?;
     }

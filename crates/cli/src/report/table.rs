@@ -47,6 +47,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = vec![
         ("Write amplification", amplification(result)),
         ("  by cause", causes(result)),
+        ("  by theory", theory(result)),
         ("Drive", drive(result)),
         ("Spare space", spare_space(&result.device.over_provisioning)),
         ("Workload", workload(&result.scenario)),
@@ -75,6 +76,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
     rows.extend(result.timing.iter().flat_map(timing::figures));
     rows.push(("Final draw", result.final_draw.clone()));
     rows.push(("Simulation", simulation(result)));
+    rows.retain(|(_, value)| !value.is_empty());
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
@@ -92,6 +94,26 @@ fn amplification(result: &RunResult) -> String {
         _ => "NOT STEADY",
     };
     format!("{value:.4}{interval}, {steady}")
+}
+
+/// What theory says of the layer that the host writes to, and how far the run is from it.
+fn theory(result: &RunResult) -> String {
+    let Some(theory) = &result.theory else { return String::new() };
+    let layer = result.layers.iter().find(|layer| layer.name == theory.layer);
+    let measured = layer.and_then(|layer| layer.write_amplification);
+    let from = measured.map(|measured| {
+        let difference = 100.0 * (measured / theory.write_amplification - 1.0);
+        format!("; the run is {difference:+.2} % from it")
+    });
+    let layer = if result.layers.len() > 1 { format!(" of {}", theory.layer) } else { String::new() };
+    let notes = theory.notes.iter().map(|note| format!("\n{note}"));
+    format!(
+        "{:.4}{layer}, {}{}{}",
+        theory.write_amplification,
+        theory.model,
+        from.unwrap_or_default(),
+        notes.collect::<String>()
+    )
 }
 
 /// Flash writes per host write, by layer and cause.
@@ -166,7 +188,7 @@ pub fn spare_space(measures: &OverProvisioning) -> String {
 }
 
 /// The workload or trace, in a line of its settings.
-fn workload(scenario: &Scenario) -> String {
+pub fn workload(scenario: &Scenario) -> String {
     if !scenario.tenant.is_empty() {
         let tenant = |tenant: &TenantConfig| {
             let name = tenant.name.as_deref().unwrap_or("–");

@@ -2,6 +2,7 @@
 
 mod models;
 mod policy;
+mod scenario;
 mod states;
 mod stop;
 mod work;
@@ -11,6 +12,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use wearwell_theory::solve_spare;
 
+pub use scenario::theory_of_scenario;
 pub use states::{theory_many_classes, theory_steady_state, theory_transient, theory_zipf_classes};
 
 /// Write amplification of each row.

@@ -11,7 +11,7 @@ pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use power::{PowerResult, StepSeconds};
 pub use result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
-    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TrimResult, WearResult,
-    WornOut,
+    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TheoryResult, TrimResult,
+    WearResult, WornOut,
 };
 pub(crate) use run::result;

@@ -36,6 +36,9 @@ pub struct RunResult {
     pub write_amplification: Option<f64>,
     /// The same by batch means over the measured windows, with its confidence interval.
     pub write_amplification_estimate: Option<Estimate>,
+    /// What theory says of it, where a model applies and the caller asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<TheoryResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
     /// The tenants in the order of the scenario; none where `workload` or `trace` is all that writes.
@@ -73,6 +76,25 @@ impl RunResult {
     pub fn read(value: Value) -> serde_json::Result<RunResult> {
         serde_json::from_value(value)
     }
+}
+
+/// What theory says of the store that the host writes to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TheoryResult {
+    /// The layer that it is about.
+    pub layer: String,
+    /// The model, in words.
+    pub model: String,
+    /// Write amplification of the layer, for its number of blocks: `spare_factor` is without the blocks that are held back.
+    pub write_amplification: f64,
+    /// The same for very many blocks.
+    pub write_amplification_limit: f64,
+    /// Spare factor that is left to cleaning.
+    pub spare_factor: f64,
+    /// Erased pages that wait while a victim is chosen, on average, and are no spare space then.
+    pub held_back_pages: f64,
+    /// Where the scenario differs from the model.
+    pub notes: Vec<String>,
 }
 
 /// The drive of a run.

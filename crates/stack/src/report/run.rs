@@ -82,6 +82,7 @@ pub(crate) fn result<P: Payload>(
         lifetime,
         worn_out,
         performance: performance(&after, run.seconds),
+        theory: None,
         timing: run.timing,
         power,
         top: run.top,

@@ -161,6 +161,9 @@ impl Draft {
             (Some(ShortForm { tag, is_kind: true }), Value::String(name)) => named(tag, name),
             (_, value) => value,
         };
+        if self.get(&key.text).is_some_and(|before| *before != value) {
+            self.forget_name(&key);
+        }
         let (last, parents) = key.segments.split_last().expect("a key has segments");
         let mut at = &mut self.value;
         for (depth, segment) in parents.iter().enumerate() {
@@ -217,10 +220,10 @@ impl Draft {
         }
     }
 
-    /// The scenario's name says what writes, which `dropped` did and does no more.
-    fn forget_name(&mut self, dropped: &Key) {
+    /// The scenario's name says what writes, which `replaced` did and does no more.
+    fn forget_name(&mut self, replaced: &Key) {
         let name = known("name");
-        if WRITERS.contains(&dropped.text.as_str()) && !self.changed.iter().any(|key| key.is_within(&name)) {
+        if WRITERS.contains(&replaced.text.as_str()) && !self.changed.iter().any(|key| key.is_within(&name)) {
             self.remove(&name);
         }
     }

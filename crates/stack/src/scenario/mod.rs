@@ -2,6 +2,7 @@
 
 pub(crate) mod course;
 pub mod draft;
+mod host_store;
 pub mod key;
 pub mod power;
 pub mod resolve;
@@ -16,6 +17,7 @@ mod types;
 pub(crate) mod writers;
 
 pub use course::{Fill, Measure, Precondition};
+pub use host_store::HostStore;
 pub use short_forms::{schema, short_form};
 pub use sources::{AddressRule, Backwards, MissingDigests, TenantConfig, TraceConfig, VolumeRule};
 pub use types::Scenario;

@@ -273,7 +273,7 @@ fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), 
 }
 
 /// About how many multiplications one evaluation takes.
-pub(super) fn effort(pages: usize, classes: usize, structure: Structure) -> f64 {
+pub(crate) fn effort(pages: usize, classes: usize, structure: Structure) -> f64 {
     let pages = pages as f64;
     match structure {
         Structure::Single => 10.0 * pages * Lattice::count(pages as usize, classes),

@@ -3,13 +3,13 @@
 use super::answer::Answer;
 use super::options::{DriveArgs, Frontiers, PolicyArgs};
 use super::spread;
-use super::writes::{Merging, WriteArgs};
+use super::writes::WriteArgs;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
 use serde_json::json;
-use wearwell_theory::Classes;
 use wearwell_theory::mean_field::{SteadyState, Structure};
+use wearwell_theory::{Classes, Merging};
 
 #[derive(clap::Args)]
 #[command(after_help = HELP)]

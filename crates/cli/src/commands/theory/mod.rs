@@ -4,6 +4,7 @@ mod answer;
 mod closed_forms;
 mod mean_field;
 mod options;
+mod scenario;
 mod search;
 mod spread;
 mod transient;
@@ -12,9 +13,18 @@ mod writes;
 use crate::exit::Failure;
 
 /// Calculates what write amplification must be, without simulating
+#[derive(clap::Args)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    model: Option<Model>,
+    #[command(flatten)]
+    scenario: scenario::Args,
+}
+
+/// The models.
 #[derive(clap::Subcommand)]
-#[command(after_help = HELP)]
-pub enum Command {
+enum Model {
     /// Mean field of one write frontier: host writes and moved pages share a block
     Single(mean_field::Args),
     /// Mean field of two write frontiers: host writes and moved pages go to blocks of their own
@@ -31,6 +41,8 @@ pub enum Command {
 
 const HELP: &str = "\
 Examples:
+  wearwell theory --scenario my.toml                    what it says of a scenario, or of that of a result
+  wearwell theory --scenario my.toml --set device.spare_factor=0.2 --format json
   wearwell theory single --pages-per-block 32 --spare-factor 0.07 --choices 9 --hot-writes 0.81 --hot-space 0.06
   wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6
   wearwell theory double --zipf 0.99 --pages-per-block 64
@@ -44,18 +56,19 @@ All models are limits for very many blocks. docs/theory.md derives them; `wearwe
 the simulator.";
 
 /// Runs the command.
-pub fn run(command: &Command) -> Result<(), Failure> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     use wearwell_theory::mean_field::Structure;
-    match command {
-        Command::Single(args) => mean_field::run(Structure::Single, args),
-        Command::Double(args) => mean_field::run(Structure::Double, args),
-        Command::Fifo(args) => closed_forms::fifo(args),
-        Command::Greedy(args) => closed_forms::greedy(args),
-        Command::Windowed(args) => closed_forms::windowed(args),
-        Command::Random(args) => closed_forms::random(args),
-        Command::Separated(args) => closed_forms::separated(args),
-        Command::OptimalChoices(args) => search::optimal_choices(args),
-        Command::SolveSpare(args) => search::solve_spare(args),
-        Command::Transient(args) => transient::run(args),
+    let Some(model) = &args.model else { return scenario::run(&args.scenario) };
+    match model {
+        Model::Single(args) => mean_field::run(Structure::Single, args),
+        Model::Double(args) => mean_field::run(Structure::Double, args),
+        Model::Fifo(args) => closed_forms::fifo(args),
+        Model::Greedy(args) => closed_forms::greedy(args),
+        Model::Windowed(args) => closed_forms::windowed(args),
+        Model::Random(args) => closed_forms::random(args),
+        Model::Separated(args) => closed_forms::separated(args),
+        Model::OptimalChoices(args) => search::optimal_choices(args),
+        Model::SolveSpare(args) => search::solve_spare(args),
+        Model::Transient(args) => transient::run(args),
     }
 }

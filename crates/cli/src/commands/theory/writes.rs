@@ -4,9 +4,9 @@ use super::options::short;
 use crate::exit::Failure;
 use serde_json::{Value, json};
 use wearwell_study::Row;
-use wearwell_theory::mean_field::{MeanField, SteadyState, Structure};
+use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::Selection;
-use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
+use wearwell_theory::{Class, Classes, Drive, Solved, TheoryError};
 
 /// Logical pages of the canonical scenario.
 const LOGICAL_PAGES: u64 = 2_097_152;
@@ -117,45 +117,11 @@ impl Writes {
         selection: &dyn Selection,
     ) -> Result<Solved, TheoryError> {
         let classes = self.classes(&drive)?;
-        match MeanField::new(drive, classes.clone(), structure, selection) {
-            Ok(model) => {
-                let state = model.steady_state()?;
-                let write_amplification = state.write_amplification;
-                Ok(Solved { write_amplification, classes, state, merging: Merging::None })
-            }
-            Err(TheoryError::Parameter { parameter: "classes", .. }) if self.merge.is_none() => {
-                let mut many = ManyClasses::solve(drive, &classes, structure, selection)?;
-                let (count, state) = many.merged.pop().expect("at least one number of classes");
-                let classes = classes.merged(count, &drive)?;
-                let merging = if many.merged.is_empty() { Merging::Only } else { Merging::Extrapolated };
-                Ok(Solved { write_amplification: many.write_amplification, classes, state, merging })
-            }
-            Err(error) => Err(error),
+        match self.merge {
+            Some(_) => Solved::exact(drive, classes, structure, selection),
+            None => Solved::of(drive, classes, structure, selection),
         }
     }
-}
-
-/// A mean field solved.
-pub struct Solved {
-    /// Of the classes asked for.
-    pub write_amplification: f64,
-    /// The classes that were solved for.
-    pub classes: Classes,
-    /// With these.
-    pub state: SteadyState,
-    /// What was done besides.
-    pub merging: Merging,
-}
-
-/// What was done to more classes than the mean field takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merging {
-    /// Nothing: they are the classes asked for.
-    None,
-    /// They were merged, and the answers for two numbers of classes extrapolated.
-    Extrapolated,
-    /// They were merged to so few that nothing could be extrapolated.
-    Only,
 }
 
 /// Classes in a line.

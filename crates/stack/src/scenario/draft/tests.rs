@@ -171,6 +171,7 @@ fn a_name_goes_with_what_it_speaks_of() {
     assert_eq!(name_after(&[("workload.hot_writes", json!(0.8))]), named);
     assert_eq!(name_after(&[("workload.kind", json!("hot_cold"))]), named);
     assert_eq!(name_after(&[("workload.kind", json!("uniform"))]), None);
+    assert_eq!(name_after(&[("workload", json!({ "kind": "uniform" }))]), None);
     assert_eq!(name_after(&[("trace.path", json!("t.csv"))]), None);
     assert_eq!(name_after(&[("name", json!("mine")), ("trace.path", json!("t.csv"))]), Some(json!("mine")));
 }

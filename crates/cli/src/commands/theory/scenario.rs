@@ -1,0 +1,55 @@
+//! `wearwell theory --scenario`: what theory says of a scenario, without running it.
+
+use super::answer::Answer;
+use crate::commands::run::Format;
+use crate::exit::Failure;
+use crate::report::table::{title, workload};
+use crate::scenario_args::{Overrides, ScenarioArgs};
+use serde_json::json;
+use std::path::PathBuf;
+use wearwell_study::{Patience, PredictionError, predict};
+
+/// Which scenario, and what is changed in it.
+#[derive(clap::Args)]
+#[group(id = "scenario of theory")]
+pub struct Args {
+    /// What theory says of this scenario (TOML or JSON), or of that of a result, where a model applies
+    #[arg(long, value_name = "SCENARIO")]
+    scenario: Option<PathBuf>,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Runs `theory --scenario`; without a file it is about the canonical scenario.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let source = ScenarioArgs { file: args.scenario.clone(), overrides: args.overrides.clone() };
+    let draft = source.draft()?;
+    let scenario = draft.scenario()?;
+    let found = predict(&scenario, Patience::Full).map_err(|error| match error {
+        PredictionError::Scenario(error) => draft.explain(&error).into(),
+        PredictionError::NoModel(_) => Failure::run(error),
+        PredictionError::Theory(error) => error.into(),
+    })?;
+    let mut answer = Answer::new("scenario", title(&scenario));
+    answer.figure("Write amplification", format!("{:.4} of `{}`", found.write_amplification, found.layer));
+    answer.figure("  very many blocks", format!("{:.4}", found.write_amplification_limit));
+    answer.figure("Model", found.model.clone());
+    let held_back = format!(
+        "spare factor {:.4}, without {:.0} erased pages that wait while a victim is chosen",
+        found.spare_factor, found.held_back_pages
+    );
+    answer.figure("Spare space", held_back);
+    answer.figure("Workload", workload(&scenario));
+    answer.sections.extend(found.notes.iter().map(|note| format!("Note: {note}.")));
+    answer.value("write_amplification", json!(found.write_amplification));
+    answer.value("write_amplification_limit", json!(found.write_amplification_limit));
+    answer.value("layer", json!(found.layer));
+    answer.value("theory_model", json!(found.model));
+    answer.value("spare_factor", json!(found.spare_factor));
+    answer.value("held_back_pages", json!(found.held_back_pages));
+    answer.value("notes", json!(found.notes));
+    answer.print(args.format)
+}

@@ -1,0 +1,71 @@
+//! The log-structured store that the host writes to, with what a model of its cleaning has to know.
+
+use super::resolve::ResolvedScenario;
+use super::writers;
+use crate::layers::{FEATURES, Features, FtlKind, Kinds, LayerKind, StoreKeys};
+use wearwell_workload::WorkloadConfig;
+
+/// A log-structured store that one workload, and nothing else, writes to.
+#[derive(Clone, Copy, Debug)]
+pub struct HostStore<'a> {
+    /// The layer's name in results.
+    pub layer: &'a str,
+    /// Its settings, every default filled in.
+    pub keys: &'a StoreKeys,
+    /// Its blocks (segments), those left out that are bad from the start.
+    pub blocks: u32,
+    /// Pages of a block (segment).
+    pub pages_per_block: u32,
+    /// Pages that it shows to the workload.
+    pub logical_pages: u32,
+    /// What writes to it.
+    pub workload: &'a WorkloadConfig,
+    features: &'a Features,
+}
+
+impl HostStore<'_> {
+    /// What is asked of the store beyond the features that `known` names: how a scenario asks for the first of it.
+    pub fn unknown_feature(&self, known: &[&str]) -> Option<&'static str> {
+        let unknown = FEATURES.iter().filter(|feature| !known.contains(&feature.name));
+        unknown.into_iter().find(|feature| self.features.has(feature.name)).map(|feature| feature.help)
+    }
+}
+
+impl ResolvedScenario {
+    /// The store that the workload writes to, whatever lies below it; else why there is none.
+    ///
+    /// # Errors
+    /// What writes, if it is no single workload; or what it writes to, if it is no log-structured store.
+    pub fn host_store(&self) -> Result<HostStore<'_>, String> {
+        let [writer] = &self.tree.tenants[..] else {
+            return Err(if self.scenario.top.is_some() {
+                "a file system at the top does the writing".into()
+            } else {
+                "several tenants write, each in its own way".into()
+            });
+        };
+        let (_, _, workload) = writers::workload_of(&self.scenario, 0);
+        let workload = workload.ok_or("a trace is written, which follows no law")?;
+        let (at, layer) = (writer.on, &self.tree.layers[writer.on]);
+        let store = |keys, blocks: u64, features| {
+            let blocks = u32::try_from(blocks).expect("pages are counted in 32 bits");
+            let (pages_per_block, logical_pages) = (layer.block_pages, layer.logical_pages);
+            HostStore { layer: &layer.name, keys, blocks, pages_per_block, logical_pages, workload, features }
+        };
+        let no_store = |kind: &str| format!("`{}` is a `{kind}`, and no log-structured store", layer.name);
+        if at == self.tree.ftl() {
+            let FtlKind::Log(kind) = &self.scenario.ftl.kind else {
+                return Err(no_store(self.scenario.ftl.kind.entry().name));
+            };
+            let bad = u64::from(self.scenario.device.factory_bad_blocks);
+            let blocks = self.ftl.physical_pages / u64::from(layer.block_pages) - bad;
+            return Ok(store(&kind.keys, blocks, &self.ftl.features));
+        }
+        let LayerKind::Log(kind) = &self.scenario.log[at].kind else {
+            return Err(no_store(self.scenario.log[at].kind.entry().name));
+        };
+        let plan = &self.layers[at];
+        let blocks = plan.physical_pages / u64::from(layer.block_pages);
+        Ok(store(&kind.keys.store, blocks, &plan.features))
+    }
+}

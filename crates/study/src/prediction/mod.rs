@@ -1,0 +1,105 @@
+//! What theory says of a scenario: which model applies to the store that the host writes to, and its value.
+//!
+//! A model of another policy is a line in [`models::of`], that of another workload one in [`writes::of`].
+
+mod models;
+#[cfg(test)]
+mod tests;
+mod writes;
+
+use wearwell_stack::{HostStore, ResolvedScenario, RunResult, Scenario, TheoryResult};
+use wearwell_theory::{Drive, TheoryError};
+
+/// Why theory says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum PredictionError {
+    /// The scenario cannot be built.
+    #[error(transparent)]
+    Scenario(#[from] wearwell_base::config::ConfigError),
+    /// No model has what the scenario asks for.
+    #[error("no model applies: {0}")]
+    NoModel(String),
+    /// A model applies, and has no answer.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+}
+
+/// How much work an answer may take, in multiplications an evaluation of the equations (`Solved::effort`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Patience {
+    /// A few tenths of a second, beside a run; larger blocks are extrapolated from smaller ones.
+    Passing,
+    /// Some seconds.
+    Full,
+}
+
+impl Patience {
+    fn effort_limit(self) -> f64 {
+        match self {
+            Patience::Passing => 2e7,
+            Patience::Full => 2e8,
+        }
+    }
+}
+
+/// Features of a store that leave its write amplification as it is, or that models know.
+const KNOWN: &[&str] = &[
+    "in_place",
+    "free_pool",
+    "watermarks",
+    "separate_streams",
+    "block_directory",
+    "no_trim",
+    "unaligned",
+    "on_zones",
+    "unheard",
+    "tenant",
+    "content",
+    "timing",
+    "power",
+    "power_at_end",
+    "superblocks",
+];
+
+/// What theory says of `scenario`.
+///
+/// # Errors
+/// The scenario cannot be built; no model applies to it, with the reason; or the model has no answer.
+pub fn predict(scenario: &Scenario, patience: Patience) -> Result<TheoryResult, PredictionError> {
+    let resolved = ResolvedScenario::of(scenario.clone())?;
+    let store = resolved.host_store().map_err(PredictionError::NoModel)?;
+    if let Some(feature) = store.unknown_feature(KNOWN) {
+        return Err(PredictionError::NoModel(format!("theory knows nothing of {feature}")));
+    }
+    let writes = writes::of(store.workload, store.logical_pages).map_err(PredictionError::NoModel)?;
+    let units = writes.units_of(store.pages_per_block, store.keys.copy_order);
+    let pages_per_block = units.map_err(PredictionError::NoModel)?;
+    let model = models::of(&store, &writes).map_err(PredictionError::NoModel)?;
+    let held_back_pages = model.held_back_pages(&store);
+    let limit = drive_of(&store, pages_per_block, 0.0)?;
+    let drive = drive_of(&store, pages_per_block, held_back_pages)?;
+    let solve = |drive: Drive| model.solve(drive, &writes.classes, patience.effort_limit());
+    let (write_amplification, mut notes) = solve(drive)?;
+    let (write_amplification_limit, _) = solve(limit)?;
+    notes.splice(0..0, model.notes.iter().chain(&writes.notes).cloned());
+    Ok(TheoryResult {
+        layer: store.layer.to_owned(),
+        model: model.name(),
+        write_amplification,
+        write_amplification_limit,
+        spare_factor: drive.spare_factor(),
+        held_back_pages,
+        notes,
+    })
+}
+
+/// Adds to `result` what theory says of its scenario, if it says anything within a few tenths of a second.
+pub fn beside(result: &mut RunResult) {
+    result.theory = predict(&result.scenario, Patience::Passing).ok();
+}
+
+/// The store as a model's drive, without the pages that are held back.
+fn drive_of(store: &HostStore<'_>, pages_per_block: u32, held_back_pages: f64) -> Result<Drive, TheoryError> {
+    let physical = f64::from(store.blocks) * f64::from(store.pages_per_block) - held_back_pages;
+    Drive::new(pages_per_block, 1.0 - f64::from(store.logical_pages) / physical)
+}

@@ -1,0 +1,150 @@
+//! Which model has the cleaning of a store.
+
+use super::writes::Writes;
+use wearwell_engine::log::CopyOrder;
+use wearwell_engine::placement::PlacementConfig;
+use wearwell_engine::victim::VictimConfig;
+use wearwell_stack::HostStore;
+use wearwell_stack::layers::ReclaimKind;
+use wearwell_theory::mean_field::Structure;
+use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
+use wearwell_theory::{Amplification, Classes, Drive, Merging, TheoryError, closed_forms};
+
+/// A model of cleaning.
+pub struct Model {
+    law: Law,
+    structure: Structure,
+    /// Whether blocks wait erased, and how many do.
+    pool_blocks: f64,
+    /// Where the scenario differs from it.
+    pub notes: Vec<String>,
+}
+
+/// What says which block is cleaned.
+enum Law {
+    /// The mean field with this selection.
+    MeanField(Box<dyn Selection>),
+    /// First-in first-out.
+    Fifo,
+    /// Greedy cleaning of uniform writes.
+    Greedy,
+    /// Greedy among this share of the blocks, the oldest, of uniform writes.
+    Windowed(f64),
+}
+
+/// The model of the store's cleaning.
+///
+/// # Errors
+/// Why there is none.
+pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
+    let is_uniform = writes.classes.count() == 1;
+    let (structure, pool_blocks, mut notes) = frontiers(store)?;
+    let law = match &store.keys.victim {
+        VictimConfig::Greedy(_) if is_uniform => Law::Greedy,
+        VictimConfig::Greedy(_) => {
+            if structure == Structure::Double {
+                notes.push(
+                    "greedy is taken for d-choices of very many, which with two frontiers is up to 2 % more"
+                        .into(),
+                );
+            }
+            Law::MeanField(Box::new(GreedyLimit))
+        }
+        VictimConfig::DChoices(config) => {
+            let choices = DChoices::new(f64::from(config.choices)).map_err(|error| error.to_string())?;
+            Law::MeanField(Box::new(choices))
+        }
+        VictimConfig::Random(_) => Law::MeanField(Box::new(Random)),
+        VictimConfig::RandomPlusPlus(_) => Law::MeanField(Box::new(RandomPlusPlus)),
+        VictimConfig::RandomNotFull(_) => Law::MeanField(Box::new(RandomNotFull)),
+        VictimConfig::Fifo(_) => Law::Fifo,
+        VictimConfig::WindowedGreedy(config) if is_uniform => {
+            Law::Windowed((f64::from(config.window) / f64::from(store.blocks)).min(1.0))
+        }
+        VictimConfig::WindowedGreedy(_) => {
+            return Err("windowed greedy is modelled for uniform writes only".into());
+        }
+        other => return Err(format!("of the victim policy `{}` there is no model", other.entry().name)),
+    };
+    if !is_uniform && structure == Structure::Double && store.keys.copy_order == CopyOrder::Oldest {
+        notes.push(
+            "which pages of a victim fill up a block is drawn in the model; `copy_order = \"oldest\"` is up to 2 % less"
+                .into(),
+        );
+    }
+    Ok(Model { law, structure, pool_blocks, notes })
+}
+
+/// One frontier or two, the erased blocks that wait while a victim is chosen, and what to say of it.
+fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), String> {
+    let structure = match &store.keys.placement {
+        PlacementConfig::Single(_) => Structure::Single,
+        PlacementConfig::Double(_) => Structure::Double,
+        other => return Err(format!("of the placement `{}` there is no model", other.entry().name)),
+    };
+    if store.keys.reclaim == ReclaimKind::InPlace {
+        return Ok((structure, 0.0, Vec::new()));
+    }
+    let low = store.keys.free_blocks_low.unwrap_or_default();
+    let high = store.keys.free_blocks_high.unwrap_or(low);
+    let pool_blocks = f64::from(low + high) / 2.0;
+    if structure == Structure::Single && high > low {
+        // Cleaning then fills whole blocks with moved pages.
+        let note =
+            "`free_blocks_high` above `free_blocks_low` keeps moved pages apart: two frontiers in the model";
+        return Ok((Structure::Double, pool_blocks, vec![note.into()]));
+    }
+    Ok((structure, pool_blocks, Vec::new()))
+}
+
+impl Model {
+    /// In words.
+    pub fn name(&self) -> String {
+        let frontiers = match self.structure {
+            Structure::Single => "one frontier",
+            Structure::Double => "two frontiers",
+        };
+        match &self.law {
+            Law::MeanField(selection) => format!("mean field, {frontiers}, {}", selection.describe()),
+            Law::Fifo => "first-in first-out, closed form".into(),
+            Law::Greedy => "greedy, closed form".into(),
+            Law::Windowed(_) => "windowed greedy, closed form".into(),
+        }
+    }
+
+    /// Erased pages that wait while a victim is chosen: blocks in the pool and, with two frontiers, the rest of the internal one,
+    /// which has 0 to b - 1 erased pages, each number as likely as another.
+    pub fn held_back_pages(&self, store: &HostStore<'_>) -> f64 {
+        let pages = f64::from(store.pages_per_block);
+        let frontier = match self.structure {
+            Structure::Single => 0.0,
+            Structure::Double => (pages - 1.0) / 2.0,
+        };
+        self.pool_blocks * pages + frontier
+    }
+
+    /// Write amplification on `drive`, and what was done to get it.
+    pub fn solve(
+        &self,
+        drive: Drive,
+        classes: &Classes,
+        effort_limit: f64,
+    ) -> Result<(f64, Vec<String>), TheoryError> {
+        let selection = match &self.law {
+            Law::MeanField(selection) => &**selection,
+            Law::Fifo => return Ok((closed_forms::fifo(&drive, classes)?, Vec::new())),
+            Law::Greedy => return Ok((closed_forms::greedy(&drive)?, Vec::new())),
+            Law::Windowed(share) => return Ok((closed_forms::windowed(&drive, *share)?, Vec::new())),
+        };
+        let found = Amplification::of(drive, classes, self.structure, selection, effort_limit)?;
+        let merging = match found.merging {
+            Merging::None => None,
+            Merging::Extrapolated => {
+                Some("many classes are extrapolated from few (1.2 % or less)".to_owned())
+            }
+            Merging::Only => Some("many classes are merged to two (4.3 % or less)".to_owned()),
+        };
+        let size = found.extrapolated_from.map(|pages| format!("extrapolated from blocks of {pages} pages"));
+        Ok((found.write_amplification, merging.into_iter().chain(size).collect()))
+    }
+}

@@ -1,0 +1,135 @@
+//! The classes of pages that a workload writes equally often, for a model.
+
+use wearwell_engine::log::CopyOrder;
+use wearwell_theory::{Class, Classes};
+use wearwell_workload::{Part, RequestConfig, RequestPages, WorkloadConfig};
+
+/// How a workload writes, for a model.
+pub struct Writes {
+    /// Classes of pages.
+    pub classes: Classes,
+    /// Pages that are always written together, and are a page to the model.
+    unit_pages: u32,
+    /// Where the workload differs from the model.
+    pub notes: Vec<String>,
+}
+
+impl Writes {
+    /// Units of `pages_per_block` pages.
+    ///
+    /// # Errors
+    /// A block does not hold whole units, or `copy_order` tears them apart.
+    pub fn units_of(&self, pages_per_block: u32, copy_order: CopyOrder) -> Result<u32, String> {
+        let unit = self.unit_pages;
+        if !pages_per_block.is_multiple_of(unit) {
+            return Err(format!(
+                "blocks of {pages_per_block} pages do not hold whole requests of {unit} pages"
+            ));
+        }
+        if unit > 1 && copy_order == CopyOrder::Random {
+            return Err(format!("`copy_order = \"random\"` tears requests of {unit} pages apart"));
+        }
+        Ok(pages_per_block / unit)
+    }
+}
+
+/// Classes without their proof that the shares sum to one, and the pages that are written together.
+struct Parts {
+    classes: Vec<Class>,
+    unit_pages: u32,
+}
+
+/// How `workload` writes to `logical_pages` pages.
+///
+/// # Errors
+/// Why no model has it.
+pub fn of(workload: &WorkloadConfig, logical_pages: u32) -> Result<Writes, String> {
+    let Parts { classes, unit_pages } = parts(workload, logical_pages)?;
+    let classes = Classes::new(&classes).map_err(|error| format!("of the workload, {error}"))?;
+    let notes = match unit_pages {
+        1 => Vec::new(),
+        unit => vec![format!(
+            "requests of {unit} pages live and die together: a page of the model is {unit} pages"
+        )],
+    };
+    Ok(Writes { classes, unit_pages, notes })
+}
+
+fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String> {
+    match workload {
+        WorkloadConfig::Uniform(uniform) => {
+            let unit_pages = unit_pages(&uniform.requests, logical_pages)?;
+            Ok(Parts { classes: vec![Class { write_share: 1.0, space_share: 1.0 }], unit_pages })
+        }
+        WorkloadConfig::HotCold(load) => {
+            let unit_pages = unit_pages(&load.requests, logical_pages)?;
+            require_neighbours(&load.requests, unit_pages)?;
+            let hot_space = (f64::from(logical_pages) * load.hot_space).round() / f64::from(logical_pages);
+            let hot = Class { write_share: load.hot_writes, space_share: hot_space };
+            let cold = Class { write_share: 1.0 - load.hot_writes, space_share: 1.0 - hot_space };
+            let all = Class { write_share: 1.0, space_share: 1.0 };
+            let is_uniform = load.hot_writes == 1.0 && load.hot_space == 1.0;
+            Ok(Parts { classes: if is_uniform { vec![all] } else { vec![hot, cold] }, unit_pages })
+        }
+        WorkloadConfig::Zipf(zipf) => {
+            let unit_pages = unit_pages(&zipf.requests, logical_pages)?;
+            if unit_pages > 1 {
+                return Err("Zipf's law of requests longer than a page is not modelled".into());
+            }
+            let classes = Classes::zipf(zipf.exponent, u64::from(logical_pages));
+            let classes = classes.map_err(|error| format!("of the workload, {error}"))?;
+            Ok(Parts { classes: classes.as_slice().to_vec(), unit_pages })
+        }
+        WorkloadConfig::Mixed(mixed) => mixture(&mixed.parts, logical_pages),
+        other => Err(format!("of the workload `{}` there is no model", other.name())),
+    }
+}
+
+/// The classes of all parts, which must cover the space.
+fn mixture(all: &[Part], logical_pages: u32) -> Result<Parts, String> {
+    let space: f64 = all.iter().map(|part| part.space).sum();
+    if (space - 1.0).abs() > 1e-9 {
+        return Err("some pages are never written".into());
+    }
+    let rates: Vec<f64> = all.iter().map(|part| part.weight * part.workload.written_per_request()).collect();
+    let rate: f64 = rates.iter().sum();
+    let mut found = Parts { classes: Vec::new(), unit_pages: 0 };
+    for (part, part_rate) in all.iter().zip(rates) {
+        let pages = (f64::from(logical_pages) * part.space).round() as u32;
+        let Parts { classes, unit_pages } = parts(&part.workload, pages.max(1))?;
+        if found.unit_pages != 0 && found.unit_pages != unit_pages {
+            return Err("requests differ in length".into());
+        }
+        found.unit_pages = unit_pages;
+        found.classes.extend(classes.into_iter().map(|class| Class {
+            write_share: class.write_share * part_rate / rate,
+            space_share: class.space_share * part.space,
+        }));
+    }
+    Ok(found)
+}
+
+/// The length of all writes.
+fn unit_pages(requests: &RequestConfig, logical_pages: u32) -> Result<u32, String> {
+    if requests.trim_ratio > 0.0 {
+        return Err("discards are not modelled".into());
+    }
+    if requests.read_ratio >= 1.0 {
+        return Err("nothing is written".into());
+    }
+    match &requests.request_pages {
+        RequestPages::Fixed(pages) if logical_pages.is_multiple_of(*pages) => Ok(*pages),
+        RequestPages::Fixed(pages) => {
+            Err(format!("requests of {pages} pages are cut off at the end of {logical_pages} pages"))
+        }
+        RequestPages::Mix(_) => Err("requests differ in length".into()),
+    }
+}
+
+/// Refuses requests that bring along pages of another class.
+fn require_neighbours(requests: &RequestConfig, unit_pages: u32) -> Result<(), String> {
+    if requests.scatter && unit_pages > 1 {
+        return Err("with `scatter`, requests longer than a page bring along pages of other classes".into());
+    }
+    Ok(())
+}
