@@ -56,6 +56,10 @@ class Device(Part):
         The unit in which the drive maps data, bytes, at most a flash page; what results call a page.
     endurance_cycles : int
         Program/erase cycles that a block endures.
+    tbw : float
+        Terabytes, of 10^12 bytes, that the data sheet lets the host write.
+    dwpd : float
+        Drive writes per day that the data sheet allows over the warranty.
     endurance_spread : float
         Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
     wears_out : bool
@@ -88,6 +92,8 @@ class Device(Part):
     spare_size: Size | None = None
     mapping_unit: Size | None = None
     endurance_cycles: int | None = None
+    tbw: float | None = None
+    dwpd: float | None = None
     endurance_spread: float = 0.0
     wears_out: bool = False
     factory_bad_blocks: int = 0
@@ -276,6 +282,9 @@ class Power(Part):
         Power is cut at these operations: ``"4711"`` before one, ``"4711t"`` in the middle of it.
     recovery_cut_probability : float
         Probability that a recovery is cut, too.
+    cut_again_probability : float, optional
+        Probability that power is cut again within 64 operations after a recovery, and nothing is read back in between; 0
+        unless given, below 1.
     read_us, program_us, spare_read_us, erase_us : float
         Microseconds of flash operations, for the time of recoveries.
     off_ms : float
@@ -287,6 +296,7 @@ class Power(Part):
     random: int | None = None
     at_operation: str | None = None
     recovery_cut_probability: float = 0.0
+    cut_again_probability: float | None = None
     off_ms: float | None = None
     read_us: float | None = None
     program_us: float | None = None

@@ -95,6 +95,34 @@ impl PageBatch {
     }
 }
 
+/// How far a source fills a batch.
+#[derive(Debug)]
+pub struct Goal {
+    until_pages: usize,
+    asked_for_one: bool,
+    runs: usize,
+}
+
+impl Goal {
+    /// So many pages more than are in `batch`.
+    pub fn new(batch: &PageBatch, pages: usize) -> Self {
+        Goal { until_pages: batch.pages.len() + pages, asked_for_one: pages == 1, runs: batch.runs.len() }
+    }
+
+    /// Pages that are missing.
+    pub fn missing(&self, batch: &PageBatch) -> u64 {
+        self.until_pages.saturating_sub(batch.pages.len()) as u64
+    }
+
+    /// Whether it is met: who asks for one page gets one request, and a flush is one without pages.
+    pub fn is_met(&self, batch: &PageBatch) -> bool {
+        let is_flush = |run: &PageRun| run.op == Op::Flush;
+        let is_one_flush =
+            || self.asked_for_one && batch.runs.len() > self.runs && batch.runs.last().is_some_and(is_flush);
+        batch.pages.len() >= self.until_pages || is_one_flush()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

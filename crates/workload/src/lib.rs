@@ -33,7 +33,7 @@ mod refusals;
 mod tests;
 
 pub use arrivals::{ArrivalConfig, Arrivals, Spacing, TimedRequests, as_requests};
-pub use batch::{PageBatch, PageRun};
+pub use batch::{Goal, PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
 pub use content::{ContentConfig, Contents};
 pub use cursor::{PageRequest, RequestCursor};
@@ -52,7 +52,8 @@ pub use zipf::Zipf;
 /// fills are cut into batches.
 pub trait Workload: Send {
     /// Appends requests to `batch` until it holds at least `pages` pages more; less only at the end of a
-    /// finite source. An infinite source never returns an empty batch. Asked for one page, it appends one request.
+    /// finite source. An infinite source never returns an empty batch. Asked for one page, it appends one
+    /// request, which may be a flush and have none; see [`Goal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// A number drawn from the source's generator without changing the course of later fills is not

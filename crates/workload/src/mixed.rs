@@ -2,7 +2,7 @@
 
 use super::Workload;
 use super::alias::Alias;
-use super::batch::PageBatch;
+use super::batch::{Goal, PageBatch};
 use super::config::WorkloadConfig;
 use super::cursor::RequestCursor;
 use super::error::{require, require_share, require_weights};
@@ -132,8 +132,8 @@ struct Mixture {
 
 impl Workload for Mixture {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
-        let until = batch.pages.len() + pages;
-        while batch.pages.len() < until {
+        let goal = Goal::new(batch, pages);
+        while !goal.is_met(batch) {
             let (base, requests) = &mut self.parts[self.pick.pick(self.choices.next_u64())];
             // All synthetic sources are infinite; a finite one would end the mixture.
             let Some(request) = requests.next() else { return };

@@ -1,7 +1,7 @@
 //! Workloads one after the other: a load that changes, a hot set that moves.
 
 use super::Workload;
-use super::batch::PageBatch;
+use super::batch::{Goal, PageBatch};
 use super::config::WorkloadConfig;
 use super::error::{refusal, require};
 use super::kind::Kind;
@@ -108,11 +108,11 @@ struct Sequence {
 
 impl Workload for Sequence {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
-        let until = batch.pages.len() + pages;
-        while batch.pages.len() < until {
+        let goal = Goal::new(batch, pages);
+        while !goal.is_met(batch) {
             // Asking for no more pages than writes are left cannot run past the request that ends the stage,
             // however many of them turn out to be reads: the end does not depend on how fills are cut.
-            let asked = self.left.min((until - batch.pages.len()) as u64) as usize;
+            let asked = self.left.min(goal.missing(batch)) as usize;
             let (pages_before, runs_before) = (batch.pages.len(), batch.runs.len());
             self.stages[self.current].source.fill(batch, asked);
             self.left = self.left.saturating_sub(written_since(batch, pages_before, runs_before));

@@ -42,6 +42,12 @@ fn requests_out_of_range_are_named() {
         ("read_ratio = 1.1", "read_ratio: is 1.1; it must lie from 0 to 1"),
         ("read_ratio = nan", "read_ratio: is NaN; it must lie from 0 to 1"),
         ("read_ratio = 0.7\ntrim_ratio = 0.5", "read_ratio + trim_ratio: is 1.2; it must be at most 1"),
+        ("flush_ratio = 1.0", "flush_ratio: is 1; it must be a number from 0 to 0.99"),
+        ("flush_ratio = nan", "flush_ratio: is NaN; it must be a number from 0 to 0.99"),
+        (
+            "read_ratio = 0.7\nflush_ratio = 0.5",
+            "read_ratio + trim_ratio + flush_ratio: is 1.2; it must be at most 1",
+        ),
         ("shift = 1", "shift: is 1; it must lie from 0 to below 1"),
         ("request_pages = 0", "request_pages: is 0; it must lie from 1 to the 100 pages of the space"),
         ("request_pages = 101", "request_pages: is 101; it must lie from 1 to the 100 pages of the space"),
@@ -122,7 +128,7 @@ fn unknown_names_list_the_known() {
         ("kind = 'zip'", "no workload is called \"zip\"; one of uniform, hot_cold, zipf"),
         (
             "kind = 'zipf'\nexponant = 1",
-            "workload \"zipf\" has no key `exponant`; it has exponent, hint, kind, read_ratio",
+            "workload \"zipf\" has no key `exponant`; it has exponent, flush_ratio, hint, kind",
         ),
         ("kind = 'zipf'", "workload \"zipf\": missing field `exponent`"),
         ("kind = 'uniform'\nhint = 'hot'", "workload \"uniform\": unknown variant `hot`, expected `none` or"),
@@ -132,7 +138,7 @@ fn unknown_names_list_the_known() {
         ),
         (
             "kind = 'phases'\nphases = [{ workload = { kind = 'uniform', size = 3 } }]",
-            "workload \"phases\": workload \"uniform\" has no key `size`; it has hint,",
+            "workload \"phases\": workload \"uniform\" has no key `size`; it has flush_ratio,",
         ),
     ];
     for (text, message) in cases {

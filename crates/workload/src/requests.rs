@@ -29,6 +29,13 @@ pub struct WeightedPages {
     pub weight: f64,
 }
 
+/// Most of the requests that may flush.
+const MOST_FLUSHES: f64 = 0.99;
+
+fn is_zero(ratio: &f64) -> bool {
+    *ratio == 0.0
+}
+
 /// What a request tells the device about its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -42,7 +49,7 @@ pub enum HintRule {
 
 /// The settings that all simple workloads share.
 ///
-/// Reads and trims draw their addresses from the same law as writes. A request longer than one page is
+/// Reads and trims draw their addresses from the same law as writes; flushes have none. A request longer than one page is
 /// aligned to its own length around the page drawn, and cut off at the end of the space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -54,6 +61,10 @@ pub struct RequestConfig {
     pub read_ratio: f64,
     /// Share of the requests that discard (TRIM), from 0 to 1; with `read_ratio` at most 1.
     pub trim_ratio: f64,
+    /// Share of the requests that flush, from 0 to 0.99: what was acknowledged before is durable then; with the other two at
+    /// most 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flush_ratio: f64,
     /// Length of discards, pages, given as `request_pages` is, which also is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RequestPages")]
@@ -74,6 +85,7 @@ impl Default for RequestConfig {
             request_pages: RequestPages::Fixed(1),
             read_ratio: 0.0,
             trim_ratio: 0.0,
+            flush_ratio: 0.0,
             trim_pages: None,
             hint: HintRule::None,
             shift: 0.0,
@@ -121,14 +133,17 @@ impl RequestConfig {
         }
         require_ratio("read_ratio", self.read_ratio)?;
         require_ratio("trim_ratio", self.trim_ratio)?;
-        let sum = self.read_ratio + self.trim_ratio;
-        require(sum <= 1.0, "read_ratio + trim_ratio", sum, "must be at most 1")?;
+        let rare = "must be a number from 0 to 0.99: a source of flushes alone would never touch a page";
+        require((0.0..=MOST_FLUSHES).contains(&self.flush_ratio), "flush_ratio", self.flush_ratio, rare)?;
+        let sum = self.read_ratio + self.trim_ratio + self.flush_ratio;
+        let sum_of = if self.flush_ratio > 0.0 { " + flush_ratio" } else { "" };
+        require(sum <= 1.0, format!("read_ratio + trim_ratio{sum_of}"), sum, "must be at most 1")?;
         require((0.0..1.0).contains(&self.shift), "shift", self.shift, "must lie from 0 to below 1")
     }
 
     /// Pages written per request, on average.
     pub(super) fn written_per_request(&self) -> f64 {
-        (1.0 - self.read_ratio - self.trim_ratio).max(0.0) * self.request_pages.mean()
+        (1.0 - self.read_ratio - self.trim_ratio - self.flush_ratio).max(0.0) * self.request_pages.mean()
     }
 }
 
@@ -138,6 +153,8 @@ pub(super) struct Mix {
     reads: u64,
     /// Draws below it, but not below `reads`, trim.
     reads_and_trims: u64,
+    /// Draws below it, but not below `reads_and_trims`, flush; all others write.
+    no_writes: u64,
     lengths: Lengths,
     trim_lengths: Lengths,
 }
@@ -149,6 +166,7 @@ impl Mix {
         Mix {
             reads: threshold(config.read_ratio),
             reads_and_trims: threshold(config.read_ratio + config.trim_ratio),
+            no_writes: threshold(config.read_ratio + config.trim_ratio + config.flush_ratio),
             trim_lengths: config.trim_pages.as_ref().map_or(lengths.clone(), Lengths::new),
             lengths,
         }
@@ -156,18 +174,20 @@ impl Mix {
 
     /// Whether all requests write one page.
     pub fn is_single_writes(&self) -> bool {
-        self.reads_and_trims == 0 && matches!(self.lengths, Lengths::Fixed(1))
+        self.no_writes == 0 && matches!(self.lengths, Lengths::Fixed(1))
     }
 
-    /// The next request's operation and length, pages. How many numbers it takes depends on nothing but
+    /// The next request's operation and length, pages; a flush has none. How many numbers it takes depends on nothing but
     /// the settings and the operation drawn.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> (Op, u32) {
-        let kind = if self.reads_and_trims == 0 { u64::MAX } else { random.next_u64() };
+        let kind = if self.no_writes == 0 { u64::MAX } else { random.next_u64() };
         if kind < self.reads {
             (Op::Read, self.lengths.draw(random))
         } else if kind < self.reads_and_trims {
             (Op::Trim, self.trim_lengths.draw(random))
+        } else if kind < self.no_writes {
+            (Op::Flush, 0)
         } else {
             (Op::Write, self.lengths.draw(random))
         }

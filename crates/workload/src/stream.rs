@@ -1,7 +1,7 @@
 //! The engine of all simple workloads: addresses drawn from a law, dressed as requests.
 
 use super::Workload;
-use super::batch::PageBatch;
+use super::batch::{Goal, PageBatch};
 use super::error::require;
 use super::place::{Places, Space};
 use super::requests::{HintRule, Mix, RequestConfig};
@@ -92,9 +92,13 @@ impl<A: Addresses> Stream<A> {
     }
 
     fn fill_requests(&mut self, batch: &mut PageBatch, pages: usize) {
-        let until = batch.pages.len() + pages;
-        while batch.pages.len() < until {
+        let goal = Goal::new(batch, pages);
+        while !goal.is_met(batch) {
             let (op, length) = self.mix.draw(&mut self.choices);
+            if op == Op::Flush {
+                batch.push_request(op, 0, Lpn(0), 0);
+                continue;
+            }
             let drawn = self.law.draw(&mut self.addresses, length);
             let first = if A::ALIGNED && length > 1 { drawn - drawn % length } else { drawn };
             let length = length.min(self.logical_pages - first);

@@ -99,7 +99,7 @@ fn requests(
 fn in_requests(batch: &PageBatch) -> Vec<PageRequest> {
     let mut requests = Vec::new();
     for (run, pages) in batch.iter() {
-        for request in pages.chunks(run.request_pages as usize) {
+        for request in pages.chunks(run.request_pages.max(1) as usize) {
             assert!(request.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0), "a request with a hole");
             assert_eq!(request.len(), run.request_pages as usize);
             let (first, pages) = (request[0], run.request_pages);
@@ -125,8 +125,17 @@ fn every_kind_has_a_sample_and_survives_being_written() {
 #[test]
 fn the_keys_of_a_kind_are_listed() {
     let uniform = WORKLOADS.iter().find(|entry| entry.name == "uniform").unwrap();
-    let common =
-        ["hint", "kind", "read_ratio", "request_pages", "scatter", "shift", "trim_pages", "trim_ratio"];
+    let common = [
+        "flush_ratio",
+        "hint",
+        "kind",
+        "read_ratio",
+        "request_pages",
+        "scatter",
+        "shift",
+        "trim_pages",
+        "trim_ratio",
+    ];
     assert_eq!(uniform.keys(), common.map(str::to_owned));
 }
 
@@ -236,6 +245,38 @@ fn operations_and_lengths_have_their_shares() {
     }
     law::assert_fits(&counts, &[0.5 * 0.75, 0.5 * 0.25, 0.3 * 0.75, 0.3 * 0.25, 0.2]);
     assert!((config(text).written_per_request() - 0.3 * 1.75).abs() < 1e-12);
+}
+
+/// Who asks for one page gets one request, if it is a flush; and a source that flushes writes where it wrote without.
+#[test]
+fn flushes_have_their_share_and_no_pages() {
+    let mixed = "kind = 'mixed'\nparts = [{ weight = 1, space = 1, workload = { kind = 'uniform', flush_ratio = 0.25 } }]";
+    let phases = "kind = 'phases'\nphases = [{ workload = { kind = 'uniform', flush_ratio = 0.25 } }]";
+    for text in ["kind = 'uniform'\nflush_ratio = 0.25", mixed, phases] {
+        let mut source = config(text).build(1000, Seed(1)).unwrap();
+        let mut batch = PageBatch::default();
+        let mut counts = [0; 2];
+        for _ in 0..20_000 {
+            batch.clear();
+            source.fill(&mut batch, 1);
+            assert_eq!(batch.runs.len(), 1, "{text}");
+            match (batch.runs[0].op, batch.pages.len()) {
+                (Op::Flush, 0) => counts[0] += 1,
+                (Op::Write, 1) => counts[1] += 1,
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        law::assert_fits(&counts, &[0.25, 0.75]);
+        assert!((config(text).written_per_request() - 0.75).abs() < 1e-12);
+    }
+    let writes = |text: &str| {
+        let all = requests(&config(text), 1000, &[6000], true).into_iter();
+        all.filter(|request| request.op == Op::Write)
+            .map(|request| request.first)
+            .take(5000)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(writes("kind = 'uniform'\nflush_ratio = 0.3"), writes("kind = 'uniform'"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod advise;
 mod common;
 mod documents;
+mod drive;
 mod hostile;
 mod house;
 mod model;

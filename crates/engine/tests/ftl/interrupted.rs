@@ -137,7 +137,7 @@ fn history<const LIES: bool>(cuts: Cuts) -> Result<u64, LayerError> {
     let nand = Nand::new(Geometry::flat(BLOCKS, 4, 4096), Wear::default(), Seed(1)).with_spare_area();
     let config = HybridConfig { kind: HybridKind::Fast, log_blocks: 4, logical_pages: LOGICAL_PAGES };
     let ftl = Hybrid::new(config, Fragile::new(nand, supply.clone())).unwrap();
-    let cut = CutSettings { cuts, recovery_cut_probability: 0.3, seed: Seed(2) };
+    let cut = CutSettings { cuts, recovery_cut_probability: 0.3, cut_again_probability: 0.0, seed: Seed(2) };
     let mut drive = Interrupted::<_, ()>::new(
         Buffered::<LIES> { ftl, last: None },
         config.into(),

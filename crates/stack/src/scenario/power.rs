@@ -32,6 +32,10 @@ pub struct PowerConfig {
     pub at_operation: Option<String>,
     /// Probability that a recovery is cut, too, 0 to below 1.
     pub recovery_cut_probability: f64,
+    /// Probability that power is cut again within 64 operations after a recovery, and nothing is read back in between, 0 to
+    /// below 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_again_probability: f64,
     /// Microseconds to read a page; from `timing` or the preset unless given, else 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<f64>,
@@ -47,6 +51,10 @@ pub struct PowerConfig {
     /// Microseconds to erase a block; from `timing` or the preset unless given, else 3000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_us: Option<f64>,
+}
+
+fn is_zero(probability: &f64) -> bool {
+    *probability == 0.0
 }
 
 /// Read, program and erase time of the drive in the paper of GeckoFTL, microseconds.
@@ -76,9 +84,12 @@ impl PowerConfig {
             return Err(ConfigError::new("power", problem));
         }
         let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("power.{key}"), problem));
-        if !(0.0..1.0).contains(&self.recovery_cut_probability) {
-            let problem = format!("is {}; it must be at least 0 and below 1", self.recovery_cut_probability);
-            return wrong("recovery_cut_probability", problem);
+        let probabilities = [
+            ("recovery_cut_probability", self.recovery_cut_probability),
+            ("cut_again_probability", self.cut_again_probability),
+        ];
+        if let Some((key, value)) = probabilities.iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
+            return wrong(key, format!("is {value}; it must be at least 0 and below 1"));
         }
         match (self.every, self.random, &self.at_operation) {
             (Some(0), ..) => wrong("every", "is 0; at least 1 operation must be done before a cut".into()),
@@ -102,6 +113,7 @@ impl PowerConfig {
         let settings = |cuts| CutSettings {
             cuts,
             recovery_cut_probability: self.recovery_cut_probability,
+            cut_again_probability: self.cut_again_probability,
             seed: seed.of("power"),
         };
         Ok(self.cuts()?.map_or(PowerPlan::AtEnd, |cuts| PowerPlan::AtWork(settings(cuts))))

@@ -63,7 +63,7 @@ pub(crate) struct ResolvedTiming {
 pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenario, ConfigError> {
     course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
-    let device = device::resolve(&mut scenario.device, zone_blocks)?;
+    let device = device::resolve(&mut scenario.device, zone_blocks, scenario.measure.warranty_years)?;
     course::check_pages(&scenario.measure, &scenario.precondition, device.logical_pages)?;
     let mut tree = Tree::of(&mut scenario)?;
     let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;
@@ -331,7 +331,7 @@ fn resolve_timing(
     let Some(timing) = &mut scenario.timing else { return Ok(None) };
     let within = |error: ConfigError| error.within("timing");
     let flash = timing.flash(&scenario.device, device, hash_ns).map_err(within)?;
-    let host = timing.host(device.geometry.page_bytes, sources).map_err(within)?;
+    let host = timing.host(&scenario.device, &device.geometry, sources).map_err(within)?;
     let host = HostTiming { power_off_ns, ..host };
     Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::clock(timing) }))
 }

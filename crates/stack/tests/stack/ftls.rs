@@ -1,12 +1,13 @@
 //! Every FTL in whole scenarios: alone, below a log, shared, timed, on flash that fails, and after a power cut.
 
 use crate::common::{refusal, run_text, scenario, try_run};
-use wearwell_stack::{FtlResult, LayerResult, RunResult, Scenario, resolve};
+use wearwell_stack::{FtlResult, LayerResult, PowerResult, RunResult, Scenario, resolve};
 
 const FTLS: [&str; 7] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
 
 const DEVICE: &str = "[device]\nblocks_per_plane = 160\npages_per_block = 16\nspare_factor = 0.3\n";
 const UNIFORM: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
+const FLUSHING: &str = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.1\nflush_ratio = 0.1\n";
 const MEASURE: &str = "[measure]\nwarm_up = 1.0\ndrive_writes = 2.0\n";
 
 fn alone(ftl: &str) -> String {
@@ -179,6 +180,10 @@ fn cuts_in_the_middle_of_the_work_lose_nothing() {
         );
         assert!(ftl(&result).recovery.is_some());
         assert_eq!(repeated(&result), repeated(&run_text(&text)));
+        let rows = text.replace("[power]", "[power]\ncut_again_probability = 0.7");
+        let rows = run_text(&rows.replace(UNIFORM, FLUSHING)).power.unwrap();
+        let looked_at = |power: &PowerResult| power.pages_verified as f64 / power.cuts as f64;
+        assert!(looked_at(&rows) < looked_at(&cuts), "{name}: {rows:?}");
         let random = run_text(&text.replace("every = 400", "random = 9")).power.unwrap();
         assert!((1..=9).contains(&random.cuts), "{name}: {random:?}");
         let one = run_text(&text.replace("every = 400", "at_operation = \"4711t\"")).power.unwrap();

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use wearwell_stack::ByteSize;
 use wearwell_study::Row;
+use wearwell_theory::TheoryError;
 use wearwell_theory::ftl::{
     self, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks, flash_bitmap_write_amplification,
     gecko_write_amplification,
@@ -100,7 +101,11 @@ impl Args {
         let page_bytes = page_bytes.ok_or_else(|| wrong("--page-size: at least 1 byte, less than 4 GiB"))?;
         let block = u64::from(page_bytes) * u64::from(drive.pages_per_block.max(1));
         if drive.capacity.0 < block {
-            return Err(wrong("--capacity: less than a block"));
+            return Err(Failure::Usage(format!(
+                "--capacity, --pages-per-block: {} is less than a block of {}",
+                drive.capacity,
+                ByteSize(block)
+            )));
         }
         let sizes = FtlSizes {
             blocks: drive.capacity.0 / block,
@@ -118,7 +123,13 @@ impl Args {
             spare_read_us: drive.spare_read_us.unwrap_or(drive.read_us / 32.0),
             battery: design.battery,
         };
-        Ok(FtlDrive::new(sizes)?)
+        FtlDrive::new(sizes).map_err(|error| match error {
+            // Which nobody can give.
+            TheoryError::Parameter { parameter: "blocks", problem } => {
+                Failure::Usage(format!("--capacity: blocks of this size: {problem}"))
+            }
+            other => other.into(),
+        })
     }
 }
 

@@ -17,6 +17,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("run", &["small.toml"]),
     ("sweep", &["small.toml", "--vary", "seed=1,2"]),
     ("compare", &["small.toml", "small.toml"]),
+    ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
     ("list", &[]),
@@ -137,7 +138,7 @@ fn names(arg: &Arg) -> Vec<String> {
         Some([format!("{table}:"), name.rsplit('.').next().unwrap_or(name).to_owned()])
     };
     let parts: Vec<_> = keys.iter().filter_map(parts).flatten().collect();
-    let generic = ["UTF-8", "too long", "small.toml", "trace", "option", "spare"].map(str::to_owned);
+    let generic = ["UTF-8", "too long", "small.toml", "trace", "(standard input)", "option", "spare", "a sweep of", "nvram", "ssd"].map(str::to_owned);
     long.into_iter().chain(values).chain(keys).chain(parts).chain(generic).collect()
 }
 
@@ -201,7 +202,7 @@ fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, ca
             let words = words.into_iter().chain(os(rest)).collect();
             let case = case(path, &format!("{value:?} at {place}"), words);
             let is_blank = value.trim().is_empty();
-            cases.push(if is_blank { case } else { case.named(names.clone()).named(["small.toml", value.trim()]) });
+            cases.push(if is_blank { case } else { case.named(names.clone()).named(["small.toml", "(standard input)", value.trim()]) });
         }
         let bytes = OsString::from_vec(vec![b'a', 0xff, 0xfe]);
         let words = os(&given[..place]).into_iter().chain([bytes]).chain(os(&given[place + 1..]));

@@ -6,12 +6,13 @@ use crate::common::{SMALL, repository};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// At least so many cases.
-pub const LEAST: usize = 370;
+pub const LEAST: usize = 335;
 
 /// The program in a folder of its own, which has a scenario, a trace and a result's worth of room.
 struct Place(tempfile::TempDir);
@@ -138,8 +139,10 @@ fn streams_may_be_closed_full_or_unread() {
             count += 1;
             let what = format!("{arguments:?} {streams}");
             let code = code(&what, &output, &mut complaints);
+            // What it has to say of a new trace is on standard error.
+            let prints = arguments[1] != "convert";
             let said_nothing = output.stderr.is_empty() && !streams.contains("2>");
-            if streams.starts_with("> /dev/full") && code == Some(0) {
+            if prints && streams.starts_with("> /dev/full") && code == Some(0) {
                 complaints.push(format!("{what}: it is lost without a word"));
             } else if code != Some(0) && said_nothing {
                 complaints.push(format!("{what}: it fails without a word"));
@@ -208,7 +211,7 @@ const LONG: &[(&[&str], &[&str])] = &[
 ];
 
 /// Moments after the start.
-const MOMENTS_MS: &[u64] = &[40, 150, 400];
+const MOMENTS_MS: &[u64] = &[20, 80, 200];
 
 /// How long an end may take, on a machine that has much else to do; alone it is a second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -229,7 +232,9 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
     let (mut count, mut complaints, mut draws) = (0, Vec::new(), Draws(5));
     for (arguments, may_leave) in LONG {
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-            for moment in MOMENTS_MS {
+            // Ctrl-C at all of them.
+            let drawn = [*draws.of(MOMENTS_MS)];
+            for moment in if signal == Signal::INT { MOMENTS_MS } else { &drawn[..] } {
                 let place = Place::new();
                 let made = Command::new("mkfifo").arg("fifo").current_dir(place.0.path()).status();
                 assert!(made.expect("mkfifo").success());
@@ -242,7 +247,9 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
                 let (took, output) = end_of(child);
                 count += 1;
                 let what = format!("{signal:?} after {moment} ms: {arguments:?}");
-                if took >= PATIENCE || output.status.code() != Some(130) {
+                // Before it listens, the signal ends it.
+                let ends = output.status.code() == Some(130) || output.status.signal() == Some(signal.as_raw());
+                if took >= PATIENCE || !ends {
                     complaints.push(format!("{what}: {:?} after {took:?}", output.status));
                 }
                 let left: Vec<_> =
@@ -253,5 +260,5 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
             }
         }
     }
-    no_complaints(count, 90, &complaints);
+    no_complaints(count, 55, &complaints);
 }

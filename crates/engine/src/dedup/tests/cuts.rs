@@ -27,6 +27,7 @@ struct History {
     steps: u32,
     cuts: Cuts,
     recovery: f64,
+    again: f64,
     outages: Outages,
     erases: u64,
     /// The report of recovery from a last cut.
@@ -40,8 +41,13 @@ impl Use for History {
         F: Restart<Flash = Chips>,
         F::Settings: Send,
     {
-        let History { name, steps, cuts, recovery, .. } = self;
-        let cut = CutSettings { cuts: cuts.clone(), recovery_cut_probability: *recovery, seed: Seed(2) };
+        let History { name, steps, cuts, recovery, again, .. } = self;
+        let cut = CutSettings {
+            cuts: cuts.clone(),
+            recovery_cut_probability: *recovery,
+            cut_again_probability: *again,
+            seed: Seed(2),
+        };
         let mut drive = Interrupted::<_, Content>::new(layer, settings, supply, cut, Journal::paused());
         let mut random = Seed(3).random();
         let mut done = Ok(());
@@ -80,6 +86,7 @@ impl History {
             steps: STEPS,
             cuts,
             recovery,
+            again: 0.0,
             outages: Outages::default(),
             erases: 0,
             last: None,
@@ -114,6 +121,11 @@ fn exercise(ftl: &str, kind: &Value, step: usize) {
         assert_eq!(outages.pages_verified, outages.cuts * u64::from(PAGES));
         assert_eq!(outages.recoveries.len() as u64, outages.cuts);
     }
+    // In rows, between which nobody looks.
+    let mut history = History { again: 0.8, ..History::new(ftl, kind, Cuts::Every(60), 0.4) };
+    with(ftl, kind, &mut history);
+    let outages = &history.outages;
+    assert!(outages.pages_verified < outages.cuts * u64::from(PAGES), "{ftl} {kind}: {outages:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 /// Drives of at most so many pages are read back whole after each cut, and recounted; of others, as many random pages are.
 const READ_BACK_PAGES: u32 = 1 << 16;
 
-/// Operations into a recovery within which it is cut, if it is.
+/// Operations into a recovery within which it is cut, if it is, and after it within which power is lost again.
 const RECOVERY_OPERATIONS: u64 = 64;
 
 /// Cuts that the name of a case lists.
@@ -44,6 +44,8 @@ pub struct CutSettings {
     pub cuts: Cuts,
     /// Probability that a recovery is cut, too, 0 to below 1.
     pub recovery_cut_probability: f64,
+    /// Probability that power is cut again soon after a recovery, and nothing is read back in between; 0 to below 1.
+    pub cut_again_probability: f64,
     /// The root of the generator that decides whether operations are torn.
     pub seed: Seed,
 }
@@ -92,6 +94,7 @@ pub struct Interrupted<F: Restart, P = ()> {
     journal: Journal,
     plan: Plan,
     recovery_cut_probability: f64,
+    cut_again_probability: f64,
     random: Random,
     shadow: Shadow,
     incoming: Counters,
@@ -132,6 +135,7 @@ where
             journal,
             plan: Plan::new(cut.cuts),
             recovery_cut_probability: cut.recovery_cut_probability,
+            cut_again_probability: cut.cut_again_probability,
             random: cut.seed.of("power cuts").random(),
             incoming: Counters::default(),
             lives: Lives::default(),
@@ -218,6 +222,12 @@ where
         self.outages.torn_cuts += u64::from(cut.torn && !self.supply.is_failing());
         self.restart()?;
         self.journal.note(Event::Recovered);
+        let now = self.supply.operations();
+        if let Some(again) = self.plan.soon(now, self.cut_again_probability, &mut self.random) {
+            self.armed = Some(again);
+            self.supply.cut(self.armed);
+            return Ok(());
+        }
         // Who checks the drive takes none of its time.
         let journal = self.journal.clone();
         let verified = journal.pausing(|| self.verify());
@@ -229,6 +239,7 @@ where
     fn restart(&mut self) -> Result<RecoveryReport, LayerError> {
         let ftl = self.ftl.take().expect("no call after a failed recovery");
         self.lives.end(&ftl);
+        self.shadow.lost_power();
         let mut remains = ftl.into_flash();
         loop {
             self.journal.note(Event::PowerLost);
@@ -274,7 +285,7 @@ where
             found.clear();
             let read = self.ftl_mut().read(&[page], &mut found);
             read.map_err(|error| self.violation(format!("{page:?} cannot be read: {error}")))?;
-            self.shadow.settle(page, found[0]).map_err(|problem| self.violation(problem))?;
+            self.shadow.read(page, found[0]).map_err(|problem| self.violation(problem))?;
         }
         self.outages.pages_verified += pages.len() as u64;
         match self.ftl().check() {
@@ -354,7 +365,7 @@ where
                 found.clear();
                 let answer = self.ftl_mut().read(&[page], &mut found);
                 if answer.is_ok() {
-                    self.shadow.check(page, found[0]).map_err(|problem| self.violation(problem))?;
+                    self.shadow.read(page, found[0]).map_err(|problem| self.violation(problem))?;
                 }
                 if self.end(answer)? == Ended::Done {
                     break;

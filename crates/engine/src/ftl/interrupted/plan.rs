@@ -88,14 +88,17 @@ impl Plan {
                 cuts.pop();
             }
         }
-        let strikes = probability > 0.0 && random.random::<f64>() < probability;
-        if strikes {
-            return Some(Cut { after: now + below(random, RECOVERY_OPERATIONS), torn: random.random() });
-        }
-        match &self.cuts {
+        let planned = match &self.cuts {
             Cuts::At(cuts) => cuts.last().copied(),
             _ => None,
-        }
+        };
+        self.soon(now, probability, random).or(planned)
+    }
+
+    /// With this probability, a cut within the next few operations.
+    pub fn soon(&self, now: u64, probability: f64, random: &mut Random) -> Option<Cut> {
+        let strikes = probability > 0.0 && random.random::<f64>() < probability;
+        strikes.then(|| Cut { after: now + below(random, RECOVERY_OPERATIONS), torn: random.random() })
     }
 }
 

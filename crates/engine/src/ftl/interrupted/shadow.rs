@@ -13,7 +13,7 @@ const LATEST_PAGES: usize = 1 << 12;
 struct Page {
     /// Its content, 0 if it has none.
     holds: u64,
-    /// Content on its way when power was lost.
+    /// Content on its way.
     in_flight: Option<u64>,
     /// The last stamp that it was ever given; 0 where contents are the host's.
     last: u64,
@@ -21,11 +21,21 @@ struct Page {
     trimmed: bool,
 }
 
+/// What a page may hold since a power cut, until it is read or something else is done to it.
+#[derive(Clone, Debug, Default)]
+struct Possible {
+    contents: Vec<u64>,
+    /// A trim may be lost: nothing, or any stamp that the page ever had.
+    any_stamp: bool,
+}
+
 /// A copy of a drive that forgets nothing.
 pub(super) struct Shadow {
     pages: Vec<Page>,
     versions: u32,
     latest: VecDeque<Lpn>,
+    /// Pages of the request that is being served, in its order.
+    in_flight: VecDeque<Lpn>,
     /// Pages whose trims may be lost.
     trimmed: Vec<Lpn>,
     /// Whether contents are the host's, and not stamps.
@@ -33,6 +43,8 @@ pub(super) struct Shadow {
     /// What pages held before, as long as power loss may bring it back: of contents of the host, where not everything that was
     /// acknowledged is on flash.
     undone: BTreeMap<Lpn, Vec<u64>>,
+    /// Pages of which it is not known what a power cut has left there.
+    unsettled: BTreeMap<Lpn, Possible>,
 }
 
 impl Shadow {
@@ -42,9 +54,11 @@ impl Shadow {
             pages: vec![Page::default(); pages as usize],
             versions: 0,
             latest: VecDeque::new(),
+            in_flight: VecDeque::new(),
             trimmed: Vec::new(),
             is_given,
             undone: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
         }
     }
 
@@ -66,6 +80,7 @@ impl Shadow {
         let before = self.pages[page.index()].in_flight.replace(content.0);
         // Written twice in one request.
         before.into_iter().for_each(|content| self.may_be_back(page, content));
+        self.in_flight.push_back(page);
         if self.latest.len() == LATEST_PAGES {
             self.latest.pop_front();
         }
@@ -74,22 +89,30 @@ impl Shadow {
 
     /// The write was acknowledged.
     pub fn written(&mut self, page: Lpn) {
+        self.in_flight.pop_front();
         let state = &mut self.pages[page.index()];
         let Some(content) = state.in_flight.take() else { return };
-        let before = std::mem::replace(&mut state.holds, content);
         state.trimmed = false;
-        self.may_be_back(page, before);
+        self.replace(page, content);
     }
 
     /// A trim was begun.
     pub fn trimmed(&mut self, page: Lpn) {
-        let state = &mut self.pages[page.index()];
-        let before = std::mem::take(&mut state.holds);
-        if self.is_given {
-            self.may_be_back(page, before);
-        } else {
-            state.trimmed = true;
+        self.replace(page, 0);
+        if !self.is_given {
+            self.pages[page.index()].trimmed = true;
             self.trimmed.push(page);
+        }
+    }
+
+    /// The page holds `content` from now on; what it held before may be back after a power loss.
+    fn replace(&mut self, page: Lpn, content: u64) {
+        let before = std::mem::replace(&mut self.pages[page.index()].holds, content);
+        match self.unsettled.remove(&page) {
+            Some(possible) => {
+                possible.contents.into_iter().for_each(|content| self.may_be_back(page, content))
+            }
+            None => self.may_be_back(page, before),
         }
     }
 
@@ -112,46 +135,57 @@ impl Shadow {
         }
     }
 
+    /// Power was lost: of some pages it is not known any more what they hold, and nothing that is done from now on decides it
+    /// but to read, to write or to trim them.
+    pub fn lost_power(&mut self) {
+        let in_flight = std::mem::take(&mut self.in_flight);
+        let trimmed = std::mem::take(&mut self.trimmed);
+        let undone = std::mem::take(&mut self.undone);
+        for page in in_flight.into_iter().chain(trimmed).chain(undone.keys().copied()) {
+            let state = &mut self.pages[page.index()];
+            let possible = self.unsettled.entry(page).or_default();
+            possible.contents.push(state.holds);
+            possible.contents.extend(state.in_flight.take());
+            possible.any_stamp |= std::mem::take(&mut state.trimmed);
+        }
+        for (page, contents) in undone {
+            self.unsettled.entry(page).or_default().contents.extend(contents);
+        }
+    }
+
     /// Pages to be read back: some drawn at random, those written last, and those of which it is not known what they hold.
     pub fn sample(&self, count: u32, random: &mut Random) -> Vec<Lpn> {
         let drawn = (0..count).map(|_| Lpn(below(random, self.pages.len() as u64) as u32));
-        drawn.chain(self.latest.iter().copied()).chain(self.undone.keys().copied()).collect()
+        drawn.chain(self.latest.iter().copied()).chain(self.unsettled.keys().copied()).collect()
     }
 
-    /// The page was read while power was on.
-    pub fn check(&self, page: Lpn, found: Content) -> Result<(), String> {
-        let state = &self.pages[page.index()];
-        // What was in flight at a cut may be there or not until the page is read back.
-        let holds = found.0 == state.holds || self.allows(state, found.0);
-        if holds { Ok(()) } else { Err(wrong(page, state, found)) }
-    }
-
-    /// Whether a power cut may leave `found` there: what the page held; what was being written; or, if it was trimmed, nothing
-    /// or anything that it once held.
-    fn allows(&self, state: &Page, found: u64) -> bool {
-        let earlier = found >> 32 == state.last >> 32 && found <= state.last;
-        found == state.holds || Some(found) == state.in_flight || state.trimmed && (found == 0 || earlier)
-    }
-
-    /// The page was read after a cut, and holds from now on what was found.
-    pub fn settle(&mut self, page: Lpn, found: Content) -> Result<(), String> {
-        let state = &self.pages[page.index()];
-        let is_back = self.undone.get(&page).is_some_and(|contents| contents.contains(&found.0));
-        if !is_back && !self.allows(state, found.0) {
-            return Err(wrong(page, state, found));
+    /// The page was read; it holds from now on what was found.
+    pub fn read(&mut self, page: Lpn, found: Content) -> Result<(), String> {
+        let state = &mut self.pages[page.index()];
+        let possible = self.unsettled.remove(&page);
+        let may_hold = match &possible {
+            None => found.0 == state.holds,
+            Some(Possible { contents, any_stamp }) => {
+                let earlier = found.0 == 0 || found.0 >> 32 == state.last >> 32 && found.0 <= state.last;
+                contents.contains(&found.0) || *any_stamp && earlier
+            }
+        };
+        if !may_hold {
+            return Err(wrong(page, state.holds, possible.as_ref(), found));
         }
-        self.undone.remove(&page);
-        self.pages[page.index()] = Page { holds: found.0, in_flight: None, trimmed: false, last: state.last };
+        state.holds = found.0;
         Ok(())
     }
 }
 
-fn wrong(page: Lpn, state: &Page, found: Content) -> String {
-    let Page { holds, in_flight, trimmed, .. } = state;
-    format!(
-        "{page:?} reads {:#x}, but holds {holds:#x} (in flight: {in_flight:x?}, trimmed: {trimmed})",
-        found.0
-    )
+fn wrong(page: Lpn, holds: u64, possible: Option<&Possible>, found: Content) -> String {
+    let since_the_cut = match possible {
+        None => String::new(),
+        Some(Possible { contents, any_stamp }) => {
+            format!(" (or since a cut: {contents:x?}, whose trim may be lost: {any_stamp})")
+        }
+    };
+    format!("{page:?} reads {:#x}, but holds {holds:#x}{since_the_cut}", found.0)
 }
 
 #[cfg(test)]
@@ -166,16 +200,48 @@ mod tests {
         let first = shadow.begin_stamped(page);
         shadow.written(page);
         let second = shadow.begin_stamped(page);
-        assert!(shadow.settle(page, Content(0)).is_err());
-        shadow.settle(page, first).unwrap();
+        shadow.lost_power();
+        shadow.read(page, first).unwrap();
         // It was there after one cut, so it is there after the next.
-        assert!(shadow.settle(page, second).is_err());
+        assert!(shadow.read(page, second).is_err());
         shadow.trimmed(page);
-        shadow.settle(page, first).unwrap();
+        assert!(shadow.read(page, first).is_err(), "power was never lost");
+        shadow.trimmed(page);
+        shadow.lost_power();
+        shadow.read(page, first).unwrap();
         shadow.trimmed(page);
         shadow.flushed();
-        assert!(shadow.settle(page, first).is_err());
-        shadow.settle(page, Content(0)).unwrap();
+        shadow.lost_power();
+        assert!(shadow.read(page, first).is_err());
+        shadow.read(page, Content(0)).unwrap();
+        let third = shadow.begin_stamped(page);
+        shadow.lost_power();
+        assert!(shadow.read(page, first).is_err(), "neither held nor in flight");
+        assert!(shadow.read(page, third).is_err(), "a page that was wrong once is as it should be");
+    }
+
+    /// A flush after the power is back saves no trim that is lost already; what is written anew is there, whatever was before.
+    #[test]
+    fn cuts_in_a_row_leave_open_what_nobody_has_read() {
+        let mut shadow = Shadow::new(8, false);
+        let (trimmed, torn, written) = (Lpn(1), Lpn(2), Lpn(3));
+        let old = [trimmed, torn, written].map(|page| shadow.begin_stamped(page));
+        [trimmed, torn, written].into_iter().for_each(|page| shadow.written(page));
+        shadow.trimmed(trimmed);
+        shadow.trimmed(written);
+        shadow.begin_stamped(torn);
+        shadow.lost_power();
+        shadow.flushed();
+        let again = shadow.begin_stamped(torn);
+        shadow.lost_power();
+        let new = shadow.begin_stamped(written);
+        shadow.written(written);
+        shadow.lost_power();
+        shadow.read(trimmed, old[0]).unwrap();
+        shadow.read(torn, old[1]).unwrap();
+        assert!(shadow.read(torn, again).is_err());
+        assert!(shadow.read(written, old[2]).is_err());
+        shadow.read(written, new).unwrap();
     }
 
     #[test]
@@ -197,17 +263,27 @@ mod tests {
         shadow.all_durable();
         write(&mut shadow, 6);
         shadow.trimmed(page);
-        assert!(shadow.check(page, Content(6)).is_err(), "power was never lost");
-        assert!(shadow.settle(page, Content(7)).is_err());
-        shadow.settle(page, Content(5)).unwrap();
+        assert!(shadow.read(page, Content(6)).is_err(), "power was never lost");
+        shadow.lost_power();
+        // What is on flash from now on says nothing of what was lost before.
+        shadow.all_durable();
+        shadow.read(page, Content(5)).unwrap();
         // It was there after one cut, so it is there after the next.
-        assert!(shadow.settle(page, Content(6)).is_err());
+        assert!(shadow.read(page, Content(6)).is_err());
         shadow.trimmed(page);
         shadow.all_durable();
-        assert!(shadow.settle(page, Content(5)).is_err());
-        shadow.settle(page, Content(0)).unwrap();
-        // A write that was not acknowledged may be there.
+        shadow.lost_power();
+        assert!(shadow.read(page, Content(5)).is_err());
+        shadow.read(page, Content(0)).unwrap();
+        // A write that was not acknowledged may be there, and so may what it was written over twice.
+        write(&mut shadow, 8);
         shadow.begin_write(page, Content(9));
-        shadow.settle(page, Content(9)).unwrap();
+        shadow.lost_power();
+        write(&mut shadow, 10);
+        shadow.lost_power();
+        shadow.read(page, Content(9)).unwrap();
+        shadow.begin_write(page, Content(11));
+        shadow.lost_power();
+        assert!(shadow.read(page, Content(7)).is_err());
     }
 }

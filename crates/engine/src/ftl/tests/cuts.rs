@@ -23,7 +23,7 @@ fn history<F>(
     build: impl Fn(&Supply) -> (F, F::Settings),
     battery: bool,
     cuts: Cuts,
-    recovery: f64,
+    [recovery, again]: [f64; 2],
 ) -> Outages
 where
     F: Restart<Flash = Chips>,
@@ -32,7 +32,8 @@ where
     let name = format!("{cuts:?}");
     let supply = Supply::new(battery);
     let (ftl, settings) = build(&supply);
-    let cut = CutSettings { cuts, recovery_cut_probability: recovery, seed: Seed(2) };
+    let cut =
+        CutSettings { cuts, recovery_cut_probability: recovery, cut_again_probability: again, seed: Seed(2) };
     let mut drive = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
     let mut random = Seed(3).random();
     let mut done = Ok(());
@@ -63,12 +64,12 @@ where
     F: Restart<Flash = Chips>,
     F::Settings: Send,
 {
-    let quiet = history(&build, battery, Cuts::At(Vec::new()), 0.0);
+    let quiet = history(&build, battery, Cuts::At(Vec::new()), [0.0; 2]);
     assert_eq!((quiet.cuts, quiet.recoveries.len()), (0, 0));
     let (mut met, mut torn) = (0, 0);
     for after in (0..).step_by(7) {
         let cut = Cut { after, torn: after % 2 == 0 };
-        let outages = history(&build, battery, Cuts::At(vec![cut]), 0.0);
+        let outages = history(&build, battery, Cuts::At(vec![cut]), [0.0; 2]);
         if outages.cuts == 0 {
             break;
         }
@@ -79,11 +80,15 @@ where
     assert_eq!(torn > 10, !battery, "{torn} were torn");
     // More often, and no merge would ever come to its end.
     for every in [19, 60] {
-        let outages = history(&build, battery, Cuts::Every(every), 0.4);
+        let outages = history(&build, battery, Cuts::Every(every), [0.4, 0.0]);
         assert!(outages.cuts > 0, "{outages:?}");
         assert_eq!(outages.pages_verified, outages.cuts * u64::from(LOGICAL_PAGES));
         assert_eq!(outages.recoveries.len() as u64, outages.cuts);
     }
+    // In rows, between which nobody looks.
+    let outages = history(&build, battery, Cuts::Every(60), [0.4, 0.8]);
+    assert!(outages.cuts > 1, "{outages:?}");
+    assert!(outages.pages_verified < outages.cuts * u64::from(LOGICAL_PAGES), "{outages:?}");
 }
 
 #[test]
@@ -107,7 +112,7 @@ fn so_they_do_on_flash_that_fails() {
         let faults = Faults { program_failure_rate: 0.01, read_disturb_limit: Some(25) };
         let build = |supply: &Supply| (build_paged(&settings, 60, faults, supply), settings.clone());
         for every in [4, 17] {
-            assert!(history(build, battery, Cuts::Every(every), 0.3).cuts > 2, "{design}");
+            assert!(history(build, battery, Cuts::Every(every), [0.3, 0.5]).cuts > 2, "{design}");
         }
     }
 }
@@ -141,7 +146,12 @@ fn power_is_lost_from_the_beginning_of_the_work_on() {
     let supply = Supply::new(false);
     let settings = paged("gecko", LOGICAL_PAGES, 9);
     let ftl = build_paged(&settings, 2, Faults::default(), &supply);
-    let cut = CutSettings { cuts: Cuts::Every(5), recovery_cut_probability: 0.0, seed: Seed(2) };
+    let cut = CutSettings {
+        cuts: Cuts::Every(5),
+        recovery_cut_probability: 0.0,
+        cut_again_probability: 0.0,
+        seed: Seed(2),
+    };
     let interrupted = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
     let mut drive = Switched::new(interrupted);
     let mut switch = drive.clone();

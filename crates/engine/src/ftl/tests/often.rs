@@ -35,7 +35,12 @@ where
 {
     let supply = Supply::new(battery);
     let (ftl, settings) = build(&supply);
-    let cut = CutSettings { cuts: Cuts::Every(every), recovery_cut_probability: recovery, seed: Seed(every) };
+    let cut = CutSettings {
+        cuts: Cuts::Every(every),
+        recovery_cut_probability: recovery,
+        cut_again_probability: 0.0,
+        seed: Seed(every),
+    };
     let mut drive = Interrupted::<_, ()>::new(ftl, settings, supply, cut, Journal::paused());
     let mut random = Seed(3).random();
     for step in 0..2 * STEPS {

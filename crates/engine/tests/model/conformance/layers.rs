@@ -175,7 +175,8 @@ pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
     let config = page_config(seed);
     let ftl = config.build(Fragile::new(nand::<Content>(seed), supply.clone())).unwrap();
     let cuts = Cuts::At(if cuts.is_empty() { Vec::new() } else { parse_cuts(cuts).unwrap() });
-    let cut = CutSettings { cuts, recovery_cut_probability: 0.0, seed: Seed(seed) };
+    let cut =
+        CutSettings { cuts, recovery_cut_probability: 0.0, cut_again_probability: 0.0, seed: Seed(seed) };
     let mut interrupted = Interrupted::<_, ()>::new(ftl, config, supply, cut, Journal::paused());
     wearwell_engine::ftl::PowerCycle::begin(&mut interrupted, 2000);
     Box::new(interrupted)

@@ -1,7 +1,7 @@
 //! Sources around sources: contents and arrival times for operations that come without.
 
 use super::{FirstPass, Source, SourceError};
-use wearwell_workload::{Arrivals, Contents, PageBatch};
+use wearwell_workload::{Arrivals, Contents, Goal, PageBatch};
 
 /// A source whose pages hold generated contents.
 pub struct Dressed {
@@ -68,9 +68,9 @@ impl Scheduled {
 
 impl Source for Scheduled {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
-        let wanted = batch.pages.len() + pages;
+        let goal = Goal::new(batch, pages);
         // Request by request, as each takes a time of its own.
-        while batch.pages.len() < wanted {
+        while !goal.is_met(batch) {
             self.source.fill(batch, 1)?;
             self.latest_ns = Some(self.arrivals.next_ns());
         }
