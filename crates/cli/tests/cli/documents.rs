@@ -135,7 +135,7 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["scenarios", "traces"] {
+        for name in ["scenarios", "traces", "docs"] {
             std::os::unix::fs::symlink(repository().join(name), folder.path().join(name)).expect("a link");
         }
         let write = |name: &str, content: &[u8]| {
