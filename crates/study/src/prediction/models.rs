@@ -44,7 +44,7 @@ pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
         VictimConfig::Greedy(_) => {
             if structure == Structure::Double {
                 notes.push(
-                    "greedy is taken for d-choices of very many, which with two frontiers is up to 2 % more"
+                    "greedy is taken for d-choices without bound, which with two frontiers may be 5 % off either way"
                         .into(),
                 );
             }
