@@ -60,7 +60,8 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
     """Its blocks are one program, run in a directory of its own with the repository's traces in place."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    for name in ("docs", "traces"):
+        (tmp_path / name).symlink_to(ROOT / name)
     path = ROOT / "docs/python.md"
     text = path.read_text()
     names = {"__name__": "tutorial"}

@@ -7,10 +7,10 @@
 True
 """
 
-from . import theory, trace
+from . import drive, theory, trace
 from ._advise import advise
 from ._core import Blocks, __version__
-from ._errors import ConvergenceError, ParameterError, RunError, ScenarioError, TraceError, WearwellError
+from ._errors import ConvergenceError, ParameterError, ReportError, RunError, ScenarioError, TraceError, WearwellError
 from ._listing import (
     list_dedups,
     list_formats,
@@ -41,6 +41,7 @@ __all__ = [
     "Precondition",
     "Progress",
     "Record",
+    "ReportError",
     "Result",
     "RunError",
     "Scenario",
@@ -53,6 +54,7 @@ __all__ = [
     "WearwellError",
     "__version__",
     "advise",
+    "drive",
     "list_dedups",
     "list_formats",
     "list_ftls",

@@ -25,12 +25,29 @@ class TraceError(WearwellError):
     """A trace that cannot be read, written or replayed."""
 
 
+class ReportError(WearwellError, ValueError):
+    """A drive's SMART report that cannot be read, or two that do not belong together.
+
+    Attributes
+    ----------
+    file : str or None
+        Of which file.
+    key : str or None
+        Which counter, where it is about one.
+    """
+
+    def __init__(self, message: str, file: str | None = None, key: str | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.key = key
+
+
 class RunError(WearwellError, RuntimeError):
     """A run that could not go on: a dead drive, no space to clean, or a policy that named a wrong victim."""
 
 
 class ParameterError(WearwellError, ValueError):
-    """A parameter that a model of `wearwell.theory` refuses.
+    """A parameter that a model of `wearwell.theory` refuses, or a figure that no data sheet of a drive can have.
 
     Attributes
     ----------

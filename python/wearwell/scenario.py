@@ -56,6 +56,10 @@ class Device(Part):
         The unit in which the drive maps data, bytes, at most a flash page; what results call a page.
     endurance_cycles : int
         Program/erase cycles that a block endures.
+    tbw : float
+        Terabytes, of 10^12 bytes, that the data sheet lets the host write.
+    dwpd : float
+        Drive writes per day that the data sheet allows over the warranty.
     endurance_spread : float
         Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
     wears_out : bool
@@ -88,6 +92,8 @@ class Device(Part):
     spare_size: Size | None = None
     mapping_unit: Size | None = None
     endurance_cycles: int | None = None
+    tbw: float | None = None
+    dwpd: float | None = None
     endurance_spread: float = 0.0
     wears_out: bool = False
     factory_bad_blocks: int = 0

@@ -39,6 +39,7 @@ Examples:
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
   wearwell compare before.json after.json         what differs, and whether it is more than chance
+  wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
@@ -60,6 +61,7 @@ enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
     Compare(commands::compare::Args),
+    Drive(Box<commands::drive::Args>),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     List(commands::list::Args),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Drive(args) => commands::drive::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::List(args) => commands::list::run(&args),

@@ -90,6 +90,12 @@ impl OutputFile {
     }
 }
 
+/// Writes a text to the file at `path`, whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = write_whole(path, |out| out.write_all(text.as_bytes()));
+    written.map_err(|problem| Failure::run(format!("{}: {problem}", path.display())))
+}
+
 /// What result files are written through.
 pub trait WriteSend: Write + Send {}
 impl<W: Write + Send> WriteSend for W {}

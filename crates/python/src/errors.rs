@@ -6,6 +6,7 @@ use wearwell_base::config::ConfigError;
 
 pyo3::import_exception!(wearwell._errors, ConvergenceError);
 pyo3::import_exception!(wearwell._errors, ParameterError);
+pyo3::import_exception!(wearwell._errors, ReportError);
 pyo3::import_exception!(wearwell._errors, RunError);
 pyo3::import_exception!(wearwell._errors, ScenarioError);
 pyo3::import_exception!(wearwell._errors, TraceError);

@@ -6,6 +6,7 @@
 
 mod advise;
 mod device;
+mod drive;
 mod errors;
 mod listing;
 mod policy;
@@ -23,6 +24,8 @@ mod _core {
     use crate::advise::advise;
     #[pymodule_export]
     use crate::device::LiveDevice;
+    #[pymodule_export]
+    use crate::drive::{drive_scenario, drive_sheet, drive_smart};
     #[pymodule_export]
     use crate::listing::listing;
     #[pymodule_export]

@@ -13,13 +13,13 @@ mod simulation;
 mod size;
 
 pub use build::{Stack, Target, build};
-pub use device::{Fit, ResolvedDevice, TraceExtent};
+pub use device::{Fit, Rating, ResolvedDevice, TraceExtent, WARRANTY_DAYS_A_YEAR};
 pub use layers::{FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MetadataConfig, structures};
 pub use report::{
     ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
-    MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RecoveryResult,
-    RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TheoryResult, TrimResult,
-    WearResult, WornOut,
+    MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RatingResult,
+    RecoveryResult, RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TheoryResult,
+    TrimResult, WearResult, WornOut,
 };
 pub use run::steady;
 pub use run::{MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};

@@ -3,6 +3,7 @@
 pub mod advise;
 mod axis;
 mod compare;
+pub mod drive;
 mod journal;
 mod points;
 mod prediction;

@@ -4,7 +4,8 @@ use super::{count, ftl, grid, timing, top};
 use wearwell_base::units::OverProvisioning;
 use wearwell_stack::scenario::{AddressRule, TenantConfig, TraceConfig};
 use wearwell_stack::{
-    ArrivalsResult, ByteSize, Fit, LayerResult, Lifetime, RunResult, Scenario, TenantResult, TraceExtent,
+    ArrivalsResult, ByteSize, Fit, LayerResult, Lifetime, RatingResult, RunResult, Scenario, TenantResult,
+    TraceExtent,
 };
 use wearwell_workload::WorkloadConfig;
 
@@ -62,6 +63,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
                 .map_or_else(|| no_lifetime(result), |lifetime| lifespan(lifetime, result)),
         ),
     ];
+    rows.extend(result.rating.iter().map(|rating| ("Data sheet", rated(rating))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Log metadata", metadata(layer)?))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("Deduplication", dedup(layer)?))));
     rows.extend(result.layers.iter().filter_map(|layer| Some(("FTL", ftl::figure(layer)?))));
@@ -322,6 +324,24 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
         short(lifetime.dwpd),
         result.scenario.measure.warranty_years
     )
+}
+
+/// What the data sheet lets the host write, and whether the flash endures it under this load.
+fn rated(rating: &RatingResult) -> String {
+    let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!(", {} DWPD", short(dwpd)));
+    let years = rating.warranty_years.map_or_else(String::new, |years| format!(" over {years} years"));
+    let limit = rating.write_amplification_limit;
+    let limit = limit.map_or_else(String::new, |limit| {
+        format!("; its flash endures that up to a write amplification of {}", short(limit))
+    });
+    let ratio = rating.life_ratio.map_or_else(String::new, |ratio| {
+        let verdict = if ratio < 1.0 { "WORN OUT BEFORE" } else { "endured" };
+        format!("\n{verdict}: under this load {} times that", short(ratio))
+    });
+    let rate = rating.years.map_or_else(String::new, |rate| {
+        format!("\n{} until it is written at the trace's own rate", self::years(rate))
+    });
+    format!("{} TBW{dwpd}{years}{limit}{ratio}{rate}", short(rating.tbw))
 }
 
 /// How long the drive would live under a trace that has times.

@@ -2,6 +2,7 @@
 
 mod advise;
 mod common;
+mod drive;
 mod house;
 mod model;
 mod nvmfs;

@@ -1,9 +1,11 @@
 //! From the drive as a person describes it to a geometry and a number of logical pages.
 
 mod extent;
+mod rating;
 
 use crate::size::ByteSize;
 use extent::Extent;
+pub use rating::{Rating, WARRANTY_DAYS_A_YEAR};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
@@ -82,6 +84,12 @@ pub struct Device {
     /// Program/erase cycles that a block endures; from the preset unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endurance_cycles: Option<u32>,
+    /// Terabytes, of 10^12 bytes, that the data sheet lets the host write (TBW); a result holds its own figure against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tbw: Option<f64>,
+    /// Drive writes per day that the data sheet allows, over `measure.warranty_years`; with `tbw`, the two must agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dwpd: Option<f64>,
     /// Half-width of the spread of the blocks' endurance, as a share of `endurance_cycles`, uniform; 0 to below 1.
     #[serde(default)]
     pub endurance_spread: f64,
@@ -149,6 +157,8 @@ pub struct ResolvedDevice {
     pub faults: Option<Faults>,
     /// Program/erase cycles for lifetime figures, whether blocks wear out in the run or not.
     pub endurance_cycles: Option<u32>,
+    /// What its data sheet lets the host write.
+    pub rating: Option<Rating>,
 }
 
 /// How long flash takes, microseconds.
@@ -180,8 +190,13 @@ const SMALLEST_UNIT_BYTES: u64 = 512;
 
 /// Works out the drive and writes every choice back into `device`, so that it can be repeated.
 ///
-/// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes.
-pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<ResolvedDevice, ConfigError> {
+/// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes. Drive writes per day are over
+/// `warranty_years`.
+pub(crate) fn resolve(
+    device: &mut Device,
+    zone_blocks: Option<u32>,
+    warranty_years: f64,
+) -> Result<ResolvedDevice, ConfigError> {
     if device.fit == Fit::Wanted(true) {
         let problem = "is worked out from the trace before the drive is built, which is not done here; give `device.capacity`";
         return Err(ConfigError::new("device.fit", problem));
@@ -210,7 +225,10 @@ pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<R
     }
     device.blocks_per_plane = Some(geometry.blocks_per_plane);
     device.unused_blocks = Some(geometry.unused_blocks).filter(|&blocks| blocks > 0);
-    device.capacity = Some(ByteSize(u64::from(logical_pages) * u64::from(geometry.page_bytes)));
+    let capacity_bytes = u64::from(logical_pages) * u64::from(geometry.page_bytes);
+    device.capacity = Some(ByteSize(capacity_bytes));
+    let rating = Rating::of(capacity_bytes, device.tbw, device.dwpd, Some(warranty_years));
+    let rating = rating.map_err(|error| error.within("device"))?;
     (device.raw_capacity, device.spare_factor, device.over_provisioning, device.alpha, device.load) =
         (None, None, None, None, None);
     Ok(ResolvedDevice {
@@ -219,6 +237,7 @@ pub(crate) fn resolve(device: &mut Device, zone_blocks: Option<u32>) -> Result<R
         wear: wear(device, &geometry)?,
         faults: faults(device)?,
         endurance_cycles: device.endurance_cycles,
+        rating,
     })
 }
 

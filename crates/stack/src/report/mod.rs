@@ -2,6 +2,7 @@
 
 mod ftl;
 mod power;
+mod rating;
 mod result;
 mod run;
 mod tenants;
@@ -9,6 +10,7 @@ mod waits;
 
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use power::{PowerResult, StepSeconds};
+pub use rating::RatingResult;
 pub use result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TheoryResult, TrimResult,

@@ -2,6 +2,7 @@
 
 use super::ftl::FtlResult;
 use super::power::PowerResult;
+use super::rating::RatingResult;
 use crate::run::Window;
 use crate::run::steady::Estimate;
 use crate::scenario::Scenario;
@@ -50,6 +51,9 @@ pub struct RunResult {
     pub wear: WearResult,
     /// How long the drive would live under this load.
     pub lifetime: Option<Lifetime>,
+    /// What the data sheet lets the host write, if the scenario says so, beside that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<RatingResult>,
     /// The measured life of a drive that was run until blocks wore out.
     pub worn_out: Option<WornOut>,
     /// Response times and what they are made of; only of timed runs.

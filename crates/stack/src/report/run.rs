@@ -2,6 +2,7 @@
 
 use super::ftl::{Delta, RecoveryResult, ftl_result, recovery_result};
 use super::power::PowerResult;
+use super::rating::RatingResult;
 use super::result::{
     ArrivalsResult, Course, DAYS_A_YEAR, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
     MetadataResult, NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
@@ -49,6 +50,11 @@ pub(crate) fn result<P: Payload>(
     let page_bytes = f64::from(run.stack.page_bytes);
     let lifetime =
         write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
+    let rating = run.stack.device.rating;
+    let rating = rating.map(|rating| RatingResult {
+        years: lifetime.and_then(|lifetime| Some(lifetime.years? * rating.tbw / lifetime.tbw)),
+        ..RatingResult::of(&rating, &run.stack.device, lifetime.map(|lifetime| lifetime.tbw))
+    });
     let worn_out = scenario.measure.until_worn_out_blocks.map(|_| WornOut {
         blocks: after.worn_out_blocks(),
         tbw: after.host_pages() as f64 * page_bytes / 1e12,
@@ -80,6 +86,7 @@ pub(crate) fn result<P: Payload>(
         nand,
         wear,
         lifetime,
+        rating,
         worn_out,
         performance: performance(&after, run.seconds),
         theory: None,

@@ -63,7 +63,7 @@ pub(crate) struct ResolvedTiming {
 pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenario, ConfigError> {
     course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
-    let device = device::resolve(&mut scenario.device, zone_blocks)?;
+    let device = device::resolve(&mut scenario.device, zone_blocks, scenario.measure.warranty_years)?;
     course::check_window(&scenario.measure, device.logical_pages)?;
     let mut tree = Tree::of(&mut scenario)?;
     let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;

@@ -109,6 +109,39 @@ fn a_drive_lives_as_long_as_its_cycles_say() {
     assert!((0.85..1.05).contains(&share), "{} of {expected}", worn_out.tbw);
 }
 
+/// 128 blocks of 16 pages of 4 KiB, 100 cycles each, are 838.9 MB of flash writes; shown are 1,741 pages, 7.13 MB.
+#[test]
+fn a_run_is_held_against_its_data_sheet() {
+    let run = |more: &str| {
+        let measure = "[measure]\nwarm_up = 2\ndrive_writes = 2\nwarranty_years = 3\n";
+        run_text(&format!("{SMALL}endurance_cycles = 100\n{more}\n{UNIFORM}{measure}"))
+    };
+    let near = |value: Option<f64>, expected: f64| {
+        assert!((value.unwrap() / expected - 1.0).abs() < 1e-9, "{value:?} is not {expected}");
+    };
+    let result = run("tbw = 0.0002");
+    let rating = result.rating.unwrap();
+    near(rating.write_amplification_limit, 128.0 * 16.0 * 4096.0 * 100.0 / 2e8);
+    near(rating.life_ratio, result.lifetime.unwrap().tbw / 0.0002);
+    near(rating.dwpd, 2e8 / (1741.0 * 4096.0) / (3.0 * 365.0));
+    assert_eq!((rating.warranty_years, rating.years), (Some(3.0), None));
+    // Watching changes nothing.
+    let plain = run("");
+    assert_eq!((plain.rating, plain.final_draw, plain.nand), (None, result.final_draw, result.nand));
+    near(run("dwpd = 0.01").rating.map(|rating| rating.tbw), 1741.0 * 4096.0 * 0.01 * 3.0 * 365.0 / 1e12);
+    for (wrong, expected) in [
+        ("tbw = 0.0", "device.tbw: is 0; it must be a number above 0"),
+        ("dwpd = -1.0", "device.dwpd: is -1; it must be a number above 0"),
+        (
+            "tbw = 1.0\ndwpd = 1.0",
+            "device.dwpd: is 1, which over 3 years of 365 days is 0.013014 TB, and `tbw` is 1",
+        ),
+    ] {
+        let found = refusal(&format!("{SMALL}{wrong}\n{UNIFORM}"));
+        assert!(found.starts_with(&expected.replace("over 3", "over 5")), "{found}");
+    }
+}
+
 #[test]
 fn amplification_multiplies_through_a_log_on_the_drive() {
     let result = run_text(&format!(

@@ -145,12 +145,13 @@ fn every_field_of_a_result_is_documented() {
     let worn_out = result_of(json!({
         "device": {
             "blocks_per_plane": 40, "pages_per_block": 8, "spare_factor": 0.25,
-            "endurance_cycles": 20, "wears_out": true,
+            "endurance_cycles": 20, "wears_out": true, "tbw": 0.001,
         },
         "workload": { "kind": "uniform" },
         "measure": { "until_worn_out_blocks": 1 },
     }));
-    for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "worn_out"] {
+    for optional in ["write_amplification", "write_amplification_estimate", "lifetime", "rating", "worn_out"]
+    {
         assert!(!worn_out[optional].is_null(), "{optional} is missing from the test's own result");
     }
     let divided = result_of(json!({

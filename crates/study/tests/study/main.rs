@@ -4,4 +4,6 @@ mod agreement;
 mod closed_form_agreement;
 #[path = "../../../stack/tests/common/mod.rs"]
 mod common;
+mod field_agreement;
+mod hostile_reports;
 mod theory_agreement;

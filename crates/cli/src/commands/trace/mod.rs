@@ -11,8 +11,8 @@ use crate::interrupt::{Interruptible, interrupted};
 use crate::output::print;
 use crate::progress::{ProgressArgs, ReadProgress};
 use std::fs::File;
-use std::path::PathBuf;
-use wearwell_trace::{ReadOptions, RequestBatch, TraceError, TraceReader};
+use std::path::{Path, PathBuf};
+use wearwell_trace::{DescribeOptions, ReadOptions, RequestBatch, TraceError, TraceReader, describe};
 
 /// Requests read at a time.
 const BATCH_REQUESTS: usize = 8192;
@@ -103,6 +103,32 @@ impl Input {
         let source = display.watch(Interruptible(file));
         Ok((TraceReader::new(&name, source, &options).map_err(failure)?, display))
     }
+}
+
+/// Bytes that the trace in `file` writes a day, by its own times.
+pub fn written_a_day(
+    file: &Path,
+    trace_format: Option<String>,
+    columns: Option<String>,
+    progress: ProgressArgs,
+) -> Result<f64, Failure> {
+    let input = Input {
+        file: file.to_owned(),
+        trace_format,
+        trace_option: Vec::new(),
+        columns,
+        skip_bad: false,
+        volumes: None,
+        progress,
+    };
+    let (mut reader, display) = input.open()?;
+    let options = DescribeOptions { page_bytes: 4096, stack_distance: false };
+    let description = describe(&mut reader, &options).map_err(failure)?;
+    display.clear();
+    description.write_bytes_per_day.filter(|bytes| *bytes > 0.0).ok_or_else(|| {
+        let problem = "has no times, or writes nothing, and so no rate; give --per-day";
+        Failure::run(format!("{}: {problem}", file.display()))
+    })
 }
 
 /// The failure of a command on a trace: wrong names and options are the command line's fault, all else the trace's.

@@ -1,0 +1,182 @@
+//! `wearwell drive`: data sheets, SMART reports, the scenario that it writes, refusals.
+
+use crate::common::{outcome, repository};
+use serde_json::Value;
+use std::io::Write;
+
+const SHEET: &str = "--capacity 1.92TB --raw-capacity 2TiB --tbw 3504 --warranty 5y --cells tlc";
+const REPORTS: &str = "--smart docs/samples/nvme-june.json --smart docs/samples/nvme-july.json";
+
+/// A capacity, and models that are solved at once.
+const SMALL: &str = "--capacity 1.92TB --pages-per-block 4";
+
+fn drive(arguments: &str, code: i32) -> (String, String) {
+    let arguments: Vec<&str> = ["drive"].into_iter().chain(arguments.split_whitespace()).collect();
+    outcome(&arguments, code)
+}
+
+fn json(arguments: &str) -> Value {
+    serde_json::from_str(&drive(&format!("{arguments} --format json"), 0).0).unwrap()
+}
+
+#[test]
+fn data_sheets_are_shown() {
+    insta::assert_snapshot!("data-sheet", drive(&format!("{SHEET} --per-day 800GB"), 0).0);
+    let rates = "--capacity 3.84TB --dwpd 1 --warranty 5y --sequential-write 2.7GB/s --random-write 130k";
+    insta::assert_snapshot!("rates", drive(rates, 0).0);
+    let csv = drive(&format!("{SHEET} --format csv"), 0).0;
+    assert!(csv.starts_with("capacity_bytes,spare_factor,law,") && csv.lines().count() == 6, "{csv}");
+}
+
+#[test]
+fn reports_are_shown() {
+    insta::assert_snapshot!(
+        "two-reports",
+        drive(&format!("{REPORTS} --cells tlc --tbw 3504 --warranty 5y"), 0).0
+    );
+    insta::assert_snapshot!("sata-report", drive("--smart docs/samples/sata.json --cells tlc", 0).0);
+    let csv = drive(&format!("{REPORTS} --format csv --pages-per-block 4"), 0).0;
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    assert!(head.iter().any(|name| name == "spare_factor_low"), "{head:?}");
+    assert_eq!(reader.records().count(), 4);
+}
+
+/// The same figures in JSON: 3,504 TB are 1.92 TB once a day for five years.
+#[test]
+fn figures_of_a_data_sheet_agree_with_each_other() {
+    let by_tbw = json(SHEET);
+    let by_dwpd = json(&SHEET.replace("--tbw 3504", "--dwpd 1"));
+    assert_eq!(by_tbw["rating"], by_dwpd["rating"]);
+    assert_eq!(by_tbw["spare_space"], json(&SHEET.replace("--raw-capacity 2TiB", ""))["spare_space"]);
+    let [limit, media] = ["write_amplification_limit", "media_tb"].map(|key| by_tbw[key].as_f64().unwrap());
+    assert!((limit * 3504.0 / media - 1.0).abs() < 1e-12);
+}
+
+/// Reports from standard input, and the OCP log in a file of its own.
+#[test]
+fn reports_come_from_standard_input_and_in_parts() {
+    let whole = std::fs::read_to_string(repository().join("docs/samples/nvme-june.json")).unwrap();
+    let parts: Vec<Value> =
+        serde_json::Deserializer::from_str(&whole).into_iter().collect::<Result<_, _>>().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, value: &Value| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, value.to_string()).unwrap();
+        path.display().to_string()
+    };
+    let (health, ocp) = (file("health.json", &parts[0]), file("ocp.json", &parts[1]));
+    let apart = json(&format!("--smart {health} --ocp {ocp} {SMALL}"));
+    assert_eq!(
+        apart["since_new"],
+        json(&format!("--smart docs/samples/nvme-june.json {SMALL}"))["since_new"]
+    );
+    let mut command =
+        crate::common::wearwell(&["drive", "--smart", "-", "--format", "json", "--pages-per-block", "4"]);
+    let output = command.write_stdin(whole).output().unwrap();
+    let read: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(read, json("--smart docs/samples/nvme-june.json --pages-per-block 4"));
+    assert!(drive("--smart - --smart -", 2).1.contains("can be read once only"));
+}
+
+/// The scenario runs, and says whether the flash endures the rating.
+#[test]
+fn a_scenario_is_written_that_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.toml").display().to_string();
+    drive(
+        &format!("--capacity 960GB --tbw 1752 --warranty 5y --cells slc --output {path} --scaled-to 64MiB"),
+        0,
+    );
+    let result = directory.path().join("result.json").display().to_string();
+    let short = ["--set", "measure.warm_up=1.0", "--drive-writes", "1", "--output", &result];
+    let (table, _) = outcome(&[&["run", &path], &short[..]].concat(), 0);
+    assert!(table.contains("Data sheet"), "{table}");
+    let rating = &crate::common::json(std::path::Path::new(&result))["rating"];
+    assert!((rating["dwpd"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{rating}");
+    // The whole drive: its own capacity, and no trace of the scale.
+    drive(&format!("{SHEET} --interface 7GB/s --output {path}"), 0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("capacity = 1920000000000\n") && text.contains("host_mb_per_s = 7000.0"), "{text}");
+    assert!(drive(&format!("--capacity 1TB --output {path}"), 2).1.contains("--cells: is missing"));
+    assert!(drive(&format!("{SHEET} --output my.json"), 2).1.contains("a scenario ends in .toml"));
+}
+
+/// The trace's own rate stands in for `--per-day`.
+#[test]
+fn a_trace_says_what_is_written_a_day() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.csv");
+    let mut file = std::fs::File::create(&path).unwrap();
+    writeln!(file, "ts,op,lba,len").unwrap();
+    // 100 writes of 1,000,000,000 / 864 bytes or so in 1/864 of a day.
+    for at in 0..=100 {
+        writeln!(file, "{at},W,{},1048576", at * 2048).unwrap();
+    }
+    drop(file);
+    let trace = format!("--trace {} --columns time=ts:s,op=op,offset=lba:512,size=len:bytes", path.display());
+    let usage = &json(&format!("{SHEET} {trace}"))["usage"];
+    let expected = 101.0 * 1_048_576.0 / 100.0 * 86_400.0 / 1e9;
+    assert!((usage["gb_per_day"].as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{usage}");
+    assert!(drive(&format!("{SHEET} {trace} --per-day 1GB"), 2).1.contains("cannot be used with"));
+}
+
+#[test]
+fn contradictions_and_nonsense_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        std::fs::write(directory.path().join(name), text).unwrap();
+        directory.path().join(name).display().to_string()
+    };
+    let (broken, other) =
+        (file("broken.json", "{\"data_units_written\": \"NaN\"}"), file("other.json", "{\"a\": 1}"));
+    let [june, july] = ["june", "july"].map(|month| format!("--smart docs/samples/nvme-{month}.json"));
+    let mut shown = String::new();
+    for (arguments, code) in [
+        ("", 2),
+        ("--capacity 0", 2),
+        ("--capacity 1.92TB --raw-capacity 1.9TB", 2),
+        ("--capacity 1.92TB --over-provisioning 0%", 2),
+        ("--capacity 1.92TB --tbw 3504 --dwpd 3 --warranty 5y", 2),
+        ("--capacity 1.92TB --dwpd 1", 2),
+        ("--capacity 1.92TB --tbw -5", 2),
+        ("--capacity 1.92TB --cells plc", 2),
+        ("--capacity 1.92TB --rated-wa 2", 2),
+        ("--capacity 1.92TB --hot-writes 0.9 --hot-space 1.5", 2),
+        ("--capacity 1.92TB --pages-per-block 100000", 2),
+        ("--capacity 1.92TB --random-write 5k", 2),
+        ("--smart no-such-file.json", 1),
+        (&format!("--smart {broken}"), 1),
+        (&format!("--smart {other}"), 1),
+        (&format!("{july} {june}"), 1),
+        (&format!("{june} --smart docs/samples/sata.json"), 1),
+        (&format!("{june} {june} {june}"), 2),
+        (&format!("{june} --days 0"), 2),
+    ] {
+        let (out, err) = drive(arguments, code);
+        assert_eq!(out, "", "{arguments}");
+        let err = err.replace(&format!("{}/", directory.path().display()), "");
+        let told = err.split("\n\n").next().unwrap().trim_end();
+        shown += &format!("{told}\n");
+    }
+    insta::assert_snapshot!("refusals", shown);
+}
+
+/// Every command of the page, in its order, as somebody would who reads it; what they write is gone afterwards.
+#[test]
+fn commands_of_the_page_run() {
+    let page = std::fs::read_to_string(repository().join("docs/drive.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    for entry in ["docs", "scenarios", "traces"] {
+        std::os::unix::fs::symlink(repository().join(entry), directory.path().join(entry)).unwrap();
+    }
+    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let commands: Vec<&str> =
+        blocks.flat_map(str::lines).filter(|line| line.starts_with("wearwell ")).collect();
+    assert!(commands.len() >= 7, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let output = crate::common::wearwell(&words).current_dir(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

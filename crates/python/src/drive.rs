@@ -1,0 +1,81 @@
+//! Data sheets and SMART reports of drives, from Python.
+
+use crate::errors::{self, ParameterError, ReportError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use wearwell_base::config::ConfigError;
+use wearwell_stack::ByteSize;
+use wearwell_study::drive::{self as core, DataSheet, DriveError, SmartReport};
+
+/// What a data sheet comes to, both as JSON.
+#[pyfunction]
+pub fn drive_sheet(py: Python<'_>, sheet: &str) -> PyResult<String> {
+    let sheet = parse(sheet)?.resolve().map_err(from_sheet)?;
+    let found = py.detach(|| core::summary(&sheet));
+    as_json(&found.map_err(from_drive)?)
+}
+
+/// What one report says, or two of one drive, each by name and text; as JSON.
+#[pyfunction]
+#[pyo3(signature = (sheet, later, earlier=None, days=None))]
+pub fn drive_smart(
+    py: Python<'_>,
+    sheet: &str,
+    later: (String, String),
+    earlier: Option<(String, String)>,
+    days: Option<f64>,
+) -> PyResult<String> {
+    let sheet = parse(sheet)?;
+    let read = |(name, text): &(String, String)| SmartReport::read(name, text).map_err(from_report);
+    let later = read(&later)?;
+    let earlier = earlier.as_ref().map(read).transpose()?;
+    if let Some(days) = days.filter(|days| !(*days > 0.0 && days.is_finite())) {
+        return Err(errors::wrong("days", &format!("is {days}; it must be a number above 0")));
+    }
+    let found = py.detach(|| core::field(&sheet, earlier.as_ref(), &later, days));
+    as_json(&found.map_err(from_drive)?)
+}
+
+/// A scenario of the drive, TOML; of one that shows `scaled_to`, if that is given, a size as JSON.
+#[pyfunction]
+#[pyo3(signature = (sheet, scaled_to=None))]
+pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> {
+    let shown: Option<ByteSize> = match scaled_to {
+        Some(size) => {
+            Some(serde_json::from_str(size).map_err(|error| errors::wrong("scaled_to", &error.to_string()))?)
+        }
+        None => None,
+    };
+    let sheet = parse(sheet)?.resolve().map_err(from_sheet)?;
+    core::scenario(&sheet, shown).map_err(from_sheet)
+}
+
+fn parse(sheet: &str) -> PyResult<DataSheet> {
+    serde_json::from_str(sheet).map_err(|error| {
+        // The place in a text that nobody wrote says nothing.
+        let text = error.to_string();
+        let problem = text.split(" at line ").next().unwrap_or_default().to_owned();
+        ParameterError::new_err((problem, Option::<String>::None))
+    })
+}
+
+fn as_json(found: &impl Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(found).expect("plain data"))
+}
+
+fn from_sheet(error: ConfigError) -> PyErr {
+    ParameterError::new_err((error.to_string(), error.key))
+}
+
+fn from_report(error: core::ReportError) -> PyErr {
+    let (text, core::ReportError { file, key, .. }) = (error.to_string(), error);
+    ReportError::new_err((text, file, Some(key).filter(|key| !key.is_empty())))
+}
+
+fn from_drive(error: DriveError) -> PyErr {
+    match error {
+        DriveError::Sheet(error) => from_sheet(error),
+        DriveError::Report(error) => from_report(error),
+        DriveError::Theory(error) => errors::from_theory(&error, None),
+    }
+}

@@ -1,0 +1,145 @@
+//! From a write amplification that was seen to the spare space that explains it.
+
+use super::interval::Interval;
+use super::law::{LAWS, Law, Laws};
+use super::sheet::Sheet;
+use serde::Serialize;
+use wearwell_base::units::OverProvisioning;
+use wearwell_theory::TheoryError;
+
+/// The spare space with which one law would give the write amplification seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effective {
+    /// The law.
+    pub law: Law,
+    /// How pages are written by it.
+    pub writes: String,
+    /// Which block it cleans.
+    pub cleaning: &'static str,
+    /// What it gives for the spare space that the drive has.
+    pub nominal_write_amplification: f64,
+    /// The spare factor that explains what was seen; `None` where none does.
+    pub spare_factor: Option<Interval>,
+    /// The same as over-provisioning.
+    pub over_provisioning: Option<Interval>,
+    /// The spare flash of a drive that shows as much, bytes.
+    pub reserve_bytes: Option<Interval>,
+    /// The share of what the drive shows that would hold nothing, trimmed or never written, for its own flash to give as much
+    /// spare space; below 0, so much of its reserve would be missing.
+    pub unused_share: Option<Interval>,
+}
+
+/// Where an interval is narrower than this, its ends follow from the slope at its middle.
+const NARROW: f64 = 0.01;
+
+/// The step, as a share of the spare factor, over which that slope is taken.
+const STEP: f64 = 1e-3;
+
+/// What every law says of a write amplification that was seen.
+///
+/// # Errors
+/// The theory has no answer.
+pub fn calibrate(sheet: &Sheet, seen: Option<&Interval>) -> Result<Vec<Effective>, TheoryError> {
+    LAWS.iter().map(|&law| effective(sheet, law, seen)).collect()
+}
+
+fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effective, TheoryError> {
+    let nominal = sheet.spare_space();
+    let spare_factor = seen.and_then(|seen| spare_factor(&sheet.laws, law, seen));
+    // All three grow with the spare factor.
+    let with = |measure: &dyn Fn(f64) -> f64| {
+        spare_factor.map(|found| Interval {
+            value: measure(found.value),
+            low: measure(found.low),
+            high: measure(found.high),
+        })
+    };
+    let over_provisioning = |spare_factor: f64| {
+        if spare_factor < 1.0 {
+            OverProvisioning::from_spare_factor(spare_factor).over_provisioning
+        } else {
+            f64::INFINITY
+        }
+    };
+    let capacity_bytes = sheet.capacity_bytes as f64;
+    Ok(Effective {
+        law,
+        writes: sheet.laws.writes(law),
+        cleaning: law.cleaning(),
+        nominal_write_amplification: sheet.laws.write_amplification(law, nominal.spare_factor)?,
+        spare_factor,
+        over_provisioning: with(&over_provisioning),
+        reserve_bytes: with(&|spare_factor| capacity_bytes * over_provisioning(spare_factor)),
+        unused_share: with(&|spare_factor| 1.0 - (1.0 - spare_factor) * nominal.alpha),
+    })
+}
+
+/// The spare factor that explains `seen`, with the bounds that those of `seen` leave; `None` where no spare space does.
+fn spare_factor(laws: &Laws, law: Law, seen: &Interval) -> Option<Interval> {
+    let value = laws.spare_factor(law, seen.value).ok()?;
+    if seen.high <= seen.value * (1.0 + NARROW) && seen.low >= seen.value * (1.0 - NARROW) && seen.low > 1.0 {
+        let beside = value * (1.0 + STEP);
+        if let Ok(other) = laws.write_amplification(law, beside) {
+            // The slope of the logarithms, negative.
+            let slope = STEP.ln_1p() / (other / seen.value).ln();
+            let at = |amplification: f64| value * (amplification / seen.value).powf(slope);
+            return Some(Interval { value, low: at(seen.high), high: at(seen.low) });
+        }
+    }
+    // More amplification than any spare space gives takes none, less takes all.
+    let low = if seen.high.is_finite() { laws.spare_factor(law, seen.high).unwrap_or(0.0) } else { 0.0 };
+    let high = laws.spare_factor(law, seen.low).unwrap_or(1.0);
+    Some(Interval { value, low, high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sheet::DataSheet;
+    use super::*;
+    use wearwell_stack::ByteSize;
+
+    fn sheet() -> Sheet {
+        let sheet = DataSheet {
+            capacity: Some(ByteSize(900_000)),
+            raw_capacity: Some(ByteSize(1_000_000)),
+            pages_per_block: Some(16),
+            ..DataSheet::default()
+        };
+        sheet.resolve().unwrap()
+    }
+
+    /// A drive that behaves as the law says for the flash that it has has just that, and nothing unused.
+    #[test]
+    fn what_theory_gives_is_explained_by_what_it_was_given() {
+        let sheet = sheet();
+        for law in LAWS {
+            let seen = Interval::exact(sheet.laws.write_amplification(law, 0.1).unwrap());
+            let found = effective(&sheet, law, Some(&seen)).unwrap();
+            assert!((found.nominal_write_amplification - seen.value).abs() < 1e-12);
+            assert!((found.spare_factor.unwrap().value - 0.1).abs() < 1e-9, "{found:?}");
+            assert!((found.reserve_bytes.unwrap().value - 100_000.0).abs() < 1e-3, "{found:?}");
+            assert!(found.unused_share.unwrap().value.abs() < 1e-8, "{found:?}");
+        }
+    }
+
+    /// Random cleaning is 1 / S_f, so that all can be worked out by hand.
+    #[test]
+    fn bounds_follow_from_those_of_what_was_seen() {
+        let (sheet, near) = (sheet(), |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6);
+        for (low, high) in [(4.99, 5.02), (4.0, 8.0)] {
+            let seen = Interval { value: 5.0, low, high };
+            let found = effective(&sheet, Law::Random, Some(&seen)).unwrap();
+            let spare = found.spare_factor.unwrap();
+            assert!(near(spare.value, 0.2) && near(spare.low, 1.0 / high) && near(spare.high, 1.0 / low));
+            // A fifth spare of a million bytes leaves 800,000 of 900,000: a ninth unused.
+            assert!(near(found.unused_share.unwrap().value, 1.0 / 9.0), "{found:?}");
+            assert!(near(found.over_provisioning.unwrap().value, 0.25), "{found:?}");
+        }
+        let open = Interval { value: 5.0, low: 0.5, high: f64::INFINITY };
+        let spare = effective(&sheet, Law::Random, Some(&open)).unwrap().spare_factor.unwrap();
+        assert_eq!((spare.low, spare.high), (0.0, 1.0));
+        for none in [Some(Interval::exact(1.0)), Some(Interval::exact(0.7)), None] {
+            assert_eq!(effective(&sheet, Law::Random, none.as_ref()).unwrap().spare_factor, None);
+        }
+    }
+}

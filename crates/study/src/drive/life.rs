@@ -1,0 +1,57 @@
+//! How long a drive will last at the rate seen.
+
+use super::interval::Interval;
+use super::seen::Seen;
+use super::sheet::Sheet;
+use super::smart::SmartReport;
+use serde::Serialize;
+use wearwell_stack::Lifetime;
+
+/// Years that are left, by one reckoning.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Life {
+    /// `percentage_used`, `tbw` or `cycles`.
+    pub by: &'static str,
+    /// Bytes that the host can still write.
+    pub host_bytes: Interval,
+    /// Years until they are written, at the rate seen last; `None` where there is no rate.
+    pub years: Option<Interval>,
+}
+
+/// Every reckoning that the report allows: what is left since the drive was new, at the rates of the last stretch.
+pub fn lives(sheet: Option<&Sheet>, report: &SmartReport, since_new: &Seen, last: &Seen) -> Vec<Life> {
+    let written = since_new.host_bytes;
+    let by_percentage = report.percentage_used.as_ref().map(|used| {
+        // As much as was written for each per cent used will be written for each per cent left.
+        let at = |used: f64| {
+            if used > 0.0 { written.value * (100.0 - used).max(0.0) / used } else { f64::INFINITY }
+        };
+        let used = used.amount();
+        ("percentage_used", Interval { value: at(used.value), low: at(used.high), high: at(used.low) })
+    });
+    let rating = sheet.and_then(|sheet| sheet.rating);
+    let by_tbw = rating.map(|rating| ("tbw", left(rating.tbw * 1e12, written)));
+    let by_cycles = || {
+        let (endured, before, now) = (sheet?.media_bytes()?, since_new.counted()?, last.counted()?);
+        let media_left = left(endured, before.times(written.value));
+        Some(("cycles", media_left.over(now))).filter(|(_, left)| left.is_known())
+    };
+    let all = by_percentage.into_iter().chain(by_tbw).chain(by_cycles());
+    all.map(|(by, host_bytes)| Life { by, host_bytes, years: years(host_bytes, last.gb_per_day) }).collect()
+}
+
+/// What is left of `endured`.
+fn left(endured: f64, taken: Interval) -> Interval {
+    let less = |taken: f64| (endured - taken).max(0.0);
+    Interval { value: less(taken.value), low: less(taken.high), high: less(taken.low) }
+}
+
+fn years(bytes: Interval, gb_per_day: Option<Interval>) -> Option<Interval> {
+    let rate = gb_per_day.filter(|rate| rate.value > 0.0)?;
+    let at = |bytes: f64, gb: f64| if gb > 0.0 { Lifetime::years(bytes, gb * 1e9) } else { f64::INFINITY };
+    Some(Interval {
+        value: at(bytes.value, rate.value),
+        low: at(bytes.low, rate.high),
+        high: at(bytes.high, rate.low),
+    })
+}

@@ -1,0 +1,43 @@
+//! A drive that somebody has: what its data sheet comes to by calculation alone, and what its own counters say in the field.
+
+mod calibrate;
+mod field;
+mod interval;
+mod law;
+mod life;
+mod scenario;
+mod seen;
+mod sheet;
+mod smart;
+mod summary;
+
+pub use calibrate::{Effective, calibrate};
+pub use field::{Field, field};
+pub use interval::Interval;
+pub use law::{LAWS, Law, Laws};
+pub use life::Life;
+pub use scenario::scenario;
+pub use seen::{Evidence, Seen};
+pub use sheet::{DataSheet, Sheet};
+pub use smart::{Counter, EraseCounts, Media, ReportError, SmartReport};
+pub use summary::{DriveSummary, InterfaceRates, Prediction, Usage, summary};
+
+use wearwell_base::config::ConfigError;
+use wearwell_theory::TheoryError;
+
+/// Why nothing can be said of a drive.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DriveError {
+    /// A figure of the data sheet that cannot be, or that contradicts another.
+    #[error(transparent)]
+    Sheet(#[from] ConfigError),
+    /// A report that cannot be read, or two that do not belong together.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// The theory has no answer.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+}
+
+#[cfg(test)]
+mod tests;

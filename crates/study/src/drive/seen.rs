@@ -1,0 +1,105 @@
+//! What a drive did over a stretch of its life.
+
+use super::interval::Interval;
+use super::sheet::Sheet;
+use serde::Serialize;
+
+/// A stretch of a drive's life, by its counters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// Days that it lasted.
+    pub days: Option<Interval>,
+    /// What the days were taken from.
+    pub days_from: &'static str,
+    /// Bytes that the host wrote.
+    pub host_bytes: Interval,
+    /// Bytes that the flash took, if anything tells.
+    pub media_bytes: Option<Interval>,
+    /// The one over the other.
+    pub write_amplification: Option<Interval>,
+    /// What that was worked out from.
+    pub evidence: Option<Evidence>,
+    /// By how much the maker's estimate of the life used grew, per cent.
+    pub percentage_used: Option<Interval>,
+    /// What the host wrote a day, in units of 10^9 bytes.
+    pub gb_per_day: Option<Interval>,
+    /// The same in drive writes.
+    pub dwpd: Option<Interval>,
+}
+
+impl Seen {
+    /// Write amplification that was counted, and not bracketed from wear itself.
+    pub fn counted(&self) -> Option<Interval> {
+        let is_counted = self.evidence.as_ref().is_some_and(|evidence| evidence.kind != "percentage_used");
+        self.write_amplification.filter(|_| is_counted)
+    }
+}
+
+/// What a write amplification was worked out from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// `media_counter`, `erase_counts` or `percentage_used`; the last two are brackets and no measurements.
+    pub kind: &'static str,
+    /// The counters' names, and what was taken for granted.
+    pub counters: String,
+}
+
+/// A stretch from what was counted in it.
+pub fn seen(
+    sheet: Option<&Sheet>,
+    host: Interval,
+    days: Option<(Interval, &'static str)>,
+    counted: Option<(Interval, String)>,
+    erases: Option<(Interval, String)>,
+    used: Option<Interval>,
+) -> Seen {
+    let evidence = counted.map(|(ratio, counters)| (ratio, Evidence { kind: "media_counter", counters }));
+    let evidence = evidence.filter(|(ratio, _)| ratio.is_known());
+    let evidence = evidence.or_else(|| {
+        let ((mean, key), sheet) = erases.zip(sheet)?;
+        let counters = format!("{key}, times {} bytes of flash", sheet.raw_bytes);
+        let ratio = mean.times(sheet.raw_bytes as f64).over(host);
+        Some((ratio, Evidence { kind: "erase_counts", counters })).filter(|(ratio, _)| ratio.is_known())
+    });
+    let evidence = evidence.or_else(|| {
+        let ((used, sheet), cycles) = used.zip(sheet).zip(sheet?.endurance_cycles)?;
+        let ratio = used.times(0.01 * sheet.media_bytes()?).over(host);
+        let counters = format!("percentage_used, taken as the share of {cycles} cycles");
+        let told = ratio.is_known() && ratio.value > 0.0;
+        Some((ratio, Evidence { kind: "percentage_used", counters })).filter(|_| told)
+    });
+    let (amplification, evidence) = evidence.unzip();
+    let rate = days.as_ref().map(|(days, _)| host.times(1e-9).over(*days)).filter(Interval::is_known);
+    Seen {
+        days: days.as_ref().map(|(days, _)| *days),
+        days_from: days.map_or("", |(_, from)| from),
+        host_bytes: host,
+        media_bytes: amplification.map(|ratio| ratio.times(host.value)),
+        write_amplification: amplification,
+        evidence,
+        percentage_used: used,
+        gb_per_day: rate,
+        dwpd: rate.zip(sheet).map(|(rate, sheet)| rate.times(1e9 / sheet.capacity_bytes as f64)),
+    }
+}
+
+/// What is to be said of a write amplification besides its value.
+pub fn remark(evidence: &Evidence, found: &Interval, notes: &mut Vec<String>) {
+    if evidence.kind != "media_counter" {
+        notes.push(format!(
+            "the write amplification is a bracket and no measurement, from {}: the drive counts no bytes of flash",
+            evidence.counters
+        ));
+    }
+    if found.value <= 1.0 {
+        let what = match evidence.kind {
+            "media_counter" => {
+                "the flash took no more than the host wrote: the drive compresses, or a counter is in another unit"
+            }
+            _ => {
+                "that is less than the host wrote: the flash endures more cycles than were taken for granted, or is less"
+            }
+        };
+        notes.push(format!("{what}; no spare space explains it"));
+    }
+}

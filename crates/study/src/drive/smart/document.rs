@@ -1,0 +1,228 @@
+//! JSON that may hold anything: numbers are found by name, and what is wrong is said with file and key.
+
+use serde_json::{Map, Value};
+
+/// A report that cannot be read, or two that do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportError {
+    /// Of which file.
+    pub file: String,
+    /// At which key; empty where it is about the whole.
+    pub key: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl std::fmt::Display for ReportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
+        write!(f, "{}: {key}{}", self.file, self.problem)
+    }
+}
+
+impl std::error::Error for ReportError {}
+
+/// 2 to the power of 64.
+const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+
+/// Longest text that an error repeats, letters.
+const SHOWN: usize = 60;
+
+/// An object in a report, and where it is.
+#[derive(Clone)]
+pub struct Document<'a> {
+    file: &'a str,
+    path: String,
+    fields: &'a Map<String, Value>,
+}
+
+impl<'a> Document<'a> {
+    /// The whole of a document.
+    pub fn root(file: &'a str, value: &'a Value) -> Result<Self, ReportError> {
+        let fields = value.as_object().ok_or_else(|| ReportError {
+            file: file.into(),
+            key: String::new(),
+            problem: format!("holds {}, and a report is an object", kind(value)),
+        })?;
+        Ok(Document { file, path: String::new(), fields })
+    }
+
+    /// An error at `key` of this object; at the object itself, if that is empty.
+    pub fn error(&self, key: &str, problem: impl Into<String>) -> ReportError {
+        ReportError { file: self.file.into(), key: self.at(key), problem: problem.into() }
+    }
+
+    fn at(&self, key: &str) -> String {
+        match (self.path.is_empty(), key.is_empty()) {
+            (true, _) => key.into(),
+            (_, true) => self.path.clone(),
+            _ => format!("{}.{key}", self.path),
+        }
+    }
+
+    /// The names in it.
+    pub fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.fields.keys().map(String::as_str)
+    }
+
+    /// Whether any of `keys` is there.
+    pub fn has(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|key| self.fields.contains_key(*key))
+    }
+
+    /// What stands at `key`, unless that is null.
+    fn get(&self, key: &str) -> Option<&'a Value> {
+        self.fields.get(key).filter(|value| !value.is_null())
+    }
+
+    /// The object at `key`, if there is one.
+    pub fn inside(&self, key: &str) -> Result<Option<Document<'a>>, ReportError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let fields =
+            value.as_object().ok_or_else(|| self.error(key, format!("is {}, not an object", kind(value))))?;
+        Ok(Some(Document { file: self.file, path: self.at(key), fields }))
+    }
+
+    /// The objects of the list at `key`; none if there is no such list.
+    pub fn list(&self, key: &str) -> Result<Vec<Document<'a>>, ReportError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let list =
+            value.as_array().ok_or_else(|| self.error(key, format!("is {}, not a list", kind(value))))?;
+        let objects = list.iter().enumerate().map(|(at, value)| {
+            let path = format!("{}[{at}]", self.at(key));
+            let wrong = || ReportError {
+                file: self.file.into(),
+                key: path.clone(),
+                problem: format!("is {}, not an object", kind(value)),
+            };
+            let fields = value.as_object().ok_or_else(wrong)?;
+            Ok(Document { file: self.file, path, fields })
+        });
+        objects.collect()
+    }
+
+    /// The text at `key`, without blanks at its ends; none if it is empty.
+    pub fn text(&self, key: &str) -> Option<String> {
+        let text = self.get(key)?.as_str()?.trim();
+        (!text.is_empty()).then(|| text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect())
+    }
+
+    /// Whether `key` is there and says no.
+    pub fn is_false(&self, key: &str) -> bool {
+        self.get(key) == Some(&Value::Bool(false))
+    }
+
+    /// The name and the value of the first of `keys` that is there: a number, the digits of one, perhaps with thousands apart, or
+    /// its two halves.
+    pub fn number(&self, keys: &[&'static str]) -> Result<Option<(&'static str, f64)>, ReportError> {
+        for &key in keys {
+            // Beside numbers that JSON's readers may round, smartctl has their digits.
+            let exact = self.get(&format!("{key}_s"));
+            let Some(value) = exact.or_else(|| self.get(key)) else { continue };
+            let number = number(value).ok_or_else(|| {
+                let problem = format!("is {}; a count is a whole number, 0 or above", shown(value));
+                self.error(key, problem)
+            })?;
+            return Ok(Some((key, number)));
+        }
+        Ok(None)
+    }
+
+    /// The value alone.
+    pub fn value(&self, keys: &[&'static str]) -> Result<Option<f64>, ReportError> {
+        Ok(self.number(keys)?.map(|(_, value)| value))
+    }
+}
+
+/// A count in any of the forms in which tools print numbers of up to 128 bits.
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => {
+            let digits: String =
+                text.trim().chars().filter(|letter| ![',', '_', ' ', '\''].contains(letter)).collect();
+            // Neither "inf" nor "nan" begins with a digit.
+            digits.starts_with(|letter: char| letter.is_ascii_digit()).then(|| digits.parse().ok())??
+        }
+        Value::Object(halves) => {
+            let half = |key: &str| halves.get(key).filter(|half| !half.is_object()).and_then(number);
+            half("hi")? * TWO_64 + half("lo")?
+        }
+        _ => return None,
+    };
+    (number.is_finite() && number >= 0.0).then_some(number)
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() > SHOWN {
+        format!("{} ...", text.chars().take(SHOWN).collect::<String>())
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_are_read_in_every_form_that_tools_print() {
+        let sound = [
+            (json!(33456211), 33_456_211.0),
+            (json!(33456211.0), 33_456_211.0),
+            (json!("33456211"), 33_456_211.0),
+            (json!("33,456,211"), 33_456_211.0),
+            (json!(" 33 456 211 "), 33_456_211.0),
+            (json!({"hi": 0, "lo": 5}), 5.0),
+            (json!({"hi": 2, "lo": 0}), 2.0 * TWO_64),
+            (json!("340282366920938463463374607431768211455"), 2f64.powi(128)),
+        ];
+        for (value, expected) in sound {
+            assert_eq!(number(&value), Some(expected), "{value}");
+        }
+        let bad = [
+            json!(-1),
+            json!("-1"),
+            json!("inf"),
+            json!("NaN"),
+            json!(""),
+            json!("1e999"),
+            json!(true),
+            json!([1]),
+            json!({"hi": 1}),
+            json!({"hi": {"hi": 1, "lo": 1}, "lo": 1}),
+            json!("0x10"),
+            json!({}),
+        ];
+        for value in bad {
+            assert_eq!(number(&value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let value = json!({"a": {"b": [{"c": "many"}, 7]}, "d": 1});
+        let root = Document::root("x.json", &value).unwrap();
+        let inner = root.inside("a").unwrap().unwrap();
+        assert_eq!(inner.list("b").err().unwrap().to_string(), "x.json: a.b[1]: is a number, not an object");
+        assert_eq!(root.inside("d").err().unwrap().to_string(), "x.json: d: is a number, not an object");
+        let value = json!({"a": [{"c": "many"}]});
+        let item = &Document::root("x.json", &value).unwrap().list("a").unwrap()[0];
+        let error = item.number(&["c"]).unwrap_err();
+        assert_eq!(error.to_string(), "x.json: a[0].c: is \"many\"; a count is a whole number, 0 or above");
+        assert!(Document::root("x.json", &json!([])).is_err());
+    }
+}

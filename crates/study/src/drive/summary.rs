@@ -1,0 +1,239 @@
+//! What a data sheet comes to by calculation alone.
+
+use super::DriveError;
+use super::calibrate::{Effective, calibrate};
+use super::interval::Interval;
+use super::law::LAWS;
+use super::sheet::Sheet;
+use serde::Serialize;
+use wearwell_base::units::OverProvisioning;
+use wearwell_stack::{Lifetime, Rating};
+
+/// Bytes of a random write, as data sheets count them.
+const RANDOM_WRITE_BYTES: f64 = 4096.0;
+
+/// A data sheet and what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriveSummary {
+    /// Bytes that the drive shows.
+    pub capacity_bytes: u64,
+    /// Bytes of flash.
+    pub raw_bytes: u64,
+    /// Whether the flash was not given, but taken to be the next power of two.
+    pub raw_assumed: bool,
+    /// Bytes of flash beyond what the drive shows.
+    pub reserve_bytes: u64,
+    /// The same in the four measures of the field.
+    pub spare_space: OverProvisioning,
+    /// What its cells are.
+    pub cells: Option<String>,
+    /// Cycles that a block endures.
+    pub endurance_cycles: Option<u32>,
+    /// What the host may write.
+    pub rating: Option<Rating>,
+    /// What the flash takes before it is worn out, in units of 10^12 bytes.
+    pub media_tb: Option<f64>,
+    /// The write amplification up to which it endures TBW.
+    pub write_amplification_limit: Option<f64>,
+    /// What the host is said to write.
+    pub usage: Option<Usage>,
+    /// Pages of the models' blocks.
+    pub pages_per_block: u32,
+    /// What theory foretells, the kindest first.
+    pub predictions: Vec<Prediction>,
+    /// What its rates say of its spare space.
+    pub interface_rates: Option<InterfaceRates>,
+}
+
+/// What the host writes a day.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Usage {
+    /// In units of 10^9 bytes.
+    pub gb_per_day: f64,
+    /// The same in drive writes.
+    pub dwpd: f64,
+    /// Years until TBW is written.
+    pub rated_years: Option<f64>,
+}
+
+/// What one way of writing and cleaning comes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The law's name, or `sequential`, for which nothing is moved.
+    pub law: &'static str,
+    /// How pages are written.
+    pub writes: String,
+    /// Which block is cleaned.
+    pub cleaning: &'static str,
+    /// Write amplification.
+    pub write_amplification: f64,
+    /// What the host can write, in units of 10^12 bytes.
+    pub tbw: Option<f64>,
+    /// The same in drive writes per day over the warranty.
+    pub dwpd: Option<f64>,
+    /// Years until the flash is worn out at what the host is said to write.
+    pub years: Option<f64>,
+    /// The cycles that the data sheet's TBW takes.
+    pub rated_cycles: Option<f64>,
+}
+
+/// What a drive's rates say of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InterfaceRates {
+    /// Sequential writes, in units of 10^6 bytes a second.
+    pub sequential_mb_per_s: f64,
+    /// Days in which TBW is written at that rate.
+    pub rated_days: Option<f64>,
+    /// Random writes, in the same unit.
+    pub random_mb_per_s: Option<f64>,
+    /// The write amplification that the two leave room for, if flash is what limits both; `None` where random writes are as fast.
+    pub write_amplification: Option<f64>,
+    /// The spare space that explains it.
+    pub effective: Vec<Effective>,
+}
+
+/// What `sheet` comes to.
+///
+/// # Errors
+/// The theory has no answer.
+pub fn summary(sheet: &Sheet) -> Result<DriveSummary, DriveError> {
+    let media_tb = sheet.media_bytes().map(|bytes| bytes / 1e12);
+    let limit = media_tb.zip(sheet.rating).map(|(media_tb, rating)| media_tb / rating.tbw);
+    Ok(DriveSummary {
+        capacity_bytes: sheet.capacity_bytes,
+        raw_bytes: sheet.raw_bytes,
+        raw_assumed: sheet.is_raw_assumed,
+        reserve_bytes: sheet.raw_bytes - sheet.capacity_bytes,
+        spare_space: sheet.spare_space(),
+        cells: sheet.given.preset()?.map(|preset| preset.entry.name.to_owned()),
+        endurance_cycles: sheet.endurance_cycles,
+        rating: sheet.rating,
+        media_tb,
+        write_amplification_limit: limit,
+        usage: usage(sheet),
+        pages_per_block: sheet.laws.pages_per_block(),
+        predictions: predictions(sheet)?,
+        interface_rates: interface_rates(sheet)?,
+    })
+}
+
+fn usage(sheet: &Sheet) -> Option<Usage> {
+    let gb_per_day = sheet.given.gb_per_day?;
+    let rated_years = sheet.rating.map(|rating| Lifetime::years(rating.tbw * 1e12, gb_per_day * 1e9));
+    Some(Usage { gb_per_day, dwpd: gb_per_day * 1e9 / sheet.capacity_bytes as f64, rated_years })
+}
+
+fn predictions(sheet: &Sheet) -> Result<Vec<Prediction>, DriveError> {
+    let spare_factor = sheet.spare_space().spare_factor;
+    let mut predictions = vec![prediction(sheet, "sequential", "in order".into(), "nothing to clean", 1.0)];
+    for law in LAWS {
+        let amplification = sheet.laws.write_amplification(law, spare_factor)?;
+        let writes = sheet.laws.writes(law);
+        predictions.push(prediction(sheet, law.name(), writes, law.cleaning(), amplification));
+    }
+    predictions.sort_by(|one, other| one.write_amplification.total_cmp(&other.write_amplification));
+    Ok(predictions)
+}
+
+fn prediction(
+    sheet: &Sheet,
+    law: &'static str,
+    writes: String,
+    cleaning: &'static str,
+    write_amplification: f64,
+) -> Prediction {
+    let tbw = sheet.media_bytes().map(|bytes| bytes / write_amplification / 1e12);
+    let years_of_warranty =
+        sheet.given.warranty_years.or(sheet.rating.and_then(|rating| rating.warranty_years));
+    let a_day =
+        |years: f64| years * wearwell_stack::WARRANTY_DAYS_A_YEAR * sheet.capacity_bytes as f64 / 1e12;
+    Prediction {
+        law,
+        writes,
+        cleaning,
+        write_amplification,
+        tbw,
+        dwpd: tbw.zip(years_of_warranty).map(|(tbw, years)| tbw / a_day(years)),
+        years: tbw.zip(sheet.given.gb_per_day).map(|(tbw, gb)| Lifetime::years(tbw * 1e12, gb * 1e9)),
+        rated_cycles: sheet
+            .rating
+            .map(|rating| rating.tbw * 1e12 * write_amplification / sheet.raw_bytes as f64),
+    }
+}
+
+fn interface_rates(sheet: &Sheet) -> Result<Option<InterfaceRates>, DriveError> {
+    let Some(sequential) = sheet.given.sequential_write.map(|rate| rate.0 as f64) else {
+        return Ok(None);
+    };
+    let random = sheet.given.random_write_iops.map(|iops| iops * RANDOM_WRITE_BYTES);
+    let write_amplification = random.map(|random| sequential / random).filter(|ratio| *ratio > 1.0);
+    let effective = match write_amplification.map(Interval::exact) {
+        Some(ratio) => calibrate(sheet, Some(&ratio))?,
+        None => Vec::new(),
+    };
+    Ok(Some(InterfaceRates {
+        sequential_mb_per_s: sequential / 1e6,
+        rated_days: sheet.rating.map(|rating| rating.tbw * 1e12 / sequential / 86_400.0),
+        random_mb_per_s: random.map(|random| random / 1e6),
+        write_amplification,
+        effective,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sheet::DataSheet;
+    use super::*;
+    use wearwell_stack::ByteSize;
+
+    /// 1.92 TB shown of 2.4 TB of flash: a fifth is spare, and random cleaning writes everything five times.
+    #[test]
+    fn figures_are_those_worked_out_by_hand() {
+        let sheet = DataSheet {
+            capacity: Some(ByteSize(1_920_000_000_000)),
+            raw_capacity: Some(ByteSize(2_400_000_000_000)),
+            dwpd: Some(1.0),
+            warranty_years: Some(5.0),
+            endurance_cycles: Some(3000),
+            gb_per_day: Some(960.0),
+            sequential_write: Some(ByteSize(2_048_000_000)),
+            random_write_iops: Some(100_000.0),
+            pages_per_block: Some(16),
+            ..DataSheet::default()
+        };
+        let found = summary(&sheet.resolve().unwrap()).unwrap();
+        let near = |value: Option<f64>, expected: f64| {
+            let value = value.unwrap();
+            assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
+        };
+        assert_eq!(found.reserve_bytes, 480_000_000_000);
+        near(Some(found.spare_space.over_provisioning), 0.25);
+        near(found.rating.map(|rating| rating.tbw), 3504.0);
+        near(found.media_tb, 7200.0);
+        near(found.write_amplification_limit, 7200.0 / 3504.0);
+        let usage = found.usage.unwrap();
+        near(Some(usage.dwpd), 0.5);
+        near(usage.rated_years, 10.0 * 365.0 / 365.25);
+        let [first, .., last] = &found.predictions[..] else { panic!("{found:?}") };
+        assert_eq!((first.law, first.write_amplification), ("sequential", 1.0));
+        near(first.rated_cycles, 1460.0);
+        assert_eq!(last.law, "random");
+        near(last.tbw, 1440.0);
+        near(last.dwpd, 1440.0 / 3504.0);
+        near(last.years, 1500.0 / 365.25);
+        let rates = found.interface_rates.unwrap();
+        // 2,048 MB a second over 409.6.
+        near(rates.write_amplification, 5.0);
+        near(rates.rated_days, 3504e12 / 2048e6 / 86_400.0);
+        near(rates.effective.last().unwrap().spare_factor.map(|spare| spare.value), 0.2);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let sheet = DataSheet { capacity: Some(ByteSize(1 << 30)), ..DataSheet::default() };
+        let found = summary(&sheet.resolve().unwrap()).unwrap();
+        assert_eq!((found.rating, found.media_tb, found.usage), (None, None, None));
+        assert!(found.raw_assumed && found.interface_rates.is_none());
+        assert!(found.predictions.iter().all(|prediction| prediction.tbw.is_none()));
+    }
+}

@@ -1,0 +1,85 @@
+//! A simulated drive writes its counters as a SMART report; they must lead back to the spare space that it has.
+
+use serde_json::json;
+use std::ops::ControlFlow;
+use wearwell_stack::{ByteSize, Progress, RunResult, Scenario, run};
+use wearwell_study::drive::{DataSheet, Effective, Law, SmartReport, field};
+
+const BLOCKS: u32 = 1000;
+const PAGES_PER_BLOCK: u32 = 16;
+const SPARE_FACTOR: f64 = 0.15;
+
+/// Bytes that a page of the simulated drive stands for: many times a data unit, as on drives that are used for months.
+const PAGE_BYTES: f64 = 512_000.0 * 7.0;
+
+fn drive(ftl: serde_json::Value, workload: serde_json::Value) -> RunResult {
+    let scenario = json!({
+        "device": {
+            "blocks_per_plane": BLOCKS, "pages_per_block": PAGES_PER_BLOCK, "spare_factor": SPARE_FACTOR,
+            "endurance_cycles": 3000,
+        },
+        "ftl": ftl,
+        "precondition": { "random_overwrites": 2.0 },
+        "workload": workload,
+        "measure": { "warm_up": 20.0, "drive_writes": 20.0, "window": 1.0 },
+    });
+    let scenario = Scenario::read(&scenario).unwrap();
+    run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap()
+}
+
+/// The counters as nvme-cli shows them, before the measured part of the run and after it.
+fn reports(result: &RunResult) -> [SmartReport; 2] {
+    let report = |file: &str, host_pages: u64, programs: u64, hours: u64| {
+        let units = (host_pages as f64 * PAGE_BYTES / 512_000.0).ceil() as u64;
+        let health = json!({ "data_units_written": units, "percent_used": 0, "power_on_hours": hours });
+        let flash = json!({ "Physical media units written": { "hi": 0, "lo": (programs as f64 * PAGE_BYTES) as u64 } });
+        SmartReport::read(file, &format!("{health}\n{flash}")).unwrap()
+    };
+    let (host, programs) = (result.course.measured_host_pages, result.nand.programs);
+    [report("before.json", host, 3 * host, 1000), report("after.json", 2 * host, 3 * host + programs, 2000)]
+}
+
+fn explained(result: &RunResult, law: Law) -> Effective {
+    let pages = f64::from(BLOCKS * PAGES_PER_BLOCK);
+    let sheet = DataSheet {
+        capacity: Some(ByteSize((pages * (1.0 - SPARE_FACTOR) * PAGE_BYTES) as u64)),
+        raw_capacity: Some(ByteSize((pages * PAGE_BYTES) as u64)),
+        pages_per_block: Some(PAGES_PER_BLOCK),
+        hot_writes: Some(0.8),
+        hot_space: Some(0.2),
+        ..DataSheet::default()
+    };
+    let [before, after] = reports(result);
+    let found = field(&sheet, Some(&before), &after, None).unwrap();
+    let seen = found.last().write_amplification.unwrap();
+    assert!(seen.holds(result.write_amplification.unwrap()), "{seen:?}");
+    found.effective.into_iter().find(|one| one.law == law).unwrap()
+}
+
+/// By rounding alone the bounds are narrow; what the run itself is uncertain of comes on top: its interval, and a block of spare space
+/// for the finite number of blocks, as in `theory_check`.
+#[test]
+fn a_simulated_drive_is_calibrated_to_the_spare_space_it_has() {
+    let choices = json!({ "policy": "d_choices", "choices": 10 });
+    let one =
+        json!({ "victim": choices, "placement": "single", "reclaim": "in_place", "copy_order": "random" });
+    let two =
+        json!({ "victim": choices, "placement": "double", "reclaim": "in_place", "copy_order": "random" });
+    let hot_cold = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2 });
+    for (law, ftl, workload) in
+        [(Law::DChoices, one, json!({ "kind": "uniform" })), (Law::HotCold, two, hot_cold)]
+    {
+        let result = drive(ftl, workload);
+        let effective = explained(&result, law);
+        let spare = effective.spare_factor.unwrap();
+        let estimate = result.write_amplification_estimate.unwrap();
+        let chance = estimate.ci95_half_width.unwrap() / result.write_amplification.unwrap();
+        let share = 2.0 * chance + 1.0 / (f64::from(BLOCKS) * SPARE_FACTOR);
+        let bounds = spare.low * (1.0 - share)..=spare.high * (1.0 + share);
+        assert!(bounds.contains(&SPARE_FACTOR), "{law:?}: {spare:?}, {share}");
+        assert!(share < 0.03 && (spare.high - spare.low) < 0.001, "{law:?}: {spare:?}, {share}");
+        // By another law it would be told another drive.
+        let other = explained(&result, Law::Random).spare_factor.unwrap();
+        assert!(other.value > 1.3 * SPARE_FACTOR, "{other:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Reports that are cut off, or that hold anything anywhere: each is read or refused with its file's name, and what is read can be
+//! worked with.
+
+use serde_json::{Value, json};
+use wearwell_study::drive::{DataSheet, Interval, SmartReport, field};
+
+const SAMPLES: [&str; 3] = [
+    include_str!("../../../../docs/samples/nvme-june.json"),
+    include_str!("../../../../docs/samples/nvme-july.json"),
+    include_str!("../../../../docs/samples/sata.json"),
+];
+
+/// Of the reports that can be read, every so many is worked with.
+const WORKED_WITH: usize = 60;
+
+#[derive(Default)]
+struct Tried {
+    read: usize,
+    refused: usize,
+}
+
+impl Tried {
+    fn one(&mut self, text: &str) {
+        let report = match SmartReport::read("report.json", text) {
+            Err(error) => {
+                assert!(error.to_string().starts_with("report.json: "), "{error}");
+                assert!(error.to_string().len() < 400, "{error}");
+                self.refused += 1;
+                return;
+            }
+            Ok(report) => report,
+        };
+        self.read += 1;
+        if self.read.is_multiple_of(WORKED_WITH) {
+            worked_with(&report);
+        }
+    }
+}
+
+/// Works with a report alone, and as the earlier and the later of two.
+fn worked_with(report: &SmartReport) {
+    let sheet = DataSheet { pages_per_block: Some(2), endurance_cycles: Some(3000), ..DataSheet::default() };
+    let sound = SmartReport::read("sound.json", SAMPLES[0]).unwrap();
+    let pairs = [(None, report), (Some(report), &sound), (Some(&sound), report)];
+    for (earlier, later) in pairs {
+        let Ok(found) = field(&sheet, earlier, later, None) else { continue };
+        let seen = [Some(&found.since_new), found.between.as_ref()].into_iter().flatten();
+        let figures = seen.flat_map(|seen| {
+            [Some(seen.host_bytes), seen.media_bytes, seen.write_amplification, seen.gb_per_day, seen.days]
+        });
+        let left = found.life.iter().flat_map(|life| [Some(life.host_bytes), life.years]);
+        let explained = found.effective.iter().flat_map(|one| [one.spare_factor, one.reserve_bytes]);
+        for figure in figures.chain(left).chain(explained).flatten() {
+            let Interval { value, low, high } = figure;
+            assert!(low <= value && value <= high, "{figure:?}\n{later:?}");
+        }
+        serde_json::to_string(&found).unwrap();
+    }
+}
+
+/// Every place in a document, as a JSON pointer.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.replace('/', "~1"), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
+        _ => Vec::new(),
+    };
+    for (key, value) in inner {
+        let path = format!("{at}/{key}");
+        places(value, &path, found);
+        found.push(path);
+    }
+}
+
+#[test]
+fn anything_may_stand_anywhere() {
+    let hostile = [
+        json!(null),
+        json!(true),
+        json!(false),
+        json!(-1),
+        json!(0),
+        json!(1e308),
+        json!(u64::MAX),
+        json!(0.5),
+        json!(""),
+        json!("NaN"),
+        json!("-inf"),
+        json!("1e999"),
+        json!("340282366920938463463374607431768211455"),
+        json!([]),
+        json!({}),
+        json!([[]]),
+        json!({ "hi": u64::MAX, "lo": u64::MAX }),
+        json!({ "hi": -1, "lo": "x" }),
+        json!({ "value": {}, "bytes": [], "hours": "a" }),
+        json!("\u{0}\u{7f}\n"),
+    ];
+    let mut tried = Tried::default();
+    for sample in SAMPLES {
+        let documents: Vec<Value> =
+            serde_json::Deserializer::from_str(sample).into_iter().collect::<Result<_, _>>().unwrap();
+        for (at, document) in documents.iter().enumerate() {
+            let mut all = vec![String::new()];
+            places(document, "", &mut all);
+            for place in &all {
+                for value in &hostile {
+                    let mut changed = documents.clone();
+                    *changed[at].pointer_mut(place).unwrap() = value.clone();
+                    let texts: Vec<String> = changed.iter().map(Value::to_string).collect();
+                    tried.one(&texts.join("\n"));
+                }
+            }
+        }
+    }
+    assert!(tried.read > 2000 && tried.refused > 500, "{} {}", tried.read, tried.refused);
+}
+
+#[test]
+fn reports_may_end_anywhere_and_have_any_byte() {
+    let mut tried = Tried::default();
+    for sample in SAMPLES {
+        for end in (0..sample.len()).step_by(7) {
+            tried.one(&sample[..end]);
+        }
+        for at in (0..sample.len()).step_by(11) {
+            for byte in *b"\"{}[],:-9e \n" {
+                let mut changed = sample.as_bytes().to_vec();
+                changed[at] = byte;
+                tried.one(std::str::from_utf8(&changed).unwrap());
+            }
+        }
+    }
+    assert!(tried.read > 500 && tried.refused > 2000, "{} {}", tried.read, tried.refused);
+}

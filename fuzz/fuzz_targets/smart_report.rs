@@ -1,0 +1,16 @@
+//! Any text as a SMART report: read or refused, and what is read can be worked with.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wearwell_study::drive::{DataSheet, SmartReport, field};
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(report) = SmartReport::read("report.json", text) else { return };
+    let sheet = DataSheet { pages_per_block: Some(2), endurance_cycles: Some(3000), ..DataSheet::default() };
+    let _ = field(&sheet, Some(&report), &report, None);
+    if let Ok(found) = field(&sheet, None, &report, None) {
+        serde_json::to_string(&found).expect("plain data");
+    }
+});
