@@ -144,10 +144,7 @@ impl Overrides {
             ("seed", self.seed.map(Value::from)),
             ("ftl.victim", text(&self.victim)),
             ("ftl.placement", text(&self.placement)),
-            (
-                "device.capacity",
-                self.capacity()?,
-            ),
+            ("device.capacity", self.capacity()?),
             ("device.spare_factor", self.spare_factor.map(Value::from)),
             ("workload.kind", text(&self.workload)),
             ("trace.path", trace),

@@ -78,7 +78,8 @@ fn blocks(name: &str, text: &str) -> Vec<Block> {
 /// All documents, by their paths from the root.
 fn documents() -> Vec<(String, String)> {
     let root = repository();
-    let mut paths = vec![PathBuf::from("README.md"), "experiments/README.md".into(), "traces/README.md".into()];
+    let mut paths =
+        vec![PathBuf::from("README.md"), "experiments/README.md".into(), "traces/README.md".into()];
     for folder in ["docs", "docs/design"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("documents");
         let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
@@ -148,7 +149,11 @@ impl Desk {
         write(OWN_TABLE.0, &shipped(OWN_TABLE.1));
         write(OWN_COLUMNS.0, OWN_COLUMNS.1.as_bytes());
         write(OWN_SCENARIO.0, &shipped(OWN_SCENARIO.1));
-        let memory = if Path::new("/dev/shm").is_dir() { tempfile::tempdir_in("/dev/shm") } else { tempfile::tempdir() };
+        let memory = if Path::new("/dev/shm").is_dir() {
+            tempfile::tempdir_in("/dev/shm")
+        } else {
+            tempfile::tempdir()
+        };
         let memory = memory.expect("a folder");
         std::fs::create_dir(memory.path().join("mnt")).expect("a folder");
         Desk { folder, memory, home: tempfile::tempdir().expect("a folder") }
@@ -157,7 +162,8 @@ impl Desk {
     /// Runs a line of shell.
     fn run(&self, command: &str) -> Output {
         let memory = self.memory.path().display().to_string();
-        let command = command.replace("/dev/shm/", &format!("{memory}/")).replace("/tmp/", &format!("{memory}/"));
+        let command =
+            command.replace("/dev/shm/", &format!("{memory}/")).replace("/tmp/", &format!("{memory}/"));
         let command = command.replace(" /mnt", &format!(" {memory}/mnt"));
         let mut shell = Command::new("bash");
         let program = assert_cmd::cargo::cargo_bin("wearwell");
@@ -223,7 +229,10 @@ impl Account {
     fn tell(&mut self) {
         self.slowest.sort_by(|one, other| other.0.cmp(&one.0));
         println!("{} commands were run; those that took longest:", self.run);
-        self.slowest.iter().take(8).for_each(|(time, command)| println!("  {:.1} s  {command}", time.as_secs_f64()));
+        self.slowest
+            .iter()
+            .take(12)
+            .for_each(|(time, command)| println!("  {:.1} s  {command}", time.as_secs_f64()));
         self.left.iter().for_each(|left| println!("NOT RUN: {left}"));
         assert!(self.complaints.is_empty(), "\n{}\n", self.complaints.join("\n"));
     }
@@ -236,9 +245,10 @@ impl Account {
             if matches!(block.language.as_str(), "sh" | "console" | "bash") {
                 self.block(&desk, block, &mut printed);
             } else if let Some(command) = &block.part_of {
-                let shown = printed.get(command).cloned().unwrap_or_else(|| {
-                    self.run(&desk, &block.place, command).unwrap_or_default()
-                });
+                let shown = printed
+                    .get(command)
+                    .cloned()
+                    .unwrap_or_else(|| self.run(&desk, &block.place, command).unwrap_or_default());
                 self.compare(block, &shown, &block.lines);
             } else if let Some(command) = block.lines.first().and_then(|line| line.strip_prefix("$ ")) {
                 let shown = self.run(&desk, &block.place, command).unwrap_or_default();
@@ -257,7 +267,10 @@ impl Account {
         };
         for command in commands(block) {
             if block.mark == Mark::Slow && !command.contains("minute") {
-                self.complaints.push(format!("{}: readers are not told that this takes minutes: {command}", block.place));
+                self.complaints.push(format!(
+                    "{}: readers are not told that this takes minutes: {command}",
+                    block.place
+                ));
             }
             if !is_run || !has_programs(&command) {
                 self.left.push(format!("{} ({:?}): {command}", block.place, block.mark));
@@ -289,7 +302,10 @@ impl Account {
         let mut there = printed.lines().map(str::trim_end);
         for line in lines.iter().map(|line| line.trim_end()) {
             if !there.any(|other| other == line) {
-                self.complaints.push(format!("{}: it is not, or not here, printed:\n{line}\nin\n{printed}", block.place));
+                self.complaints.push(format!(
+                    "{}: it is not, or not here, printed:\n{line}\nin\n{printed}",
+                    block.place
+                ));
                 return;
             }
         }

@@ -12,25 +12,55 @@ fn shipped() -> Vec<(String, String)> {
         let text = std::fs::read_to_string(path).expect("text");
         let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        (path.file_name().expect("a name").to_string_lossy().into_owned(), lines.map(|line| format!("{line}\n")).collect())
+        (
+            path.file_name().expect("a name").to_string_lossy().into_owned(),
+            lines.map(|line| format!("{line}\n")).collect(),
+        )
     };
     paths.iter().map(read).collect()
 }
 
 /// Bytes between two places where a scenario is cut, for all but the first few.
-const STEP: usize = 5;
+const STEP: usize = 9;
 
 /// What is put into the middle of a scenario.
 const RUBBISH: &[&str] = &[
-    "=", "[", "]", "[[", "\"", "'''", "{", "}", "\0", "\u{feff}", "\u{7f}", "#", ".", "..", ",", "\r", "\t", "😀", "[device]\n",
-    "[[tenant]]\n", "seed = 2\n", "a.b.c = 1\n", "\"\" = 1\n", "x = 1e999\n", "x = 99999999999999999999\n", "x = \"\\ud800\"\n",
+    "=",
+    "[",
+    "]",
+    "[[",
+    "\"",
+    "'''",
+    "{",
+    "}",
+    "\0",
+    "\u{feff}",
+    "\u{7f}",
+    "#",
+    ".",
+    "..",
+    ",",
+    "\r",
+    "\t",
+    "😀",
+    "[device]\n",
+    "[[tenant]]\n",
+    "seed = 2\n",
+    "a.b.c = 1\n",
+    "\"\" = 1\n",
+    "x = 1e999\n",
+    "x = 99999999999999999999\n",
+    "x = \"\\ud800\"\n",
 ];
 
 /// What stands for a value.
-const VALUES: &[&str] = &["-1", "nan", "[]", "{}", "''", "'x'", "true", "1e300", "18446744073709551615", "", "1 2", "0"];
+const VALUES: &[&str] =
+    &["-1", "nan", "[]", "{}", "''", "'x'", "true", "1e300", "18446744073709551615", "", "1 2", "0"];
 
 fn case(what: String, content: impl Into<Vec<u8>>) -> Case {
-    Case::new(what, ["scenario", "check", "bad.toml"]).file("bad.toml", content).named(["bad.toml", "blkparse", "trace"])
+    Case::new(what, ["scenario", "check", "bad.toml"])
+        .file("bad.toml", content)
+        .named(["bad.toml", "blkparse", "trace"])
 }
 
 /// A whole file that is no scenario.
@@ -58,9 +88,15 @@ fn foreign(cases: &mut Vec<Case>) {
         cases.push(case(what.to_owned(), content.clone()));
         for command in ["run", "power", "advise"] {
             let all = [command, "bad.toml"];
-            cases.push(Case::new(format!("{command}: {what}"), all).file("bad.toml", content.clone()).named(["bad.toml"]).fails());
+            cases.push(
+                Case::new(format!("{command}: {what}"), all)
+                    .file("bad.toml", content.clone())
+                    .named(["bad.toml"])
+                    .fails(),
+            );
         }
-        let as_json = Case::new(format!("as JSON: {what}"), ["scenario", "check", "bad.json"]).file("bad.json", content);
+        let as_json = Case::new(format!("as JSON: {what}"), ["scenario", "check", "bad.json"])
+            .file("bad.json", content);
         cases.push(as_json.named(["bad.json"]));
     }
 }

@@ -13,6 +13,7 @@ mod traces;
 mod worker;
 
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 use worker::{Answer, Worker};
 
 /// One command with whatever it is about, and what is expected of it.
@@ -107,8 +108,11 @@ const CLASSES: &[(&str, usize, fn() -> Vec<Case>)] = &[
     ("results", 700, results::cases),
 ];
 
+/// A case that takes longer is told.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// Cases of which at most so many go wrong are shown.
-const SHOWN: usize = 400;
+const SHOWN: usize = 40;
 
 /// Runs all cases of a class in a worker.
 fn run(class: &str) {
@@ -117,10 +121,13 @@ fn run(class: &str) {
     let mut worker = Worker::start(class);
     let mut complaints = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        let told = match worker.ask(number) {
-            Ok(answer) => {
-                case.complaint(&answer).map(|text| format!("{text}\n{}{}", answer.out, answer.err))
-            }
+        let begin = Instant::now();
+        let answer = worker.ask(number);
+        if begin.elapsed() > SLOW {
+            println!("{:.1} s  {}", begin.elapsed().as_secs_f64(), case.name);
+        }
+        let told = match answer {
+            Ok(answer) => case.complaint(&answer).map(|text| format!("{text}\n{}{}", answer.out, answer.err)),
             Err(end) => {
                 worker = Worker::start(class);
                 Some(end)

@@ -138,7 +138,20 @@ fn names(arg: &Arg) -> Vec<String> {
         Some([format!("{table}:"), name.rsplit('.').next().unwrap_or(name).to_owned()])
     };
     let parts: Vec<_> = keys.iter().filter_map(parts).flatten().collect();
-    let generic = ["UTF-8", "too long", "small.toml", "trace", "(standard input)", "option", "spare", "a sweep of", "nvram", "ssd"].map(str::to_owned);
+    let generic = [
+        "UTF-8",
+        "too long",
+        "standard input",
+        "small.toml",
+        "trace",
+        "(standard input)",
+        "option",
+        "spare",
+        "a sweep of",
+        "nvram",
+        "ssd",
+    ]
+    .map(str::to_owned);
     long.into_iter().chain(values).chain(keys).chain(parts).chain(generic).collect()
 }
 
@@ -202,7 +215,11 @@ fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, ca
             let words = words.into_iter().chain(os(rest)).collect();
             let case = case(path, &format!("{value:?} at {place}"), words);
             let is_blank = value.trim().is_empty();
-            cases.push(if is_blank { case } else { case.named(names.clone()).named(["small.toml", "(standard input)", value.trim()]) });
+            cases.push(if is_blank {
+                case
+            } else {
+                case.named(names.clone()).named(["small.toml", "(standard input)", value.trim()])
+            });
         }
         let bytes = OsString::from_vec(vec![b'a', 0xff, 0xfe]);
         let words = os(&given[..place]).into_iter().chain([bytes]).chain(os(&given[place + 1..]));
@@ -223,8 +240,11 @@ pub fn cases() -> Vec<Case> {
             of_option(path, base, arg, &mut cases);
         }
         of_positionals(path, base, command, &mut cases);
-        let more = |words: &[&str]| base.iter().copied().chain(words.iter().copied()).map(Into::into).collect();
-        cases.push(case(path, "an option too many", more(&["--no-such-option"])).named(["--no-such-option"]).fails());
+        let more =
+            |words: &[&str]| base.iter().copied().chain(words.iter().copied()).map(Into::into).collect();
+        cases.push(
+            case(path, "an option too many", more(&["--no-such-option"])).named(["--no-such-option"]).fails(),
+        );
         cases.push(case(path, "arguments too many", more(&["x1", "x2", "x3", "x4", "x5"])));
         if !LONG_ALONE.contains(&path.as_str()) {
             cases.push(case(path, "nothing", Vec::new()));
@@ -238,7 +258,16 @@ pub fn cases() -> Vec<Case> {
 /// Several options at once, drawn.
 fn together(cases: &mut Vec<Case>) {
     let mut draws = Draws(15);
-    let flags = ["--seed", "--capacity", "--spare-factor", "--victim", "--drive-writes", "--set", "--unset", "--placement"];
+    let flags = [
+        "--seed",
+        "--capacity",
+        "--spare-factor",
+        "--victim",
+        "--drive-writes",
+        "--set",
+        "--unset",
+        "--placement",
+    ];
     for number in 0..300 {
         let words = (0..2 + draws.below(4)).flat_map(|_| {
             let flag = *draws.of(&flags);

@@ -129,7 +129,17 @@ fn streams_may_be_closed_full_or_unread() {
     let (mut count, mut complaints) = (0, Vec::new());
     for arguments in COMMANDS {
         // Whether standard output and standard error are closed, a full disk, a pipe without a reader, a folder.
-        for streams in [">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-", "> /dev/full", "2> /dev/full", "> /dev/full 2>&1", "| true"] {
+        for streams in [
+            ">&-",
+            "2>&-",
+            ">&- 2>&-",
+            "<&-",
+            "<&- >&- 2>&-",
+            "> /dev/full",
+            "2> /dev/full",
+            "> /dev/full 2>&1",
+            "| true",
+        ] {
             let place = Place::new();
             let program = assert_cmd::cargo::cargo_bin("wearwell");
             let script = format!("\"$0\" \"$@\" {streams}; exit ${{PIPESTATUS[0]}}");
@@ -181,7 +191,8 @@ fn what_cannot_be_written_is_told() {
                 continue;
             }
             let into = |word: &&str| word.strip_prefix("new.").map(|end| format!("{target}/new.{end}"));
-            let words: Vec<String> = arguments.iter().map(|word| into(word).unwrap_or((*word).into())).collect();
+            let words: Vec<String> =
+                arguments.iter().map(|word| into(word).unwrap_or((*word).into())).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let output = place.command(&words).output().expect("it runs");
             count += 1;
@@ -199,11 +210,27 @@ fn what_cannot_be_written_is_told() {
 const LONG: &[(&[&str], &[&str])] = &[
     (&["run", "--output", "new.json", "--drive-writes", "100000"], &[]),
     (&["run", "small.toml", "--drive-writes", "1000000", "--progress"], &[]),
-    (&["sweep", "--vary", "seed=1,2,3", "--drive-writes", "100000", "--output", "new.csv"], &["new.csv.runs.jsonl"]),
+    (
+        &["sweep", "--vary", "seed=1,2,3", "--drive-writes", "100000", "--output", "new.csv"],
+        &["new.csv.runs.jsonl"],
+    ),
     (&["advise", "--output", "new.json"], &["new.json.runs.jsonl"]),
     (&["theory", "double", "--spare-factor", "0.00002"], &[]),
     (&["check", "theory"], &[]),
-    (&["trace", "generate", "new.csv", "--to", "wearwell-csv", "--kind", "uniform", "--requests", "4000000000"], &[]),
+    (
+        &[
+            "trace",
+            "generate",
+            "new.csv",
+            "--to",
+            "wearwell-csv",
+            "--kind",
+            "uniform",
+            "--requests",
+            "4000000000",
+        ],
+        &[],
+    ),
     (&["trace", "check", "-", "--trace-format", "msr"], &[]),
     (&["trace", "columns", "fifo"], &[]),
     (&["run", "--trace", "fifo", "--trace-format", "msr"], &[]),
@@ -240,7 +267,8 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
                 assert!(made.expect("mkfifo").success());
                 let mut command = place.command(arguments);
                 // Standard input that stays open and says nothing.
-                let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+                let child =
+                    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
                 let child = child.expect("it runs");
                 std::thread::sleep(Duration::from_millis(moment + draws.below(20) as u64));
                 kill_process(Pid::from_child(&child), signal).expect("it is there");
@@ -248,12 +276,16 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
                 count += 1;
                 let what = format!("{signal:?} after {moment} ms: {arguments:?}");
                 // Before it listens, the signal ends it.
-                let ends = output.status.code() == Some(130) || output.status.signal() == Some(signal.as_raw());
+                let ends =
+                    output.status.code() == Some(130) || output.status.signal() == Some(signal.as_raw());
                 if took >= PATIENCE || !ends {
                     complaints.push(format!("{what}: {:?} after {took:?}", output.status));
                 }
-                let left: Vec<_> =
-                    place.left().into_iter().filter(|name| name != "fifo" && !may_leave.contains(&name.as_str())).collect();
+                let left: Vec<_> = place
+                    .left()
+                    .into_iter()
+                    .filter(|name| name != "fifo" && !may_leave.contains(&name.as_str()))
+                    .collect();
                 if !left.is_empty() || String::from_utf8_lossy(&output.stderr).contains("panicked") {
                     complaints.push(format!("{what}: it leaves {left:?}"));
                 }

@@ -9,7 +9,9 @@ use wearwell_study::{Axis, Sweep, SweepObserver, SweepOptions};
 
 /// Short, so that its result is.
 fn scenario() -> Draft {
-    let text = SMALL.replace("warm_up = 5.0", "warm_up = 1.0\nwindow = 1.0").replace("drive_writes = 5.0", "drive_writes = 2.0");
+    let text = SMALL
+        .replace("warm_up = 5.0", "warm_up = 1.0\nwindow = 1.0")
+        .replace("drive_writes = 5.0", "drive_writes = 2.0");
     Draft::from_toml(&text, "small.toml").expect("a scenario")
 }
 
@@ -39,7 +41,7 @@ fn journal() -> String {
     let path = folder.path().join("runs.jsonl");
     let axes = [Axis::parse("seed=1,2").expect("an axis")];
     let sweep = Sweep::plan(&scenario(), &axes, 1).expect("a sweep");
-    let options = SweepOptions { journal: Some(&path), threads: Some(1), keep_windows: false, run: None };
+    let options = SweepOptions { journal: Some(&path), threads: Some(1), ..Default::default() };
     sweep.run(&options, &Nobody).expect("it runs");
     std::fs::read_to_string(path).expect("the runs")
 }
@@ -52,7 +54,11 @@ fn pointers(value: &Value, path: &str, found: &mut Vec<String>) {
             object.iter().for_each(|(key, value)| pointers(value, &format!("{path}/{key}"), found));
         }
         Value::Array(values) => {
-            values.iter().take(2).enumerate().for_each(|(at, value)| pointers(value, &format!("{path}/{at}"), found));
+            values
+                .iter()
+                .take(2)
+                .enumerate()
+                .for_each(|(at, value)| pointers(value, &format!("{path}/{at}"), found));
         }
         _ => {}
     }
@@ -64,7 +70,10 @@ fn values() -> Vec<Value> {
 }
 
 fn compared(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
-    Case::new(what, ["compare", "good.json", "bad.json"]).file("good.json", good).file("bad.json", bad).named(["bad.json"])
+    Case::new(what, ["compare", "good.json", "bad.json"])
+        .file("good.json", good)
+        .file("bad.json", bad)
+        .named(["bad.json"])
 }
 
 /// The sweep goes on from the runs.
@@ -92,7 +101,8 @@ pub fn cases() -> Vec<Case> {
             let what = format!("{place} is {value}");
             // Of a scenario within, all; of figures some.
             if place.starts_with("/scenario") {
-                let run = Case::new(format!("run: {what}"), ["run", "--quiet", "bad.json"]).file("bad.json", bad.clone());
+                let run = Case::new(format!("run: {what}"), ["run", "--quiet", "bad.json"])
+                    .file("bad.json", bad.clone());
                 cases.push(run.named(["bad.json"]));
             } else if (at + turn) % 3 != 0 {
                 continue;
@@ -113,9 +123,11 @@ pub fn cases() -> Vec<Case> {
         let values = values();
         let mut bad = first.clone();
         *bad.pointer_mut(place).expect("a place") = values[at % values.len()].clone();
-        cases.push(swept(format!("a run whose {place} is {}", values[at % values.len()]), format!("{bad}\n")));
+        cases
+            .push(swept(format!("a run whose {place} is {}", values[at % values.len()]), format!("{bad}\n")));
     }
-    for (what, runs) in [("zeros", vec![0; 4096]), ("no UTF-8", vec![0xff; 100]), ("lines", vec![b'\n'; 100])] {
+    for (what, runs) in [("zeros", vec![0; 4096]), ("no UTF-8", vec![0xff; 100]), ("lines", vec![b'\n'; 100])]
+    {
         cases.push(swept(format!("runs that are {what}"), runs.clone()));
         cases.push(compared(format!("a result of {what}"), &good, runs).fails());
     }

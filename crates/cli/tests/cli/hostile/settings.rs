@@ -112,7 +112,10 @@ fn base(key: &Key) -> String {
     let plain = SMALL.to_owned();
     let table = key.words.first().map_or("", String::as_str);
     match table {
-        "trace" | "timing" => plain.replace("[device]", "[device]\npreset = \"z_nand\""),
+        "trace" | "timing" => plain.replace(
+            "[device]",
+            "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 1\nplanes = 1",
+        ),
         "power" => plain.replace("name = \"small\"", "ftl = \"gecko\"").replace("load = 0.8", "load = 0.7"),
         _ => plain,
     }

@@ -13,8 +13,24 @@ const BYTES: usize = 480;
 
 /// What stands in a field.
 const FIELDS: &[&str] = &[
-    "", "-1", "x", "NaN", "inf", "1e309", "18446744073709551616", "9223372036854775808", "-9223372036854775809", "0x", "1.5.2", "\"",
-    "\0", "é", "99999999999999999999999999", " ", "1e18", "4294967297",
+    "",
+    "-1",
+    "x",
+    "NaN",
+    "inf",
+    "1e309",
+    "18446744073709551616",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "0x",
+    "1.5.2",
+    "\"",
+    "\0",
+    "é",
+    "99999999999999999999999999",
+    " ",
+    "1e18",
+    "4294967297",
 ];
 
 /// The sample of a format, its first requests.
@@ -23,9 +39,12 @@ fn sample(format: &Format) -> Vec<u8> {
     let mut paths: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     let path = paths.iter().find(|path| path.file_stem().is_some_and(|stem| stem == format.name));
-    let bytes = std::fs::read(path.unwrap_or_else(|| panic!("no sample of {}", format.name))).expect("a sample");
+    let bytes =
+        std::fs::read(path.unwrap_or_else(|| panic!("no sample of {}", format.name))).expect("a sample");
     match std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) {
-        Some(text) => text.lines().take(LINES + 4).map(|line| format!("{line}\n")).collect::<String>().into_bytes(),
+        Some(text) => {
+            text.lines().take(LINES + 4).map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+        }
         None => bytes[..BYTES.min(bytes.len())].to_vec(),
     }
 }
@@ -70,7 +89,11 @@ impl Reading<'_> {
         match number % 5 {
             0 => self.cases.push(case(&["trace", "describe", &file])),
             1 => self.cases.push(case(&["trace", "convert", &file, "new.csv", "--to", "wearwell-csv"])),
-            2 => self.cases.push(Case::new(format!("{name}: {what}"), ["trace", "columns", &file]).file(&file, content).named(told)),
+            2 => self.cases.push(
+                Case::new(format!("{name}: {what}"), ["trace", "columns", &file])
+                    .file(&file, content)
+                    .named(told),
+            ),
             _ => {}
         }
     }
@@ -95,7 +118,11 @@ impl Reading<'_> {
         self.add("UTF-16", ".txt", utf_16);
         self.add("carriage returns", ".txt", text.replace('\n', "\r").into_bytes());
         self.add("with a mark", ".txt", format!("\u{feff}{text}").into_bytes());
-        self.add("with long lines", ".txt", text.replace('\n', &format!("{}\n", " x".repeat(50_000))).into_bytes());
+        self.add(
+            "with long lines",
+            ".txt",
+            text.replace('\n', &format!("{}\n", " x".repeat(50_000))).into_bytes(),
+        );
     }
 
     /// Bytes that are changed, missing, too many.
