@@ -56,15 +56,17 @@ def test_examples_in_docstrings(module):
     assert doctest.testmod(module).failed == 0
 
 
-def test_the_tutorial_runs(tmp_path, monkeypatch):
-    """Its blocks are one program, run in a directory of its own with the repository's traces in place."""
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md", "docs/traces.md"])
+def test_the_programs_of_the_documents_run(document, tmp_path, monkeypatch):
+    """The blocks of a document are one program, run in a directory of its own with the repository's files in place."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    for name in ("docs", "traces"):
+    for name in ("docs", "scenarios", "traces"):
         (tmp_path / name).symlink_to(ROOT / name)
-    path = ROOT / "docs/python.md"
+    (tmp_path / "my-trace.csv").write_text("ts,type,lba,len\n0,W,0,4096\n5,R,8,4096\n")
+    path = ROOT / document
     text = path.read_text()
-    names = {"__name__": "tutorial"}
+    names = {"__name__": "tutorial", "wearwell": ww}
     for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block.group(1), path, "exec"), names)

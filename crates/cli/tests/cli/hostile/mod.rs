@@ -99,13 +99,16 @@ impl Draws {
     }
 }
 
-/// Classes of cases by name, and how many cases there are at least.
-const CLASSES: &[(&str, usize, fn() -> Vec<Case>)] = &[
-    ("traces", 1500, traces::cases),
-    ("options", 2500, options::cases),
-    ("settings", 2500, settings::cases),
-    ("scenarios", 1500, files::cases),
-    ("results", 700, results::cases),
+/// A name, how many cases there are at least, and what makes them.
+type Class = (&'static str, usize, fn() -> Vec<Case>);
+
+/// All classes of cases.
+const CLASSES: &[Class] = &[
+    ("traces", 3000, traces::cases),
+    ("options", 11_000, options::cases),
+    ("settings", 10_000, settings::cases),
+    ("scenarios", 2_500, files::cases),
+    ("results", 1_400, results::cases),
 ];
 
 /// A case that takes longer is told.
