@@ -92,7 +92,7 @@ impl Drive {
             used: 1.0,
             watermark: 0.0,
             flash_mib: FLASH_MIB,
-            device: "",
+            device: "dies = 2",
             above: "",
             timing: Some(CLOSED.to_owned()),
             drive_writes: [3.0, 3.0],
@@ -118,6 +118,8 @@ impl Drive {
             preset = "z_nand"
             raw_capacity = "{flash_mib} MiB"
             over_provisioning = {over_provisioning:?}
+            channels = 1
+            ways = 1
             {device}
             [ftl]
             dedup = {{ {dedup}, hash_us = {hash_us:?} }}
@@ -145,10 +147,9 @@ impl Drive {
             victim = self.victim,
             above = self.above,
             trace = self.trace,
-            timing = self
-                .timing
-                .as_ref()
-                .map_or(String::new(), |lines| format!("[timing]\nstriping = \"block\"\n{lines}")),
+            timing = self.timing.as_ref().map_or(String::new(), |lines| format!(
+                "[timing]\nstriping = \"block\"\ncontroller = \"ideal\"\n{lines}"
+            )),
             fill = self.fill,
         )
     }

@@ -44,7 +44,7 @@ def run(
     ) = None,
     **overrides: Any,
 ) -> Result:
-    """Run a scenario in counting mode.
+    """Run a scenario: on the clock if it has ``timing``, else counting alone.
 
     Other threads go on meanwhile, and Ctrl-C ends the run with ``KeyboardInterrupt``.
 

@@ -44,6 +44,11 @@ class Timing(Part):
         Operations on several planes at once; moves within a plane without the channel.
     cleaning : {"foreground", "background"}
         Whether a write waits for the cleaning that it had to do.
+    controller : {"ideal", "drive"}
+        What stands between the host and the flash: nothing but what is given, or link, controller and write buffer of
+        the drive that the preset is modelled on; ``"drive"`` with such a preset.
+    controller_read_us, controller_write_us : float
+        Microseconds that the controller works on each read and each write, one request after the other.
     write_buffer : int or str
         Room for written pages in the drive's RAM, bytes.
     hash_engines : int
@@ -70,6 +75,9 @@ class Timing(Part):
     multi_plane: bool | None = None
     copyback: bool | None = None
     cleaning: str | None = None
+    controller: str | None = None
+    controller_read_us: float | None = None
+    controller_write_us: float | None = None
     write_buffer: Size | None = None
     host_mb_per_s: float | None = None
     hash_engines: int | None = None

@@ -7,8 +7,10 @@ use clap::Command;
 /// Width of help where no terminal says otherwise, and the most that is read with ease.
 const WIDTH: usize = 100;
 
-/// Where the commands of examples begin, and what stands between a command and what is said of it.
+/// How examples begin, or go on where another program feeds them; and what stands between a command and what is said of it.
+const INDENT: &str = "  ";
 const COMMAND: &str = "  wearwell ";
+const PIPED: &str = " | wearwell ";
 const GAP: &str = "   ";
 const CONTINUED: &str = "      ";
 
@@ -31,10 +33,11 @@ fn of_width(command: Command, width: usize) -> Command {
 
 /// A line of help, over several lines if it is a command that is too long.
 fn example(line: &str, width: usize) -> String {
-    if line.chars().count() <= width || !line.starts_with(COMMAND) {
+    let is_command = line.starts_with(COMMAND) || line.starts_with(INDENT) && line.contains(PIPED);
+    if line.chars().count() <= width || !is_command {
         return line.to_owned();
     }
-    let (indent, rest) = line.split_at(COMMAND.len() - COMMAND.trim_start().len());
+    let (indent, rest) = line.split_at(INDENT.len());
     let (command, remark) = rest.split_once(GAP).unwrap_or((rest, ""));
     let mut text = match remark.trim() {
         "" => String::new(),

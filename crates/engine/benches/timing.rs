@@ -126,6 +126,8 @@ fn with_host(name: &str, timing: FlashTiming, queue_depth: u32) {
         queue_depth,
         arrivals: Arrivals::Open,
         cleaning: Cleaning::Background,
+        controller_read_ns: 0,
+        controller_write_ns: 0,
         link_bytes_per_us: None,
         page_bytes: 4096,
         write_buffer_pages: 0,

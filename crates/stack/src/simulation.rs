@@ -78,8 +78,13 @@ fn run_holding<P: RunPayload>(
         time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
     };
     let scenario = &resolved.scenario;
+    // A drive that fails ends a run between any two requests, and a workload of the program's own may do as it likes.
+    let looks_ahead = parts.workload.is_none()
+        && scenario.power.is_none()
+        && !scenario.device.wears_out
+        && scenario.device.program_failure_rate == 0.0;
     let tenants = tenants::build(scenario, &stack, parts.workload, &wants)?;
-    let mut driver = Driver::new(stack, tenants, &scenario.measure, pace, observer);
+    let mut driver = Driver::new(stack, tenants, &scenario.measure, pace, looks_ahead, observer);
     let start = Instant::now();
     driver.precondition(scenario)?;
     let warmed_up = driver.warm_up(&scenario.measure)?;

@@ -23,7 +23,7 @@ const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
 const SERIAL: &str = "dies = 1\nplanes = 1";
 
 /// What an open block spreads over all four planes of the preset, two dies of two: the drive writes four pages at once.
-const PARALLEL: &str = "superblock_blocks = 4";
+const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
 
 /// What the flash does at a time.
 #[derive(Clone, Copy, PartialEq)]
@@ -105,7 +105,7 @@ fn main() -> Result<(), Failure> {
                     drive.drive_writes = EMPTY.1;
                 }
                 let (device, channel) = match condition.flash {
-                    Flash::Preset => ("", ""),
+                    Flash::Preset => ("dies = 2", ""),
                     Flash::Serial => (SERIAL, "\nchannel_mb_per_s = 1e9"),
                     Flash::Parallel => (PARALLEL, ""),
                 };

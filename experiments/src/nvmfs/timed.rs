@@ -116,7 +116,7 @@ pub fn timed_seconds(
     let scenario = scenario(&format!(
         "[device]\npreset = \"slc\"\ncapacity = {capacity}\nblocks_per_plane = {blocks_per_plane}\nsuperblock_blocks = 8\n{}\
          [ftl]\nvictim = \"greedy\"\n\
-         [timing]\nhost_mb_per_s = 300\n\
+         [timing]\ncontroller = \"ideal\"\nhost_mb_per_s = 300\n\
          [precondition]\nfill = \"none\"\nrandom_overwrites = 0\n\
          [measure]\nwarm_up = {}\ndrive_writes = {wanted}\nwindow = {WINDOW}\n",
         planes.device(),

@@ -15,16 +15,17 @@ use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, S
 
 /// Tries what would make a stack wear well
 ///
-/// Changes segment sizes, spare space, streams, TRIM and victim policies of the scenario, one at a time, then the best
-/// together, at the same flash and the same capacity for those who write. Ranks them by the write amplification that
-/// they save, with intervals over seeds that all share, and prints the command that repeats each.
+/// Changes merge trees, file-system layouts, map caches, segment sizes, spare space, streams, TRIM and victim policies of the
+/// scenario, one at a time, then the best together, at the same flash and the same capacity for those who write. Ranks them by the
+/// write amplification that they save, with intervals over seeds that all share and what they cost elsewhere, and prints the
+/// command that repeats each, and the options of RocksDB, F2FS, NILFS2 or fatcache that say the same.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// Families of changes to try; all unless given: segments, capacity, streams, trim, coordination,
-    /// victim
+    /// victim, merge_tree, layout, map_cache
     #[arg(long, value_name = "FAMILY,...", value_delimiter = ',')]
     only: Vec<String>,
     /// Runs of each change with different seeds; with 1, intervals rest on the batches of a single run
@@ -53,6 +54,7 @@ const HELP: &str = "\
 Examples:
   wearwell advise scenarios/log_on_ftl.toml
   wearwell advise my.toml --quick --only segments,trim
+  wearwell advise scenarios/rocksdb_on_f2fs.toml --quick --only merge_tree,layout
   wearwell advise my.toml --replicas 8 --depth 3 --output advice.json
 
 With --output FILE, finished runs stand in FILE.runs.jsonl until the advice is complete, and the same command goes on

@@ -1,9 +1,10 @@
 //! Advice as a table, as JSON and as rows.
 
 use super::grid;
+use super::table::short;
 use serde_json::{Value, json};
 use wearwell_study::Row;
-use wearwell_study::advise::{Advice, Change, Figures, Method, Tried, Verdict};
+use wearwell_study::advise::{Advice, Change, Figures, Method, Price, Tried, Verdict, as_diff, caveats};
 
 /// Changes whose command the table repeats.
 const COMMANDS: usize = 3;
@@ -63,20 +64,61 @@ pub fn as_rows(advice: &Advice, repeat: &Repeat) -> Vec<Row> {
 pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
     let base = &advice.base;
     let mut text = format!("as it is: {}\n", figures_line(base));
+    text += &most_of_it(base);
     if let Some(problem) = &base.problem {
         text += &format!("warning: as it is, {problem}; {}\n", remedy(base));
     }
     if base.write_amplification.is_none() {
         return text + "Nothing can be compared with that, so nothing was tried.\n";
     }
-    text += &table(&advice.changes, base);
+    let (untold, told): (Vec<&Tried>, Vec<&Tried>) =
+        advice.changes.iter().partition(|tried| tried.verdict == Verdict::Untold);
+    if !told.is_empty() {
+        text += &table(&told, base);
+    }
     if !advice.combinations.is_empty() {
         text += "together:\n";
-        text += &table(&advice.combinations, base);
+        text += &table(&advice.combinations.iter().collect::<Vec<_>>(), base);
     }
+    text += &without_difference(&untold);
     text += &notes(advice);
     text += &conclusion(advice);
     text + &commands(advice, repeat)
+}
+
+/// The layer that writes most for each page that it is given, if several do.
+fn most_of_it(base: &Figures) -> String {
+    let amplified = base.layers.iter().filter_map(|layer| Some((&layer.name, layer.write_amplification?)));
+    let most = amplified.filter(|(_, value)| *value > 1.0).max_by(|one, other| one.1.total_cmp(&other.1));
+    match (most, base.write_amplification) {
+        (Some((name, value)), Some(all)) if base.layers.len() > 1 => {
+            format!(
+                "most of it: `{name}` writes {value:.3} pages for each that it is given, of {all:.4} in all\n"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Changes that make no difference that can be told, in short.
+fn without_difference(untold: &[&Tried]) -> String {
+    if untold.is_empty() {
+        return String::new();
+    }
+    let row = |tried: &&Tried| {
+        let saving = tried.saving;
+        vec![
+            tried.change.description.clone(),
+            percent(saving.map(|saving| saving.mean)),
+            percent(saving.and_then(|saving| saving.family_half_width)),
+        ]
+    };
+    let rows = untold.iter().map(row).collect();
+    grid(&["no difference that can be told", "saving", "±"], rows, &[1, 2]) + "\n"
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".into(), |share| format!("{:.2} %", share * 100.0))
 }
 
 fn remedy(base: &Figures) -> &'static str {
@@ -92,7 +134,7 @@ fn figures_line(figures: &Figures) -> String {
         text += &format!(" ({})", by_layer(figures).join(", "));
     }
     if let Some(tbw) = figures.tbw {
-        text += &format!(", TBW {tbw:.1}");
+        text += &format!(", TBW {}", short(tbw));
     }
     text
 }
@@ -109,31 +151,25 @@ fn by_layer(figures: &Figures) -> Vec<String> {
     figures.layers.iter().map(layer).collect()
 }
 
-fn table(tried: &[Tried], base: &Figures) -> String {
-    let mut head = vec!["", "change", "WA", "saving", "±", "verdict", "WA by layer"];
+fn table(tried: &[&Tried], base: &Figures) -> String {
+    let mut head = vec!["", "change", "WA", "saving", "±", "verdict", "at the price of", "WA by layer"];
     let has_life = base.tbw.is_some();
     if has_life {
         head.push("TBW");
     }
-    let rows = tried.iter().map(|tried| row(tried, base, has_life)).collect();
-    grid(&head, rows, &[0, 2, 3, 4, 7][..if has_life { 5 } else { 4 }]) + "\n"
+    let rows = tried.iter().map(|tried| row(tried, has_life)).collect();
+    grid(&head, rows, &[0, 2, 3, 4, 8][..if has_life { 5 } else { 4 }]) + "\n"
 }
 
-fn row(tried: &Tried, base: &Figures, has_life: bool) -> Vec<String> {
-    let percent =
-        |share: Option<f64>| share.map_or_else(|| "–".into(), |share| format!("{:.2} %", share * 100.0));
-    let mut change = tried.change.description.clone();
-    let (before, after) = (base.host_pages as f64, tried.figures.host_pages as f64);
-    if before != after {
-        change += &format!(" (capacity {:+.2} %)", (after / before - 1.0) * 100.0);
-    }
+fn row(tried: &Tried, has_life: bool) -> Vec<String> {
     let mut cells = vec![
         tried.rank.map_or_else(String::new, |rank| rank.to_string()),
-        change,
+        tried.change.description.clone(),
         amplification(tried.figures.write_amplification),
         percent(tried.saving.map(|saving| saving.mean)),
         percent(tried.saving.and_then(|saving| saving.family_half_width)),
         tried.verdict.text().into(),
+        tried.prices.iter().map(Price::text).collect::<Vec<_>>().join(", "),
         by_layer(&tried.figures).join(", "),
     ];
     if has_life {
@@ -158,6 +194,13 @@ fn notes(advice: &Advice) -> String {
     );
     if !advice.combinations.is_empty() {
         text += "A combination saves if it wears less than the best of the step before it.\n";
+    }
+    if changes.iter().chain(&advice.combinations).any(|tried| tried.reference.is_some()) {
+        text +=
+            "A change at the price of capacity is held against the stack as it is with no more capacity.\n";
+    }
+    if changes.iter().any(|tried| !tried.prices.is_empty()) {
+        text += "Not known, and so no price here: time, stalls, hit ratios and the processor's work.\n";
     }
     let of = |verdict: Verdict| changes.iter().filter(move |tried| tried.verdict == verdict).count();
     if advice.base.steady && of(Verdict::Unsteady) > 0 {
@@ -188,7 +231,23 @@ fn conclusion(advice: &Advice) -> String {
     let saving = best.saving.expect("what saves has a saving");
     let half = saving.family_half_width.expect("what saves has an interval");
     let (mean, half) = (saving.mean * 100.0, half * 100.0);
-    format!("Best, saving {mean:.2} % ± {half:.2} %: {}.\n", best.change.description)
+    let prices = at_the_price_of(best);
+    let mut text = format!("Best, saving {mean:.2} % ± {half:.2} %: {}{prices}.\n", best.change.description);
+    let keeps = |tried: &&Tried| tried.verdict == Verdict::Saves && tried.reference.is_none();
+    if let Some(other) = advice.changes.iter().find(keeps).filter(|_| best.reference.is_some()) {
+        let prices = at_the_price_of(other);
+        let saving = percent(other.saving.map(|saving| saving.mean));
+        text += &format!(
+            "Best that keeps the capacity, saving {saving}: {}{prices}.\n",
+            other.change.description
+        );
+    }
+    text
+}
+
+fn at_the_price_of(tried: &Tried) -> String {
+    let prices: Vec<String> = tried.prices.iter().map(Price::text).collect();
+    if prices.is_empty() { String::new() } else { format!(", at the price of {}", prices.join(", ")) }
 }
 
 /// The commands of the best combination and the best changes, with the figure that they give.
@@ -196,10 +255,26 @@ fn commands(advice: &Advice, repeat: &Repeat) -> String {
     let Some(best) = advice.best() else { return String::new() };
     let ranked = advice.changes.iter().filter(|tried| tried.rank.is_some() && *tried != best);
     let mut text = "To repeat, with the first seed and the write amplification that it gives:\n".to_owned();
-    for tried in std::iter::once(best).chain(ranked.take(COMMANDS - 1)) {
+    let shown: Vec<&Tried> = std::iter::once(best).chain(ranked.take(COMMANDS - 1)).collect();
+    for tried in &shown {
         let first = tried.figures.write_amplifications.first().copied().flatten();
         text += &format!("  {}    # {}\n", repeat.with(&tried.change), amplification(first));
     }
+    text + &in_their_own_words(&shown)
+}
+
+/// The same changes as options of the software, where it has any.
+fn in_their_own_words(shown: &[&Tried]) -> String {
+    let mut text = String::new();
+    for tried in shown.iter().filter(|tried| !tried.options.is_empty()) {
+        text += &format!(
+            "In the software's own words, {}:\n{}",
+            tried.change.description,
+            as_diff(&tried.options)
+        );
+    }
+    let all: Vec<_> = shown.iter().flat_map(|tried| tried.options.clone()).collect();
+    text.extend(caveats(&all).iter().map(|caveat| format!("{caveat}\n")));
     text
 }
 

@@ -17,6 +17,13 @@ const LEAST_WIDTH: u16 = 20;
 /// Rows of a turned table at most: more are better compared below each other.
 const MOST_TURNED_ROWS: usize = 4;
 
+/// What stands between a number and its unit while lines are cut, instead of a space.
+const BOUND: char = '\u{a0}';
+
+/// Units that numbers are bound to.
+const UNITS: &[&str] =
+    &["%", "B", "KiB", "MiB", "GiB", "TiB", "MB", "GB", "TB", "TBW", "ns", "µs", "ms", "s"];
+
 /// How a line begins that is to be pasted into a shell.
 const COMMAND: &str = "  wearwell ";
 
@@ -38,8 +45,27 @@ pub fn table_width() -> u16 {
 /// A table with a head; `right` names the columns, from 0, whose content is aligned to the right.
 pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let head = head.iter().map(|title| (*title).to_owned()).collect();
+    let whole = |row: Vec<String>| row.iter().map(|cell| with_units(cell)).collect();
+    let rows = if terminal_width().is_some() { rows.into_iter().map(whole).collect() } else { rows };
     let columns = Columns { head, rows, right: right.to_vec() };
-    columns.fitted(table_width().into())
+    columns.fitted(table_width().into()).replace(BOUND, " ")
+}
+
+/// `text` with each number bound to its unit.
+fn with_units(text: &str) -> String {
+    let mut bound = String::with_capacity(text.len());
+    for word in text.split_inclusive(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches([' ', ',', ';', ')', ':']));
+        if is_unit
+            && bound.ends_with(' ')
+            && bound.trim_end().ends_with(|letter: char| letter.is_ascii_digit())
+        {
+            bound.pop();
+            bound.push(BOUND);
+        }
+        bound += word;
+    }
+    bound
 }
 
 /// `text` with all its lines wrapped to the terminal, but for those of tables and commands.
@@ -263,6 +289,12 @@ mod tests {
         let table = figures(2, 3);
         assert_eq!(table.fitted(80), table.fitted(200));
         assert_eq!(table.fitted(80).matches('╭').count(), 1);
+    }
+
+    #[test]
+    fn numbers_are_bound_to_their_units_alone() {
+        let bound = with_units("capacity -8.80 %, RAM 4 MiB → 16 MiB; 3 runs, no MiB").replace(BOUND, "~");
+        assert_eq!(bound, "capacity -8.80~%, RAM 4~MiB → 16~MiB; 3 runs, no MiB");
     }
 
     #[test]

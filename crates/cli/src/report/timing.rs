@@ -100,6 +100,7 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
         ("  behind cleaning", "queue_of_which_cleaning_ns"),
         ("buffer", "buffer_ns"),
         ("  behind cleaning", "buffer_of_which_cleaning_ns"),
+        ("controller", "controller_ns"),
         ("link", "link_ns"),
         ("power off, recovery", "outage_ns"),
         ("flush", "flush_ns"),

@@ -2,7 +2,7 @@
 
 use crate::common::{outcome, repository};
 use serde_json::Value;
-use wearwell_study::advise::FAMILIES;
+use wearwell_study::advise::{FAMILIES, SOFTWARE};
 
 /// A log that trims nothing, with segments that are not those of the FTL.
 const STACK: &str = r#"
@@ -112,6 +112,67 @@ fn where_nothing_helps_it_says_so() {
     assert!(!out.contains("To repeat"), "{out}");
 }
 
+/// A merge tree, in which nearly all of the amplification arises.
+const TREE: &str = r#"
+[device]
+capacity = "16 MiB"
+over_provisioning = 0.1
+pages_per_block = 16
+
+[[log]]
+name = "tree"
+structure = { kind = "lsm", memtable_size = "128 KiB", table_size = "64 KiB", write_ahead_log = "256 KiB" }
+
+[workload]
+kind = "uniform"
+
+[measure]
+warm_up = 3.0
+drive_writes = 2.0
+tolerance = 1.0
+"#;
+
+#[test]
+fn merge_trees_are_advised_in_their_own_words_and_at_their_price() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tree.toml");
+    std::fs::write(&path, TREE).unwrap();
+    let path = path.display().to_string();
+    let (out, _) = outcome(&["advise", &path, "--only", "merge_tree", "--replicas", "3", "--depth", "1"], 0);
+    for part in [
+        "most of it: `tree` writes 11.",
+        "at the price of",
+        "at the price of capacity -",
+        "A change at the price of capacity is held against the stack as it is with no more capacity.",
+        "Best, saving ",
+        "In the software's own words, merge tree `tree`: ",
+        "@@ RocksDB (`tree`): OPTIONS, [CFOptions \"default\"]\n-",
+        "\n+write_buffer_size=",
+        "RocksDB: a record is a page",
+    ] {
+        assert!(out.contains(part), "no {part} in\n{out}");
+    }
+    // What makes no difference stands behind what costs.
+    let at = |part: &str| out.find(part).unwrap_or(usize::MAX);
+    assert!(at("costs") < at("no difference that can be told"), "{out}");
+    let rows = outcome(
+        &["advise", &path, "--only", "merge_tree", "--replicas", "1", "--depth", "1", "--format", "csv"],
+        0,
+    )
+    .0;
+    let mut reader = csv::Reader::from_reader(rows.as_bytes());
+    let head: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let column = |name: &str| head.iter().position(|title| title == name).unwrap();
+    let tiered = reader
+        .records()
+        .map(Result::unwrap)
+        .find(|row| row[column("change")].contains("tiered with 4"))
+        .unwrap();
+    assert!(tiered[column("price")].starts_with("capacity -"), "{tiered:?}");
+    assert!(tiered[column("options")].contains("+compaction_style=kCompactionStyleUniversal"), "{tiered:?}");
+    assert!(tiered[column("reference_write_amplification")].parse::<f64>().unwrap() > 5.0, "{tiered:?}");
+}
+
 #[test]
 fn mistakes_say_what_there_is() {
     let (out, err) = advise(&["--only", "segmets"], 2);
@@ -133,5 +194,8 @@ fn every_family_is_in_the_help_and_the_docs() {
     for family in FAMILIES {
         assert!(help.contains(family.name), "--help does not name {}", family.name);
         assert!(page.contains(&format!("\n| `{}` |", family.name)), "docs/advise.md: {}", family.name);
+    }
+    for software in SOFTWARE {
+        assert!(page.contains(&format!("\n| {} |", software.name)), "docs/advise.md: {}", software.name);
     }
 }

@@ -20,7 +20,7 @@ pub use flash::Flash;
 pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
 pub use power::{Cut, Fragile, Supply};
-pub use presets::{PRESETS, Preset};
+pub use presets::{FRONTS, Front, PRESETS, Preset};
 pub use spare::{PageState, Spare, SpareArea, SpareKeeper};
 
 /// Written over a block's write pointer when the block is bad.

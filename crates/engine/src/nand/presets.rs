@@ -3,10 +3,12 @@
 use super::{Geometry, GeometryError};
 use crate::config::Entry;
 
+mod fronts;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use fronts::{FRONTS, Front};
 pub use table::PRESETS;
 
 /// A device whose figures come from somewhere; the user chooses its capacity.
@@ -55,6 +57,11 @@ impl Preset {
     /// The preset called `name`.
     pub fn find(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.entry.name == name)
+    }
+
+    /// What stands in front of the flash in the drive that it is modelled on; `None`: it is flash for counting.
+    pub fn front(&self) -> Option<&'static Front> {
+        FRONTS.iter().find(|front| front.preset == self.entry.name)
     }
 
     /// The source of a field's figure.

@@ -1,8 +1,10 @@
 //! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
 
 mod outage;
+mod pending;
 
 use super::busy::BusyTime;
+use super::controller::Controller;
 use super::ends::Ends;
 use super::flash::{CleaningInterval, Finished, Flash, Programmed};
 use super::host::{Arrivals, Cleaning, HostTiming};
@@ -14,65 +16,12 @@ use super::writes::Writes;
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::request::Op;
+use pending::{Before, Dispatch, Pending};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// So many places are taken before ended requests are forgotten, if the queue is deeper.
 const MOST_PLACES: u32 = 1 << 12;
-
-/// A request in the device.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    op: Op,
-    pages: u32,
-    arrival_ns: u64,
-    before: Before,
-    done_ns: u64,
-    /// Of a write, its number.
-    number: u64,
-    /// Of a flush, when the last write before it ended, if that is known.
-    writes_ended_ns: Option<u64>,
-    /// Of a flush, whether the flash has done its own steps.
-    is_done: bool,
-    /// Whether the host has its answer already.
-    is_answered: bool,
-    /// Whether it came after the measurement began.
-    is_measured: bool,
-}
-
-/// The request about to be served.
-#[derive(Clone, Copy, Debug)]
-struct Dispatch {
-    arrival_ns: u64,
-    now_ns: u64,
-    before: Before,
-}
-
-/// The parts of the response time until the flash began.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
-    queue_ns: u64,
-    queue_of_which_cleaning_ns: u64,
-    buffer_ns: u64,
-    buffer_of_which_cleaning_ns: u64,
-    link_ns: u64,
-    outage_ns: u64,
-}
-
-impl Before {
-    /// With what the flash did.
-    fn and(self, flash: &Parts) -> Parts {
-        Parts {
-            queue_ns: self.queue_ns,
-            queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns,
-            buffer_ns: self.buffer_ns,
-            buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns,
-            link_ns: self.link_ns,
-            outage_ns: self.outage_ns,
-            ..*flash
-        }
-    }
-}
 
 /// The device as the host sees it.
 ///
@@ -82,6 +31,8 @@ impl Before {
 ///
 /// - The device takes requests in order. It takes one when there is a place in its queue and, for a write where there is a
 ///   write buffer, room for its pages (for as many as the buffer holds, if there are more).
+/// - The controller then works on one request after the other, and the layers do each when it is done with it. Meanwhile the
+///   device goes on taking requests.
 /// - The link carries data in each direction in order. A write's pages are on it before the flash begins, a read's after.
 /// - A buffered write ends when its pages are in the buffer; a page leaves it when its program ends. Reads of pages in the
 ///   buffer go to the flash all the same.
@@ -91,7 +42,11 @@ pub struct Clock {
     flash: Flash,
     journal: Journal,
     statistics: Statistics,
+    /// When the device took the last request.
+    taken_ns: u64,
+    /// When the flash had the last request, not before [`Clock::taken_ns`].
     now_ns: u64,
+    controller: Controller,
     next: Option<Dispatch>,
     pending: Vec<Pending>,
     /// The parts, so far, of reads that wait for the link and of flushes that wait for writes.
@@ -128,7 +83,9 @@ impl Clock {
             flash,
             journal,
             statistics: Statistics::new(0, host.page_bytes),
+            taken_ns: 0,
             now_ns: 0,
+            controller: Controller::new(host.controller_read_ns, host.controller_write_ns),
             next: None,
             pending: Vec::new(),
             parts: Vec::new(),
@@ -148,12 +105,12 @@ impl Clock {
         })
     }
 
-    /// When the device takes the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
-    /// the one before it. [`Clock::serve`] must follow.
+    /// When the device begins with the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
+    /// the one before it: when it has taken it and the controller is done with it. [`Clock::serve`] must follow.
     pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
         let begin_ns = match self.host.arrivals {
-            Arrivals::Open => self.now_ns.max(arrival_ns),
-            Arrivals::Closed => self.now_ns,
+            Arrivals::Open => self.taken_ns.max(arrival_ns),
+            Arrivals::Closed => self.taken_ns,
         };
         let place_ns = self.wait_for_place(begin_ns);
         // In a closed loop the host asks when it finds a place.
@@ -161,18 +118,19 @@ impl Clock {
         let queue_ns = place_ns - arrival_ns;
         // Where the place was free already, the requests before this one waited for it to be taken.
         let queue_of_which_cleaning_ns = self.waited_share.of(queue_ns);
-        let now_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
-        let buffer_ns = now_ns - place_ns;
+        let taken_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
+        let buffer_ns = taken_ns - place_ns;
         let buffer_of_which_cleaning_ns = self.waited_share.of(buffer_ns);
+        let now_ns = self.controller.serve(op, taken_ns);
         let before = Before {
             queue_ns,
             queue_of_which_cleaning_ns,
             buffer_ns,
             buffer_of_which_cleaning_ns,
-            link_ns: 0,
-            outage_ns: 0,
+            controller_ns: now_ns - taken_ns,
+            ..Before::default()
         };
-        self.now_ns = now_ns;
+        (self.taken_ns, self.now_ns) = (taken_ns, now_ns);
         self.next = Some(Dispatch { arrival_ns, now_ns, before });
         now_ns
     }

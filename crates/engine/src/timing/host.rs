@@ -1,5 +1,6 @@
 //! The host interface.
 
+use super::parameters::LONGEST_NS;
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,10 @@ pub struct HostTiming {
     pub arrivals: Arrivals,
     /// Who waits for cleaning.
     pub cleaning: Cleaning,
+    /// Nanoseconds of the controller for each read, one request after the other.
+    pub controller_read_ns: u64,
+    /// The same for each write.
+    pub controller_write_ns: u64,
     /// Rate of the link in each direction, bytes a microsecond, which are megabytes a second; `None`: data need no time.
     pub link_bytes_per_us: Option<f64>,
     /// Bytes of a page of the host (a mapping unit).
@@ -51,6 +56,14 @@ impl HostTiming {
         }
         if self.link_bytes_per_us.is_some_and(|rate| !(1e-3..=1e9).contains(&rate)) {
             return Err(ConfigError::new("link_bytes_per_us", "must be from 0.001 to 1000000000"));
+        }
+        for (key, time_ns) in [
+            ("controller_read_ns", self.controller_read_ns),
+            ("controller_write_ns", self.controller_write_ns),
+        ] {
+            if time_ns > LONGEST_NS {
+                return Err(ConfigError::new(key, format!("{time_ns} is more than an hour")));
+            }
         }
         if self.page_bytes == 0 {
             return Err(ConfigError::new("page_bytes", "must be at least 1"));

@@ -4,6 +4,7 @@ mod backlog;
 mod busy;
 mod channel;
 mod clock;
+mod controller;
 mod die;
 mod ends;
 mod erased;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest single time that is accepted: an hour. Sums of such times stay far from the end of a `u64`.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+pub(super) const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Where operations wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

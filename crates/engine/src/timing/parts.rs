@@ -19,6 +19,9 @@ pub struct Parts {
     /// Of which cleaning kept the buffer full: the wait, in the proportion of the time of the program that made room, from
     /// the start of its request, that cleaning caused, rounded likewise.
     pub buffer_of_which_cleaning_ns: u64,
+    /// In the controller, and for it to be done with the requests before; 0 in results of before.
+    #[serde(default)]
+    pub controller_ns: u64,
     /// On the link between host and device, waits for it included.
     pub link_ns: u64,
     /// While power was off and the drive came back.
@@ -61,7 +64,7 @@ impl Share {
 }
 
 /// Number of fields of [`Parts`].
-pub const PARTS: usize = 17;
+pub const PARTS: usize = 18;
 
 impl Parts {
     /// The response time.
@@ -69,6 +72,7 @@ impl Parts {
     pub fn total_ns(&self) -> u64 {
         self.queue_ns
             + self.buffer_ns
+            + self.controller_ns
             + self.link_ns
             + self.outage_ns
             + self.flush_ns
@@ -109,6 +113,7 @@ impl Parts {
             self.queue_of_which_cleaning_ns,
             self.buffer_ns,
             self.buffer_of_which_cleaning_ns,
+            self.controller_ns,
             self.link_ns,
             self.outage_ns,
             self.flush_ns,
@@ -131,6 +136,7 @@ impl Parts {
         "queue_of_which_cleaning_ns",
         "buffer_ns",
         "buffer_of_which_cleaning_ns",
+        "controller_ns",
         "link_ns",
         "outage_ns",
         "flush_ns",
@@ -157,6 +163,7 @@ impl std::ops::Add for Parts {
             queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns + other.queue_of_which_cleaning_ns,
             buffer_ns: self.buffer_ns + other.buffer_ns,
             buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns + other.buffer_of_which_cleaning_ns,
+            controller_ns: self.controller_ns + other.controller_ns,
             link_ns: self.link_ns + other.link_ns,
             outage_ns: self.outage_ns + other.outage_ns,
             flush_ns: self.flush_ns + other.flush_ns,

@@ -1,5 +1,6 @@
 //! The flash device in time beside an obvious one: an event for everything in one heap.
 
+mod hosts;
 mod naive;
 mod outages;
 mod pieces;

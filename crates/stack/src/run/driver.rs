@@ -53,6 +53,8 @@ pub(crate) struct Driver<'a, P> {
     end_of_life: Option<LayerError>,
     /// Timed mode.
     pace: Option<Pace>,
+    /// Whether requests may be drawn before their turn, of which none is left over because the drive does not fail.
+    looks_ahead: bool,
 }
 
 impl<'a, P: RunPayload> Driver<'a, P> {
@@ -61,6 +63,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         tenants: Vec<Tenant>,
         measure: &Measure,
         pace: Option<Pace>,
+        looks_ahead: bool,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let logical_pages = stack.logical_pages();
@@ -82,6 +85,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             since_progress: 0,
             end_of_life: None,
             pace,
+            looks_ahead,
         }
     }
 
@@ -279,7 +283,13 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         let (passes, mut taken) = (self.passes(), 0);
         while taken < pages && self.passes() == passes && self.end_of_life.is_none() {
             let pace = self.pace.as_mut().expect("asked in timed mode only");
-            let (at, due_ns) = pace.next_request(&mut self.tenants, &mut self.batch)?;
+            let (at, due_ns) = match &mut self.tenants[..] {
+                [only] if self.looks_ahead && passes.is_none() => {
+                    let (layer, left) = (&*self.stack.targets[0].layer, pages - taken);
+                    (0, pace.next_of_many(only, layer, left, &mut self.batch)?)
+                }
+                tenants => pace.next_request(tenants, &mut self.batch)?,
+            };
             if self.batch.is_empty() {
                 continue;
             }

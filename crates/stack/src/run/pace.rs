@@ -3,11 +3,18 @@
 use super::error::RunError;
 use super::payload::RunPayload;
 use super::tenants::{self, Tenant};
+use std::collections::VecDeque;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
+
+/// Requests that are drawn before their turn, so that what the layers keep of their pages is in the cache by then.
+const AHEAD: usize = 12;
+
+/// Of these, so many requests before its turn a page's entry is there, and what it leads to may be asked for.
+const NEAR: usize = 5;
 
 /// The clock of a run, and the requests that wait for their time.
 pub(crate) struct Pace {
@@ -17,6 +24,12 @@ pub(crate) struct Pace {
     open: bool,
     /// The next request of each of several tenants, and when it is due; empty if it is yet to be asked for.
     waiting: Vec<(PageBatch, u64)>,
+    /// Of a single tenant, requests drawn before their turn and when they are due; never more than are certainly asked for.
+    ahead: VecDeque<(PageBatch, u64)>,
+    /// Pages of these.
+    ahead_pages: u64,
+    /// Kept for their memory.
+    spare: Vec<PageBatch>,
 }
 
 impl Pace {
@@ -25,7 +38,41 @@ impl Pace {
         // What is done before the workload begins takes no time.
         journal.set_recording(false);
         let clock = Clock::new(host, Flash::new(flash)?, journal.clone())?;
-        Ok(Pace { clock, journal, open: host.arrivals == Arrivals::Open, waiting: Vec::new() })
+        Ok(Pace {
+            clock,
+            journal,
+            open: host.arrivals == Arrivals::Open,
+            waiting: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_pages: 0,
+            spare: Vec::new(),
+        })
+    }
+
+    /// Puts the next request of the only tenant into `batch`, having drawn others before their turn, but none that would not be drawn
+    /// for `pages` more pages one by one: when it is due.
+    pub fn next_of_many<P: RunPayload>(
+        &mut self,
+        tenant: &mut Tenant,
+        layer: &dyn Layer<P>,
+        pages: u64,
+        batch: &mut PageBatch,
+    ) -> Result<u64, RunError> {
+        while self.ahead.len() < AHEAD && self.ahead_pages < pages {
+            let mut drawn = self.spare.pop().unwrap_or_default();
+            drawn.clear();
+            tenant.source.fill(&mut drawn, 1)?;
+            drawn.pages.iter().for_each(|&page| layer.foresee(page, false));
+            self.ahead_pages += drawn.pages.len() as u64;
+            self.ahead.push_back((drawn, tenant.source.arrival_ns().unwrap_or(0)));
+        }
+        if let Some((near, _)) = self.ahead.get(NEAR) {
+            near.pages.iter().for_each(|&page| layer.foresee(page, true));
+        }
+        let (next, due_ns) = self.ahead.pop_front().expect("one is asked for");
+        self.ahead_pages -= next.pages.len() as u64;
+        self.spare.push(std::mem::replace(batch, next));
+        Ok(due_ns)
     }
 
     /// From now on what the flash does takes time.

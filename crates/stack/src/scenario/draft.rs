@@ -51,6 +51,7 @@ struct Source {
 fn as_it_was(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
+        timing.entry("controller").or_insert("ideal".into());
     }
 }
 

@@ -331,7 +331,7 @@ fn resolve_timing(
     let Some(timing) = &mut scenario.timing else { return Ok(None) };
     let within = |error: ConfigError| error.within("timing");
     let flash = timing.flash(&scenario.device, device, hash_ns).map_err(within)?;
-    let host = timing.host(device.geometry.page_bytes, sources).map_err(within)?;
+    let host = timing.host(&scenario.device, &device.geometry, sources).map_err(within)?;
     let host = HostTiming { power_off_ns, ..host };
     Ok(Some(ResolvedTiming { flash, host, arrivals: TimingConfig::clock(timing) }))
 }

@@ -5,12 +5,23 @@ use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
-use wearwell_engine::nand::{Geometry, Preset};
+use wearwell_engine::nand::{Front, Geometry, Preset};
 use wearwell_engine::timing::{
     Arrivals, Cleaning, Contention, FlashTiming, HashEngine, HostTiming, Layout, Priority, SPARES_PER_PAGE,
     Striping, Suspend,
 };
 use wearwell_workload::ArrivalConfig;
+
+/// What stands between the host and the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Controller {
+    /// Nothing that takes time or holds pages, unless it is given.
+    Ideal,
+    /// Unless they are given: link and controller of the drive that the preset is modelled on, and a write buffer of four rows of all its
+    /// planes.
+    Drive,
+}
 
 /// Timed mode: response times, throughput, and what cleaning does to them. Without this table a run only counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,16 +94,32 @@ pub struct TimingConfig {
     /// `foreground` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
-    /// Room in the drive's RAM for written pages: a write is done once it is there; none unless given.
+    /// What stands between the host and the flash: nothing that takes time but what is given below (`ideal`), or link, controller and
+    /// write buffer of the `drive` that the preset is modelled on. `drive` with such a preset, else `ideal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Controller>,
+    /// Microseconds that the drive's controller works on each read, one request after the other; the preset's with `controller` as
+    /// `drive`, else 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller_read_us: Option<f64>,
+    /// The same for each write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller_write_us: Option<f64>,
+    /// Room in the drive's RAM for written pages: a write is done once it is there. With `controller` as `drive` four rows of flash pages
+    /// on all planes, else none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_buffer: Option<ByteSize>,
-    /// Rate of the link to the host in megabytes (10^6 bytes) a second; no time is spent there unless given.
+    /// Rate of the link to the host in megabytes (10^6 bytes) a second; the preset's with `controller`
+    /// as `drive`, else no time is spent there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_mb_per_s: Option<f64>,
     /// Hash engines, for deduplication; 1 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash_engines: Option<u32>,
 }
+
+/// Rows of flash pages on all planes that a drive's write buffer holds: those that are programmed, and those that come meanwhile.
+const BUFFERED_ROWS: u64 = 4;
 
 /// An hour.
 const LONGEST_US: f64 = 3.6e9;
@@ -190,11 +217,28 @@ impl TimingConfig {
     }
 
     /// The host's side; every choice is written back. Errors name the key within the table.
-    pub(crate) fn host(&mut self, page_bytes: u32, sources: Sources) -> Result<HostTiming, ConfigError> {
+    pub(crate) fn host(
+        &mut self,
+        device: &Device,
+        geometry: &Geometry,
+        sources: Sources,
+    ) -> Result<HostTiming, ConfigError> {
+        let front = self.front(device, geometry)?;
+        let page_bytes = geometry.page_bytes;
         let host = HostTiming {
             queue_depth: *self.queue_depth.get_or_insert(32),
             arrivals: self.arrivals(sources)?,
             cleaning: *self.cleaning.get_or_insert(Cleaning::Foreground),
+            controller_read_ns: nanoseconds(
+                "controller_read_us",
+                &mut self.controller_read_us,
+                Some(front.map_or(0.0, |front| front.controller_read_us)),
+            )?,
+            controller_write_ns: nanoseconds(
+                "controller_write_us",
+                &mut self.controller_write_us,
+                Some(front.map_or(0.0, |front| front.controller_write_us)),
+            )?,
             link_bytes_per_us: match self.host_mb_per_s {
                 Some(given) => Some(rate("host_mb_per_s", Some(given))?),
                 None => None,
@@ -205,6 +249,25 @@ impl TimingConfig {
         };
         host.check()?;
         Ok(host)
+    }
+
+    /// What the preset's drive has between host and flash, if that is wanted; its link and write buffer are filled in.
+    fn front(&mut self, device: &Device, geometry: &Geometry) -> Result<Option<&'static Front>, ConfigError> {
+        let front = device.preset.as_deref().and_then(Preset::find).and_then(Preset::front);
+        let default = if front.is_some() { Controller::Drive } else { Controller::Ideal };
+        if *self.controller.get_or_insert(default) == Controller::Ideal {
+            return Ok(None);
+        }
+        let Some(front) = front else {
+            let problem = "is \"drive\", for which `device.preset` must be modelled on one; give `host_mb_per_s`, `controller_read_us`, \
+                           `controller_write_us` and `write_buffer` instead";
+            return Err(ConfigError::new("controller", problem));
+        };
+        self.host_mb_per_s.get_or_insert(front.host_mb_per_s);
+        let page_bytes = device.page_size.map_or(u64::from(geometry.page_bytes), |size| size.0);
+        let row_bytes = u64::from(geometry.total_planes()) * page_bytes;
+        self.write_buffer.get_or_insert(ByteSize(BUFFERED_ROWS * row_bytes));
+        Ok(Some(front))
     }
 
     fn write_buffer_pages(&self, page_bytes: u32) -> Result<u32, ConfigError> {

@@ -5,8 +5,7 @@ use crate::timed::unhurried;
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::{Performance, RunResult};
 
-const DRIVE: &str =
-    "[device]\npreset = \"z_nand\"\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.1\n";
+const DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.1\n";
 const LOAD: &str = "[workload]\nkind = \"fiu\"\ntrace = \"web_vm\"\n[content]\npreset = \"web_vm\"\n";
 const MEASURE: &str = "[measure]\nwarm_up = 4.0\ndrive_writes = 3.0\n";
 
@@ -44,8 +43,7 @@ fn every_kind_adds_up_and_saves_erases() {
 
 const PAGED: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
 const HYBRIDS: [&str; 2] = ["fast", "bast"];
-const ROOMY: &str =
-    "[device]\npreset = \"z_nand\"\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
+const ROOMY: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
 /// On an FTL that has tables in flash, or merges, with these keys besides.
 fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
@@ -167,7 +165,9 @@ fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
     };
     for kind in ["inline", "pre_hashed", "cagc"] {
         let text = format!("{DRIVE}[ftl]\ndedup = \"{kind}\"\n{LOAD}{MEASURE}");
-        let timed = run_text(&format!("{text}[timing]\nrequests = {{ requests_per_second = 300.0 }}\n"));
+        let timed = run_text(&format!(
+            "{text}[timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 300.0 }}\n"
+        ));
         let writes = &timed.timing.as_ref().unwrap().requests["write"];
         assert_eq!(writes.parts_ns["hash_ns"] > 0.0, kind != "cagc", "{kind}");
         if kind == "inline" {
@@ -184,7 +184,7 @@ fn equal_pages_are_found_in_idle_time_too() {
     for dedup in ["\"cagc\"", "{ kind = \"cagc\", map_log = true, index = { verify = true } }"] {
         let text = |ftl: &str| {
             format!(
-                "{}[ftl]\ndedup = {dedup}\n{ftl}{LOAD}{MEASURE}[timing]\nrequests = {{ requests_per_second = 5.0 }}\n",
+                "{}[ftl]\ndedup = {dedup}\n{ftl}{LOAD}{MEASURE}[timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 5.0 }}\n",
                 DRIVE.replace("spare_factor = 0.1", "spare_factor = 0.3")
             )
         };

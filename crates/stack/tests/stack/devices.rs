@@ -96,3 +96,40 @@ fn a_striped_drive_is_fast_and_counts_the_same_and_one_that_waits_says_why() {
     let alone = run_text(&text("queue_depth = 1"));
     assert_eq!(waits(&alone), None, "one request at a time waits for nobody");
 }
+
+#[test]
+fn presets_have_the_controller_of_their_drive_unless_told_otherwise() {
+    let timing = |device_keys: &str, timing: &str| {
+        let text = format!("{}[timing]\n{timing}\n", device(device_keys));
+        let resolved = ResolvedScenario::of(scenario(&text)).unwrap();
+        // What was filled in means the same again.
+        let again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
+        assert_eq!(again.scenario, resolved.scenario);
+        resolved.scenario.timing.unwrap()
+    };
+    let preset = "preset = \"qlc\"\ncapacity = \"8 GiB\"\n";
+    let drive = timing(preset, "");
+    assert_eq!(
+        (drive.host_mb_per_s, drive.controller_read_us, drive.controller_write_us),
+        (Some(550.0), Some(10.3), Some(11.2))
+    );
+    // 8 channels of 2 dies of 2 planes.
+    assert_eq!(drive.write_buffer.map(|size| size.0), Some(4 * 32 * 16_384));
+    let own = timing(preset, "host_mb_per_s = 100.0\ncontroller_read_us = 1.0\nwrite_buffer = \"64 KiB\"");
+    assert_eq!(
+        (own.host_mb_per_s, own.controller_read_us, own.controller_write_us),
+        (Some(100.0), Some(1.0), Some(11.2))
+    );
+    assert_eq!(own.write_buffer.map(|size| size.0), Some(64 << 10));
+    let ideal = timing(preset, "controller = \"ideal\"");
+    assert_eq!((ideal.host_mb_per_s, ideal.controller_read_us, ideal.write_buffer), (None, Some(0.0), None));
+    // Flash for counting is no drive.
+    assert_eq!(timing("preset = \"gecko\"\ncapacity = \"256 MiB\"", "").host_mb_per_s, None);
+    let error = refusal(&format!(
+        "{}[timing]\ncontroller = \"drive\"\n",
+        device("preset = \"gecko\"\ncapacity = \"256 MiB\"")
+    ));
+    assert!(error.contains("timing.controller") && error.contains("controller_read_us"), "{error}");
+    let error = refusal(&format!("{}[timing]\ncontroller_write_us = -1.0\n", device(preset)));
+    assert!(error.contains("timing.controller_write_us"), "{error}");
+}

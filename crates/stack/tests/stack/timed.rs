@@ -4,8 +4,7 @@ use crate::common::{refusal, run_text, scenario, try_run};
 use wearwell_engine::timing::{RequestTimes, TimingReport};
 use wearwell_stack::{Performance, RunResult};
 
-const DRIVE: &str =
-    "[device]\npreset = \"z_nand\"\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
+const DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\n";
 
 /// Without what is said of waiting, which only runs on the clock know of.
@@ -96,7 +95,7 @@ fn a_light_load_takes_what_the_flash_takes() {
     // Requests so far apart that none meets another, on a drive with so much room that cleaning is over long before.
     let text = format!(
         "{DRIVE}[workload]\nkind = \"uniform\"\nread_ratio = 0.5\n{MEASURE}\
-         [timing]\nrequests = {{ requests_per_second = 10.0 }}\ncleaning = \"background\"\n"
+         [timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 10.0 }}\ncleaning = \"background\"\n"
     );
     let result = run_text(&text);
     // 4096 + 128 bytes at 800 MB/s.
@@ -112,7 +111,7 @@ fn a_light_load_takes_what_the_flash_takes() {
 fn cleaning_in_the_foreground_is_waited_for() {
     let text = |cleaning: &str| {
         format!(
-            "{DRIVE}[workload]\nkind = \"uniform\"\n{MEASURE}[timing]\nrequests = {{ requests_per_second = 3000.0 }}\n\
+            "{DRIVE}[workload]\nkind = \"uniform\"\n{MEASURE}[timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 3000.0 }}\n\
              cleaning = \"{cleaning}\"\n"
         )
     };
@@ -130,7 +129,7 @@ fn idle_time_spares_writes_the_cleaning_and_costs_erases() {
     let text = |ftl: &str, rate: f64| {
         format!(
             "{DRIVE}[ftl]\n{ftl}[workload]\nkind = \"zipf\"\nexponent = 1.0\n{MEASURE}\
-             [timing]\nrequests = {{ requests_per_second = {rate:?} }}\n"
+             [timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = {rate:?} }}\n"
         )
     };
     let idle = "free_blocks_idle = 9\n";
@@ -249,7 +248,7 @@ fn traces_of_other_simulators_run_to_the_end() {
         let result = run_text(&format!(
             "[device]\npreset = \"{preset}\"\ncapacity = \"16 GiB\"\nmapping_unit = \"4 KiB\"\n{layout}\
              [trace]\npath = \"{}\"\nformat = \"{format}\"\naddress = \"wrap\"\nvolume_rule = \"overlay\"\nbackwards = \"sort\"\n\
-             [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\n",
+             [precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\npasses = 1\ndrive_writes = 0.000001\n[timing]\ncontroller = \"ideal\"\n",
             folder.join(file).display()
         ));
         let (report, preset) = (timing(&result), wearwell_engine::nand::Preset::find(preset).unwrap());

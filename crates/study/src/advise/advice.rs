@@ -1,11 +1,11 @@
 //! What advice consists of.
 
 use super::candidate::Candidate;
+use super::price::{self, Cost, Price};
 use super::saving::{Measured, Saving, saving};
+use super::software::{self, OptionChange};
 use super::{Change, Setting};
-use crate::summary::Row;
 use serde::Serialize;
-use serde_json::{Value, json};
 use wearwell_stack::RunResult;
 
 /// What was tried on a stack, and what helps.
@@ -42,6 +42,8 @@ pub struct Figures {
     pub steady: bool,
     /// Why there is no figure, or none to be trusted.
     pub problem: Option<String>,
+    /// What the layers take besides, as far as the model knows it.
+    pub costs: Vec<Cost>,
     #[serde(skip)]
     pub(super) state: State,
     #[serde(skip)]
@@ -76,8 +78,14 @@ pub struct Tried {
     /// What was changed.
     #[serde(flatten)]
     pub change: Change,
-    /// The saving over the stack as it is; `None` where there is no figure.
+    /// The saving over the stack as it is, at the same capacity; `None` where there is no figure.
     pub saving: Option<Saving>,
+    /// The stack as it is at the capacity that the change leaves; `None` where it leaves all of it.
+    pub reference: Option<Reference>,
+    /// What it costs besides wear, as far as the model knows it.
+    pub prices: Vec<Price>,
+    /// The same change in the words of the software.
+    pub options: Vec<OptionChange>,
     /// Combinations: the saving over the best of the step before, on which the verdict rests.
     pub gain: Option<Saving>,
     /// Lifetime after over before.
@@ -87,18 +95,41 @@ pub struct Tried {
     pub figures: Figures,
 }
 
-/// What a change comes to.
+/// The stack as it is, holding less.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reference {
+    /// What makes it hold less.
+    pub settings: Vec<Setting>,
+    /// Pages that all tenants see together.
+    pub host_pages: u64,
+    /// Its write amplification.
+    pub write_amplification: Option<f64>,
+}
+
+/// What a change is held against.
+pub(super) struct Against<'a> {
+    /// The stack as it is.
+    pub base: (&'a Candidate, &'a Figures),
+    /// The same at the capacity of the change; the stack as it is itself where that stays.
+    pub reference: (&'a Candidate, &'a Figures),
+    /// Comparisons that are made.
+    pub family: usize,
+    /// Combinations: the best of the step before at that capacity, and the comparisons of the step.
+    pub step: Option<(&'a Figures, usize)>,
+}
+
+/// What a change comes to; what matters most stands first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It saves wear.
     Saves,
-    /// No difference that can be told.
-    Untold,
     /// It costs wear.
     Costs,
     /// It, or the stack as it is, did not become steady, so the saving is not to be trusted.
     Unsteady,
+    /// No difference that can be told.
+    Untold,
     /// Nothing was cleaned, so there is no amplification to compare.
     Meaningless,
     /// Its run failed.
@@ -147,6 +178,7 @@ impl Figures {
             tbw: mean(&results.iter().map(|result| result.lifetime.map(|life| life.tbw)).collect::<Vec<_>>()),
             steady: state < State::Unsteady,
             problem,
+            costs: results.first().map_or_else(Vec::new, |result| price::costs(&candidate.scenario, result)),
             state,
             measured: results.iter().filter_map(measured).collect(),
         };
@@ -155,6 +187,11 @@ impl Figures {
         }
         // Means over some of the replicas only would not be comparable.
         Figures { write_amplification: None, tbw: None, measured: Vec::new(), ..figures }
+    }
+
+    /// Whether a run failed.
+    pub(super) fn failed(&self) -> bool {
+        self.state == State::Failed
     }
 
     /// The saving from here to `after`, where both have figures.
@@ -197,18 +234,14 @@ fn mean(values: &[Option<f64>]) -> Option<f64> {
 }
 
 impl Tried {
-    /// `change` with its figures, held against those of the stack as it is, and of the `step` before.
-    pub(super) fn of(
-        change: &Change,
-        figures: Figures,
-        base: &Figures,
-        family: usize,
-        step: Option<(&Figures, usize)>,
-    ) -> Tried {
-        let saving = base.saving(&figures, family);
-        let gain = step.and_then(|(before, family)| before.saving(&figures, family));
-        let decisive = if step.is_some() { gain } else { saving };
-        let verdict = match (base.state.max(figures.state), decisive) {
+    /// `candidate` with its figures, held `against` the stack as it is.
+    pub(super) fn of(candidate: &Candidate, figures: Figures, against: &Against<'_>) -> Tried {
+        let ((base, base_figures), (reference, before)) = (against.base, against.reference);
+        let saving = before.saving(&figures, against.family);
+        let gain = against.step.and_then(|(step, family)| step.saving(&figures, family));
+        let decisive = if against.step.is_some() { gain } else { saving };
+        let step_state = against.step.map_or(State::Good, |(step, _)| step.state);
+        let verdict = match (before.state.max(figures.state).max(step_state), decisive) {
             (State::Failed, _) => Verdict::Failed,
             (State::Meaningless, _) | (_, None) => Verdict::Meaningless,
             (State::Unsteady, _) => Verdict::Unsteady,
@@ -216,8 +249,26 @@ impl Tried {
             (State::Good, Some(saving)) if saving.mean > 0.0 => Verdict::Saves,
             (State::Good, Some(_)) => Verdict::Costs,
         };
-        let tbw_ratio = figures.tbw.zip(base.tbw).map(|(after, before)| after / before);
-        Tried { rank: None, verdict, change: change.clone(), saving, gain, tbw_ratio, figures }
+        let is_smaller = reference.scenario != base.scenario;
+        Tried {
+            rank: None,
+            verdict,
+            change: candidate.change.clone(),
+            saving,
+            reference: is_smaller.then(|| Reference {
+                settings: reference.change.settings.clone(),
+                host_pages: before.host_pages,
+                write_amplification: before.write_amplification,
+            }),
+            prices: price::prices(
+                (&base_figures.costs, base_figures.host_pages),
+                (&figures.costs, figures.host_pages),
+            ),
+            options: software::changed(&base.scenario, &candidate.scenario),
+            gain,
+            tbw_ratio: figures.tbw.zip(before.tbw).map(|(after, before)| after / before),
+            figures,
+        }
     }
 }
 
@@ -237,73 +288,4 @@ impl Advice {
         let last_step = self.combinations.iter().rev().find(|tried| tried.rank == Some(1));
         last_step.or_else(|| self.changes.first().filter(saves))
     }
-
-    /// A row for the stack as it is, each change and each combination, for tables.
-    pub fn rows(&self) -> Vec<Row> {
-        let unchanged =
-            Change { family: String::new(), description: "as it is".into(), settings: Vec::new() };
-        let base = row("base", None, &unchanged, Default::default(), &self.base);
-        let changes = self.changes.iter().map(|tried| tried_row("change", tried));
-        let combinations = self.combinations.iter().map(|tried| tried_row("combination", tried));
-        std::iter::once(base).chain(changes).chain(combinations).collect()
-    }
-}
-
-/// Columns on what a change comes to; null for the stack as it is.
-const COMPARED: [&str; 7] =
-    ["verdict", "saving", "saving_ci95", "saving_family_ci95", "gain", "gain_family_ci95", "tbw_ratio"];
-
-fn tried_row(kind: &str, tried: &Tried) -> Row {
-    let (saving, gain) = (tried.saving, tried.gain);
-    let compared = [
-        json!(tried.verdict),
-        json!(saving.map(|saving| saving.mean)),
-        json!(saving.and_then(|saving| saving.ci95_half_width)),
-        json!(saving.and_then(|saving| saving.family_half_width)),
-        json!(gain.map(|gain| gain.mean)),
-        json!(gain.and_then(|gain| gain.family_half_width)),
-        json!(tried.tbw_ratio),
-    ];
-    row(kind, tried.rank, &tried.change, compared, &tried.figures)
-}
-
-fn row(
-    kind: &str,
-    rank: Option<usize>,
-    change: &Change,
-    compared: [Value; COMPARED.len()],
-    figures: &Figures,
-) -> Row {
-    let settings: Vec<String> = change.settings.iter().map(Setting::argument).collect();
-    let mut row = vec![
-        ("kind".to_owned(), json!(kind)),
-        ("rank".to_owned(), json!(rank)),
-        ("family".to_owned(), json!(change.family)),
-        ("change".to_owned(), json!(change.description)),
-    ];
-    row.extend(COMPARED.iter().map(|name| (*name).to_owned()).zip(compared));
-    row.extend(figure_columns(figures));
-    row.push(("settings".to_owned(), json!(settings.join("; "))));
-    row
-}
-
-fn figure_columns(figures: &Figures) -> Row {
-    let mut row = vec![
-        ("write_amplification".to_owned(), json!(figures.write_amplification)),
-        (
-            "first_write_amplification".to_owned(),
-            json!(figures.write_amplifications.first().copied().flatten()),
-        ),
-        ("tbw".to_owned(), json!(figures.tbw)),
-        ("host_pages".to_owned(), json!(figures.host_pages)),
-        ("steady".to_owned(), json!(figures.steady)),
-        ("problem".to_owned(), json!(figures.problem)),
-    ];
-    row.extend(
-        figures
-            .layers
-            .iter()
-            .map(|layer| (format!("{}_write_amplification", layer.name), json!(layer.write_amplification))),
-    );
-    row
 }

@@ -1,53 +1,112 @@
 //! Whether a change fits the stack and may be compared with it.
 
-use super::Change;
 use super::situation::Situation;
+use super::trees;
+use super::{Change, Setting};
 use crate::sweep::resolved;
 use wearwell_stack::scenario::Scenario;
 
 /// How far a tenant's capacity may be off, as a share. With less to hold, any stack wears better.
 const CAPACITY_TOLERANCE: f64 = 0.01;
 
+/// Share of the capacity that a merge tree may give up for another shape or size; with more, it is another store.
+const MOST_GIVEN_UP: f64 = 0.75;
+
 /// A change that can be tried.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
+    /// As a family proposed it, or several together.
+    pub proposed: Change,
+    /// With what keeps the capacity besides.
     pub change: Change,
     /// With every default filled in.
     pub scenario: Scenario,
     /// Pages that all tenants see together.
     pub host_pages: u64,
+    /// Pages that each tenant sees.
+    pub tenants: Vec<u32>,
+    /// Pages that each merge tree shows.
+    pub trees: Vec<u32>,
 }
 
 impl Candidate {
     /// `change` to the stack of `base`, or why it cannot be tried.
+    ///
+    /// The capacity stays, unless the change is to a merge tree that needs more space for its merges.
     pub fn of(base: &Situation<'_>, change: Change) -> Result<Candidate, String> {
-        let mut draft = base.draft.clone();
-        change.apply(&mut draft).map_err(|error| error.to_string())?;
-        let changed = Situation::of(&draft).map_err(|error| error.to_string())?;
-        if changed.device.geometry != base.device.geometry {
-            return Err("the drive would have more or less flash".into());
-        }
-        for (before, after) in base.host_pages().into_iter().zip(changed.host_pages()) {
-            let off = f64::from(after) / f64::from(before) - 1.0;
-            if off.abs() > CAPACITY_TOLERANCE {
+        let candidate = Self::with(base, change, &trees::shown(base), CAPACITY_TOLERANCE)?;
+        let keys = candidate.proposed.settings.iter().map(|setting| setting.key.as_str());
+        let may_give_up = trees::are_touched(base, keys);
+        for (before, after) in base.host_pages().into_iter().zip(&candidate.tenants) {
+            let off = f64::from(*after) / f64::from(before) - 1.0;
+            let is_given_up = may_give_up && (-MOST_GIVEN_UP..0.0).contains(&off);
+            if off.abs() > CAPACITY_TOLERANCE && !is_given_up {
                 return Err(format!(
                     "the capacity above would change by {:+.1} %, from {before} to {after} pages",
                     off * 100.0
                 ));
             }
         }
-        let host_pages = total(&changed);
-        let scenario = resolved(&draft).map_err(|error| error.to_string())?;
-        Ok(Candidate { change, scenario, host_pages })
+        Ok(candidate)
+    }
+
+    /// The stack of `base` with `change` and the capacity of `other`, whose merge trees hold less.
+    pub fn as_small_as(base: &Situation<'_>, change: Change, other: &Candidate) -> Result<Candidate, String> {
+        Self::with(base, change, &other.trees, 0.0)
     }
 
     /// The stack as it is.
     pub fn unchanged(base: &Situation<'_>, scenario: Scenario) -> Candidate {
-        let change = Change { family: String::new(), description: "as it is".into(), settings: Vec::new() };
-        Candidate { change, scenario, host_pages: total(base) }
+        let (tenants, trees) = (base.host_pages(), trees::shown(base));
+        Candidate {
+            proposed: as_it_is(),
+            change: as_it_is(),
+            scenario,
+            host_pages: total(&tenants),
+            tenants,
+            trees,
+        }
+    }
+
+    /// Whether all tenants have the same capacity in both.
+    pub fn holds_as_much_as(&self, other: &Candidate) -> bool {
+        let mut pairs = self.tenants.iter().zip(&other.tenants);
+        pairs.all(|(&one, &other)| (f64::from(one) / f64::from(other) - 1.0).abs() <= CAPACITY_TOLERANCE)
+    }
+
+    fn with(
+        base: &Situation<'_>,
+        proposed: Change,
+        trees: &[u32],
+        tolerance: f64,
+    ) -> Result<Candidate, String> {
+        let mut draft = base.draft.clone();
+        proposed.apply(&mut draft).map_err(|error| error.to_string())?;
+        let kept = trees::kept(&draft, trees, tolerance).map_err(|error| error.to_string())?;
+        kept.iter().try_for_each(|setting| setting.apply(&mut draft)).map_err(|error| error.to_string())?;
+        let changed = Situation::of(&draft).map_err(|error| error.to_string())?;
+        if changed.device.geometry != base.device.geometry {
+            return Err("the drive would have more or less flash".into());
+        }
+        let (tenants, trees) = (changed.host_pages(), trees::shown(&changed));
+        let scenario = resolved(&draft).map_err(|error| error.to_string())?;
+        let change = with_settings(&proposed, kept);
+        Ok(Candidate { proposed, change, scenario, host_pages: total(&tenants), tenants, trees })
     }
 }
 
-fn total(situation: &Situation<'_>) -> u64 {
-    situation.host_pages().into_iter().map(u64::from).sum()
+fn total(pages: &[u32]) -> u64 {
+    pages.iter().map(|&pages| u64::from(pages)).sum()
+}
+
+/// What changes nothing.
+pub(super) fn as_it_is() -> Change {
+    Change { family: String::new(), description: "as it is".into(), settings: Vec::new() }
+}
+
+fn with_settings(change: &Change, more: Vec<Setting>) -> Change {
+    // A spare factor that the change itself sets gives way.
+    let replaced = |setting: &&Setting| more.iter().all(|new| new.key != setting.key);
+    let settings: Vec<Setting> = change.settings.iter().filter(replaced).cloned().collect();
+    Change { settings: settings.into_iter().chain(more).collect(), ..change.clone() }
 }

@@ -4,7 +4,7 @@
 //! lower layer comes to show more or fewer pages; each log above is then given the spare factor at which it shows as
 //! many as before.
 
-use super::situation::{Situation, size_value};
+use super::situation::{Situation, fewest_digits, size_value};
 use super::{Change, Family, Setting};
 use wearwell_base::units::OverProvisioning;
 use wearwell_stack::tree::User;
@@ -117,10 +117,4 @@ fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Settin
         }
         (false, false) => None,
     }
-}
-
-/// `value` in as few digits as `fits` allows, all of them if none will do.
-fn fewest_digits(value: f64, fits: impl Fn(f64) -> bool) -> f64 {
-    let rounded = |digits: usize| format!("{value:.digits$}").parse().unwrap_or(value);
-    (2..=16).map(rounded).find(|&value| fits(value)).unwrap_or(value)
 }

@@ -8,17 +8,26 @@ mod advice;
 mod candidate;
 mod capacity;
 mod coordination;
+mod layout;
+mod map_cache;
+mod merge_tree;
+mod price;
 mod rounds;
+mod rows;
 mod saving;
 mod segments;
 mod situation;
+mod software;
 mod streams;
+mod trees;
 mod trim;
 mod victim;
 
-pub use advice::{Advice, Figures, LayerFigure, Skipped, Tried, Verdict};
+pub use advice::{Advice, Figures, LayerFigure, Reference, Skipped, Tried, Verdict};
+pub use price::{CAPACITY, Cost, Price};
 pub use rounds::{AdviseError, AdviseOptions, advise};
 pub use saving::{Method, Saving};
+pub use software::{ALL as SOFTWARE, OptionChange, Software, as_diff, caveats};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -33,6 +42,9 @@ pub static FAMILIES: &[Family] = &[
     trim::FAMILY,
     coordination::FAMILY,
     victim::FAMILY,
+    merge_tree::FAMILY,
+    layout::FAMILY,
+    map_cache::FAMILY,
 ];
 
 /// Changes of one kind.

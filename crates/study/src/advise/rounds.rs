@@ -1,7 +1,7 @@
 //! Trying changes: all of them alone, then the best together.
 
-use super::advice::{Advice, Figures, Skipped, Tried, Verdict, rank};
-use super::candidate::Candidate;
+use super::advice::{Advice, Against, Figures, Skipped, Tried, Verdict, rank};
+use super::candidate::{Candidate, as_it_is};
 use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
 use crate::points::SweepError;
@@ -93,14 +93,14 @@ pub fn advise(
     let mut seen = vec![unchanged.scenario.clone()];
     let mut skipped = Vec::new();
     let candidates = fitting(&base, changes, &mut seen, &mut skipped);
-    let replicas = options.replicas as usize;
-    let planned = (candidates.len() + 1) * replicas;
-    let mut bench = Bench { options, observer, finished: 0, planned };
-    let outcomes = bench.run(std::slice::from_ref(&unchanged))?.remove(0);
-    if let Some(Err(problem)) = outcomes.iter().find(|outcome| outcome.is_err()) {
+    let stack = Stack { base: &base, unchanged };
+    let references = References::of(&stack, &stack.unchanged, &candidates, &mut skipped);
+    let mut bench = Bench { options, observer, finished: 0, planned: 0, known: Vec::new() };
+    bench.plan([&stack.unchanged].into_iter().chain(&candidates).chain(&references.candidates));
+    let figures = bench.figures(&[&stack.unchanged])?.remove(0);
+    if let Some(problem) = figures.problem.as_ref().filter(|_| figures.failed()) {
         return Err(AdviseError::Base(problem.clone()));
     }
-    let figures = Figures::of(&unchanged, &outcomes);
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let mut advice = Advice {
         version,
@@ -114,16 +114,75 @@ pub fn advise(
     if advice.base.write_amplification.is_none() {
         return Ok(advice);
     }
-    let family = candidates.len();
-    let results = bench.run(&candidates)?;
-    let tried = candidates.iter().zip(&results).map(|(candidate, outcomes)| {
-        let figures = Figures::of(candidate, outcomes);
-        Tried::of(&candidate.change, figures, &advice.base, family, None)
-    });
-    advice.changes = tried.collect();
-    rank(&mut advice.changes);
-    combine(&base, &mut bench, &mut advice, &mut seen)?;
+    let tried = try_alone(&stack, &mut bench, &advice.base, candidates, &references)?;
+    let mut alone: Vec<Tried> = tried.iter().map(|(_, tried)| tried.clone()).collect();
+    rank(&mut alone);
+    advice.changes = alone;
+    combine(&stack, &mut bench, &mut advice, tried, &mut seen)?;
     Ok(advice)
+}
+
+/// The stack that advice is asked for.
+struct Stack<'a> {
+    base: &'a Situation<'a>,
+    unchanged: Candidate,
+}
+
+/// What candidates are held against: a stack with one change, or none, at their capacity.
+struct References {
+    /// Each at a capacity of its own.
+    candidates: Vec<Candidate>,
+}
+
+impl References {
+    /// `fair` for all of `candidates` that hold as much as it does, and for the others the same with less; what cannot be made as
+    /// small is `skipped`.
+    fn of(stack: &Stack<'_>, fair: &Candidate, candidates: &[Candidate], skipped: &mut Vec<Skipped>) -> Self {
+        let mut references = References { candidates: vec![fair.clone()] };
+        for candidate in candidates {
+            if references.candidates.iter().any(|reference| candidate.holds_as_much_as(reference)) {
+                continue;
+            }
+            match Candidate::as_small_as(stack.base, fair.proposed.clone(), candidate) {
+                Ok(reference) => references.candidates.push(reference),
+                Err(reason) => skipped.push(Skipped { change: candidate.change.clone(), reason }),
+            }
+        }
+        references
+    }
+
+    /// The one that holds as much as `candidate`.
+    fn to(&self, candidate: &Candidate) -> Option<&Candidate> {
+        self.candidates.iter().find(|reference| candidate.holds_as_much_as(reference))
+    }
+}
+
+/// Tries each of `candidates` by itself.
+fn try_alone(
+    stack: &Stack<'_>,
+    bench: &mut Bench<'_>,
+    base: &Figures,
+    candidates: Vec<Candidate>,
+    references: &References,
+) -> Result<Vec<(Candidate, Tried)>, AdviseError> {
+    let pairs: Vec<(Candidate, &Candidate)> = candidates
+        .into_iter()
+        .filter_map(|candidate| references.to(&candidate).map(|reference| (candidate, reference)))
+        .collect();
+    bench
+        .run(&pairs.iter().flat_map(|(candidate, reference)| [candidate, *reference]).collect::<Vec<_>>())?;
+    let family = pairs.len();
+    let tried = pairs.into_iter().map(|(candidate, reference)| {
+        let against = Against {
+            base: (&stack.unchanged, base),
+            reference: (reference, bench.known(reference)),
+            family,
+            step: None,
+        };
+        let tried = Tried::of(&candidate, bench.known(&candidate).clone(), &against);
+        (candidate, tried)
+    });
+    Ok(tried.collect())
 }
 
 fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
@@ -156,39 +215,67 @@ fn fitting(
 
 /// Adds to the best change, step by step, what helps most on top of it.
 fn combine(
-    base: &Situation<'_>,
+    stack: &Stack<'_>,
     bench: &mut Bench<'_>,
     advice: &mut Advice,
+    mut tried: Vec<(Candidate, Tried)>,
     seen: &mut Vec<Scenario>,
 ) -> Result<(), AdviseError> {
-    let saving: Vec<Tried> =
-        advice.changes.iter().filter(|tried| tried.verdict == Verdict::Saves).cloned().collect();
-    let Some(mut best) = saving.first().cloned() else { return Ok(()) };
+    tried.retain(|(_, tried)| tried.verdict == Verdict::Saves);
+    let saving = |tried: &Tried| tried.saving.map_or(0.0, |saving| saving.mean);
+    tried.sort_by(|(_, one), (_, other)| saving(other).total_cmp(&saving(one)));
+    let Some((mut best, _)) = tried.first().cloned() else { return Ok(()) };
     for _ in 1..bench.options.depth {
-        let added = saving.iter().filter(|other| compatible(&best.change, &other.change));
-        let changes = added.take(TRIED_A_STEP).map(|other| best.change.and(&other.change)).collect();
-        let candidates = fitting(base, changes, seen, &mut advice.skipped);
-        if candidates.is_empty() {
-            break;
+        let added = tried.iter().filter(|(other, _)| compatible(&best.proposed, &other.proposed));
+        let changes = added.take(TRIED_A_STEP).map(|(other, _)| best.proposed.and(&other.proposed)).collect();
+        let candidates = fitting(stack.base, changes, seen, &mut advice.skipped);
+        let mut step = try_step(stack, bench, advice, &best, candidates)?;
+        let mut ranked: Vec<Tried> = step.iter().map(|(_, tried)| tried.clone()).collect();
+        rank(&mut ranked);
+        let Some(first) = ranked.first().cloned() else { break };
+        advice.combinations.extend(ranked);
+        let chosen = step.iter().position(|(candidate, _)| candidate.change == first.change);
+        match chosen {
+            Some(at) if first.verdict == Verdict::Saves => best = step.swap_remove(at).0,
+            _ => break,
         }
-        bench.planned += candidates.len() * bench.options.replicas as usize;
-        let results = bench.run(&candidates)?;
-        let family = advice.changes.len() + advice.combinations.len() + candidates.len();
-        let tried = candidates.iter().zip(&results).map(|(candidate, outcomes)| {
-            let figures = Figures::of(candidate, outcomes);
-            let step = Some((&best.figures, candidates.len()));
-            Tried::of(&candidate.change, figures, &advice.base, family, step)
-        });
-        let mut step: Vec<Tried> = tried.collect();
-        rank(&mut step);
-        let first = step.first().cloned().expect("there are candidates");
-        advice.combinations.extend(step);
-        if first.verdict != Verdict::Saves {
-            break;
-        }
-        best = first;
     }
     Ok(())
+}
+
+/// Tries `candidates`, each of which has the changes of `best` and one more.
+fn try_step(
+    stack: &Stack<'_>,
+    bench: &mut Bench<'_>,
+    advice: &mut Advice,
+    best: &Candidate,
+    candidates: Vec<Candidate>,
+) -> Result<Vec<(Candidate, Tried)>, AdviseError> {
+    let unchanged = Candidate { proposed: as_it_is(), ..stack.unchanged.clone() };
+    let references = References::of(stack, &unchanged, &candidates, &mut advice.skipped);
+    let before = References::of(stack, best, &candidates, &mut advice.skipped);
+    let both = |candidate: Candidate| {
+        let held = (references.to(&candidate)?.clone(), before.to(&candidate)?.clone());
+        Some((candidate, held))
+    };
+    let trios: Vec<_> = candidates.into_iter().filter_map(both).collect();
+    let needed: Vec<&Candidate> =
+        trios.iter().flat_map(|(candidate, (reference, step))| [candidate, reference, step]).collect();
+    bench.plan(needed.iter().copied());
+    bench.run(&needed)?;
+    let family = advice.changes.len() + advice.combinations.len() + trios.len();
+    let tries = trios.len();
+    let tried = trios.into_iter().map(|(candidate, (reference, step))| {
+        let against = Against {
+            base: (&stack.unchanged, &advice.base),
+            reference: (&reference, bench.known(&reference)),
+            family,
+            step: Some((bench.known(&step), tries)),
+        };
+        let tried = Tried::of(&candidate, bench.known(&candidate).clone(), &against);
+        (candidate, tried)
+    });
+    Ok(tried.collect())
 }
 
 /// Whether neither change touches a key of the other, or a table that holds it.
@@ -200,7 +287,7 @@ fn compatible(one: &Change, other: &Change) -> bool {
     keys(one).iter().all(|key| others.iter().all(|other| !key.is_within(other) && !other.is_within(key)))
 }
 
-/// Runs candidates, round after round.
+/// Runs candidates, round after round, each once.
 struct Bench<'a> {
     options: &'a AdviseOptions<'a>,
     observer: &'a dyn SweepObserver,
@@ -208,11 +295,44 @@ struct Bench<'a> {
     finished: usize,
     /// Runs of all rounds, as far as they are planned.
     planned: usize,
+    /// What was measured.
+    known: Vec<(Scenario, Figures)>,
 }
 
 impl Bench<'_> {
-    /// The outcomes of each candidate, replica by replica.
-    fn run(&mut self, candidates: &[Candidate]) -> Result<Vec<Vec<Result<RunResult, String>>>, AdviseError> {
+    /// Counts the runs of `candidates` that are still to be made.
+    fn plan<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
+        let new = self.new_among(&candidates.collect::<Vec<_>>()).len();
+        self.planned = self.finished + new * self.options.replicas as usize;
+    }
+
+    /// Those of `candidates` that were not run, each once.
+    fn new_among<'c>(&self, candidates: &[&'c Candidate]) -> Vec<&'c Candidate> {
+        let mut new: Vec<&Candidate> = Vec::new();
+        for candidate in candidates {
+            let is_known = self.known.iter().any(|(scenario, _)| *scenario == candidate.scenario);
+            if !is_known && new.iter().all(|other| other.scenario != candidate.scenario) {
+                new.push(candidate);
+            }
+        }
+        new
+    }
+
+    /// The figures of `candidate`, which was run.
+    fn known(&self, candidate: &Candidate) -> &Figures {
+        let found = self.known.iter().find(|(scenario, _)| *scenario == candidate.scenario);
+        &found.expect("it was run").1
+    }
+
+    /// The figures of candidates, in their order.
+    fn figures(&mut self, candidates: &[&Candidate]) -> Result<Vec<Figures>, AdviseError> {
+        self.run(candidates)?;
+        Ok(candidates.iter().map(|candidate| self.known(candidate).clone()).collect())
+    }
+
+    /// Runs those of `candidates` that were not run before, replica by replica.
+    fn run(&mut self, candidates: &[&Candidate]) -> Result<(), AdviseError> {
+        let candidates = self.new_among(candidates);
         let replicas = self.options.replicas;
         let points = candidates.iter().flat_map(|candidate| {
             let settings: BTreeMap<_, _> = candidate
@@ -235,8 +355,11 @@ impl Bench<'_> {
         let mut outcomes = outcomes
             .into_iter()
             .map(|outcome| outcome.map(|point| point.result).map_err(|error| error.to_string()));
-        let of_one = |_: &Candidate| outcomes.by_ref().take(replicas as usize).collect();
-        Ok(candidates.iter().map(of_one).collect())
+        for candidate in candidates {
+            let of_one: Vec<Result<RunResult, String>> = outcomes.by_ref().take(replicas as usize).collect();
+            self.known.push((candidate.scenario.clone(), Figures::of(candidate, &of_one)));
+        }
+        Ok(())
     }
 }
 

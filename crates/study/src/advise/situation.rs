@@ -13,6 +13,8 @@ pub(super) struct Situation<'a> {
     pub scenario: Scenario,
     pub device: ResolvedDevice,
     pub tree: Tree,
+    /// The scenario as values, to look up what kinds of layers have under names of their own.
+    values: Value,
 }
 
 impl<'a> Situation<'a> {
@@ -20,7 +22,8 @@ impl<'a> Situation<'a> {
     pub fn of(draft: &'a Draft) -> Result<Self, DraftError> {
         let resolved = ResolvedScenario::of(draft.scenario()?).map_err(|error| draft.explain(&error))?;
         let ResolvedScenario { scenario, device, tree, .. } = resolved;
-        Ok(Situation { draft, scenario, device, tree })
+        let values = serde_json::to_value(&scenario).expect("plain data");
+        Ok(Situation { draft, scenario, device, tree, values })
     }
 
     /// The numbers of all log-structured stores: the FTL first, then the logs in the order of the scenario.
@@ -53,6 +56,19 @@ impl<'a> Situation<'a> {
             FtlKind::Log(ftl) if at == self.tree.ftl() => Some(&ftl.keys),
             _ => self.log(at).map(|log| &log.store),
         }
+    }
+
+    /// What the scenario says of a layer, with every default filled in.
+    pub fn values(&self, at: usize) -> &Value {
+        match at == self.tree.ftl() {
+            true => &self.values["ftl"],
+            false => &self.values["log"][at],
+        }
+    }
+
+    /// The numbers of the merge trees.
+    pub fn trees(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.tree.ftl()).filter(|&at| is_tree(self.values(at)))
     }
 
     /// The layer below a log.
@@ -88,6 +104,17 @@ impl<'a> Situation<'a> {
     pub fn host_pages(&self) -> Vec<u32> {
         self.tree.tenants.iter().map(|attachment| attachment.pages).collect()
     }
+}
+
+/// Whether a layer is a merge tree, which keeps space for its merges by itself.
+pub(super) fn is_tree(values: &Value) -> bool {
+    matches!(values["structure"]["kind"].as_str(), Some("lsm" | "silt"))
+}
+
+/// `value` in as few digits as `fits` allows, all of them if none will do.
+pub(super) fn fewest_digits(value: f64, fits: impl Fn(f64) -> bool) -> f64 {
+    let rounded = |digits: usize| format!("{value:.digits$}").parse().unwrap_or(value);
+    (2..=16).map(rounded).find(|&value| fits(value)).unwrap_or(value)
 }
 
 /// A size as it is written by hand: in the largest unit that leaves no fraction.

@@ -1,6 +1,7 @@
 //! Other placements, among them one stream for each stream of the log above.
 
 use super::situation::Situation;
+use super::trees;
 use super::{Change, Family, Setting};
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
@@ -48,7 +49,7 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
         .collect()
 }
 
-/// Streams that a log writes in; two, which is what blind separation has, where only the workload can tell.
+/// Streams that a log or a merge tree writes in; two, which is what blind separation has, where only the workload can tell.
 pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
     let node = situation.layer(log);
     let size = StoreSize {
@@ -59,5 +60,6 @@ pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
     };
     let context = PlacementContext { size: &size, temperature: None };
     let placement = situation.store(log).and_then(|store| store.placement.build_boxed(context).ok());
-    placement.map_or(2, |placement| placement.streams())
+    let placed = placement.map(|placement| placement.streams());
+    placed.or_else(|| trees::streams(situation, log)).unwrap_or(2)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use wearwell_engine::dedup::{DEDUPS, DedupConfig};
-use wearwell_engine::nand::PRESETS;
+use wearwell_engine::nand::{FRONTS, PRESETS};
 use wearwell_engine::placement::PLACEMENTS;
 use wearwell_engine::victim::VICTIMS;
 use wearwell_engine::wear::{WEAR_LEVELLINGS, WearConfig};
@@ -172,7 +172,7 @@ fn every_field_of_a_result_is_documented() {
         "measure": { "warm_up": 4.0 },
     }));
     let timed = result_of(json!({
-        "device": { "preset": "z_nand", "blocks_per_plane": 20, "pages_per_block": 8, "spare_factor": 0.25 },
+        "device": { "preset": "z_nand", "channels": 1, "ways": 1, "dies": 2, "blocks_per_plane": 20, "pages_per_block": 8, "spare_factor": 0.25 },
         "ftl": { "dedup": "cagc", "placement": "references" },
         "workload": { "kind": "uniform", "read_ratio": 0.2, "trim_ratio": 0.1 },
         "content": "mail",
@@ -215,6 +215,38 @@ fn every_name_has_a_row_in_its_page() {
     listed("dedup", DEDUPS.iter().map(|entry| entry.name).collect());
     listed("ftl", FTLS.iter().map(|entry| entry.name).collect());
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
+}
+
+/// A figure and its unit, as in `45,200 a second`.
+fn figure(cell: &str) -> (f64, &str) {
+    let (number, unit) = cell.split_once(' ').unwrap_or_else(|| panic!("no unit in {cell}"));
+    (number.replace(',', "").parse().unwrap_or_else(|error| panic!("{cell}: {error}")), unit)
+}
+
+#[test]
+fn every_drive_is_within_thirty_percent_of_its_data_sheet() {
+    let document = read("docs/devices.md");
+    let (_, table) = document.split_once("<!-- data sheets -->").expect("the mark before the table");
+    let (table, _) = table.split_once("<!-- end of data sheets -->").expect("the mark behind the table");
+    let mut presets = BTreeSet::new();
+    for row in rows(table) {
+        let [preset, product, case, sheet, measured, ratio, verdict, source] = row[..] else {
+            panic!("not eight cells: {row:?}");
+        };
+        let front = FRONTS.iter().find(|front| front.preset == unquoted(preset));
+        assert_eq!(front.map(|front| front.product), Some(product), "{preset}");
+        let [sheet, measured] = [sheet, measured].map(figure);
+        assert_eq!(sheet.1, measured.1, "{row:?}");
+        assert_eq!(format!("{:.2}", measured.0 / sheet.0), ratio, "{row:?}");
+        assert!((measured.0 / sheet.0 - 1.0).abs() <= 0.3 && verdict == "yes", "{row:?}");
+        assert!(!source.is_empty());
+        presets.insert((unquoted(preset), case.split([' ', ',']).take(2).collect::<Vec<_>>().join(" ")));
+    }
+    let kinds = ["sequential read", "sequential write", "random read"];
+    let wanted = FRONTS.iter().flat_map(|front| kinds.map(|kind| (front.preset, kind.to_owned())));
+    for wanted in wanted {
+        assert!(presets.contains(&wanted), "no row of {wanted:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interruptible;
 use crate::output::{keep_apart, print, write_text};
 use crate::progress::ProgressArgs;
-use crate::report::csv_rows;
+use crate::report::{csv_rows, wrapped};
 use crate::scenario_args::size;
 use std::fs::File;
 use std::io::Read;
@@ -172,7 +172,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let text = if args.reports.smart.is_empty() {
         let found = summary(&sheet.resolve().map_err(of_sheet)?).map_err(failure)?;
         match args.format {
-            Format::Table => sheet::table(&found),
+            Format::Table => wrapped(&sheet::table(&found)),
             Format::Json => serde_json::to_string_pretty(&found).expect("plain data") + "\n",
             Format::Csv => csv_rows(&sheet::rows(&found))?,
         }
@@ -202,7 +202,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             };
         }
         match args.format {
-            Format::Table => seen::table(&found),
+            Format::Table => wrapped(&seen::table(&found)),
             Format::Json => serde_json::to_string_pretty(&found).expect("plain data") + "\n",
             Format::Csv => csv_rows(&seen::rows(&found))?,
         }

@@ -14,16 +14,19 @@ const FEMU: &str = "FEMU, hw/femu/nand/nand.h of MoatLab/FEMU, commit 19b55004";
 const ZN540: &str = "assumed: the controller of NVMeVirt's WD_ZN540 model (ssd_config.h of snu-csl/nvmevirt, \
      commit 00793767), a TLC drive; the ISSCC parts are bare dies";
 const CAGC: &str = "CAGC (Wu et al., IPDPS 2021), Table I";
-const FLASHSIM: &str = "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f; CAGC was built on \
-     FlashSim and prints no such figure";
+const FLASHSIM: &str =
+    "assumed: ssd.conf of MatiasBjorling/flashsim, commit 0122c41f, on which CAGC was built; it prints none";
+const Z_SSD: &str = "assumed: 32 dies on 8 channels give the rates of a Z-SSD; FlashSim, on which CAGC was built, has 2 on one";
+const QVO: &str = "derived: 16 dies of 1 Tbit for 2048 GB, Samsung's 860 QVO of 2 TB (gamingpc2020.blogspot.com, March 2020)";
+const CM6: &str =
+    "assumed: 18, as Kioxia's CM6 (heise.de, February 2020), of the maker and the time of the FL6";
 const XL_FLASH_PRESS: &str = "Tom's Hardware, 3 August 2022 (Kioxia Launches 2nd Gen XL-Flash): the first XL-FLASH is SLC \
      with 16 planes a device";
 const GECKO: &str = "GeckoFTL (Dayan, Bonnet and Idreos, SIGMOD 2016), Figure 2 and section 5";
 const GECKO_COUNTS: &str = "assumed: 1; GeckoFTL counts operations and never says how the flash is organised";
 const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
 const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how the flash is organised";
-const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its \
-     simulated flash has no times";
+const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its simulated flash has no times";
 
 /// Every preset.
 pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, GECKO_2TB, NVMFS_24GB];
@@ -231,7 +234,7 @@ const QLC: Preset = Preset {
     },
     cell: "QLC",
     channels: 8,
-    ways: 4,
+    ways: 2,
     dies: 1,
     planes: 2,
     pages_per_block: 1_024,
@@ -247,8 +250,8 @@ const QLC: Preset = Preset {
     notes: &[
         ("cell", ISSCC_QLC),
         ("channels", ZN540),
-        ("ways", ZN540),
-        ("dies", ZN540),
+        ("ways", QVO),
+        ("dies", QVO),
         (
             "planes",
             "techreport.com/news/33672: two planes in the QLC of Intel and Micron's competitors, four \
@@ -293,9 +296,9 @@ const Z_NAND: Preset = Preset {
         source: "CAGC, IPDPS 2021, Table I",
     },
     cell: "SLC",
-    channels: 1,
-    ways: 1,
-    dies: 2,
+    channels: 8,
+    ways: 4,
+    dies: 1,
     planes: 2,
     pages_per_block: 64,
     page_bytes: 4_096,
@@ -309,9 +312,9 @@ const Z_NAND: Preset = Preset {
     gc_watermark: Some(0.2),
     notes: &[
         ("cell", "from memory of Samsung's Z-NAND announcements, not re-read; CAGC does not name the cell"),
-        ("channels", FLASHSIM),
-        ("ways", FLASHSIM),
-        ("dies", FLASHSIM),
+        ("channels", Z_SSD),
+        ("ways", Z_SSD),
+        ("dies", Z_SSD),
         ("planes", FLASHSIM),
         ("pages_per_block", "derived: 256 KB blocks of 4 KB pages, CAGC (Wu et al., IPDPS 2021), Table I"),
         ("page_bytes", CAGC),
@@ -350,7 +353,7 @@ const XL_FLASH: Preset = Preset {
         source: "Toshiba (now Kioxia), Flash Memory Summit 2019",
     },
     cell: "SLC",
-    channels: 8,
+    channels: 18,
     ways: 1,
     dies: 4,
     planes: 16,
@@ -366,7 +369,7 @@ const XL_FLASH: Preset = Preset {
     gc_watermark: None,
     notes: &[
         ("cell", XL_FLASH_PRESS),
-        ("channels", "assumed: 8, as tlc; the announcements are of dies"),
+        ("channels", CM6),
         ("ways", "assumed: 1, as the announcements are of dies"),
         (
             "dies",

@@ -11,6 +11,25 @@ fn printed(figure: f64) -> String {
 
 /// Every field that needs a source, in the document's order.
 fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
+    let mut figures = flash_figures(preset);
+    if let Some(front) = preset.front() {
+        figures.extend([
+            ("host_mb_per_s", printed(front.host_mb_per_s)),
+            ("controller_read_us", printed(front.controller_read_us)),
+            ("controller_write_us", printed(front.controller_write_us)),
+        ]);
+    }
+    figures
+}
+
+/// The sources of these.
+fn notes(preset: &Preset) -> Vec<(&'static str, &'static str)> {
+    let front = preset.front().map_or(&[][..], |front| front.notes);
+    preset.notes.iter().chain(front).copied().collect()
+}
+
+/// Those of the flash and its shape.
+fn flash_figures(preset: &Preset) -> Vec<(&'static str, String)> {
     vec![
         ("cell", preset.cell.to_owned()),
         ("channels", preset.channels.to_string()),
@@ -45,10 +64,11 @@ fn names_are_unique_and_found() {
 fn every_figure_has_one_note() {
     for preset in PRESETS {
         let fields: Vec<_> = figures(preset).into_iter().map(|(field, _)| field).collect();
-        let noted: Vec<_> = preset.notes.iter().map(|(field, _)| *field).collect();
+        let notes = notes(preset);
+        let noted: Vec<_> = notes.iter().map(|(field, _)| *field).collect();
         assert_eq!(fields, noted, "{}", preset.entry.name);
-        assert!(preset.notes.iter().all(|(_, source)| source.len() > 8), "{}", preset.entry.name);
-        assert!(preset.notes.iter().all(|(_, source)| !source.contains("  ")), "{}", preset.entry.name);
+        assert!(notes.iter().all(|(_, source)| source.len() > 8), "{}", preset.entry.name);
+        assert!(notes.iter().all(|(_, source)| !source.contains("  ")), "{}", preset.entry.name);
     }
 }
 
@@ -62,6 +82,19 @@ fn figures_are_plausible() {
         assert!(preset.program_us < preset.erase_us, "{name}");
         assert!(preset.over_provisioning > 0.0 && preset.over_provisioning < 1.0, "{name}");
         assert!(preset.gc_watermark.is_none_or(|free| free > 0.0 && free < 1.0), "{name}");
+    }
+}
+
+#[test]
+fn fronts_are_of_presets_and_as_fast_as_their_flash_needs() {
+    let names: BTreeSet<_> = FRONTS.iter().map(|front| front.preset).collect();
+    assert_eq!(names.len(), FRONTS.len());
+    let found = PRESETS.iter().filter_map(Preset::front);
+    assert_eq!(found.map(|front| front.preset).collect::<BTreeSet<_>>(), names);
+    for front in FRONTS {
+        assert!(front.host_mb_per_s > 0.0 && !front.product.is_empty(), "{}", front.preset);
+        // Writes are never easier than reads.
+        assert!(0.0 < front.controller_read_us && front.controller_read_us <= front.controller_write_us);
     }
 }
 
@@ -95,21 +128,25 @@ fn the_papers_devices_have_the_papers_sizes() {
 #[test]
 fn the_document_agrees() {
     let mut expected = String::from("| preset |");
-    for (field, _) in figures(&PRESETS[0]) {
+    for (field, _) in flash_figures(&PRESETS[0]) {
         expected += &format!(" {field} |");
     }
-    expected += &format!("\n|{}\n", "---|".repeat(1 + figures(&PRESETS[0]).len()));
+    expected += &format!("\n|{}\n", "---|".repeat(1 + flash_figures(&PRESETS[0]).len()));
     for preset in PRESETS {
         expected += &format!("| `{}` |", preset.entry.name);
-        for (_, figure) in figures(preset) {
+        for (_, figure) in flash_figures(preset) {
             expected += &format!(" {figure} |");
         }
         expected.push('\n');
     }
     for preset in PRESETS {
         let entry = preset.entry;
-        expected += &format!("\n### `{}`\n{}. Main source: {}.\n\n", entry.name, entry.help, entry.source);
-        for ((field, figure), (_, source)) in figures(preset).into_iter().zip(preset.notes) {
+        expected += &format!("\n### `{}`\n{}. Main source: {}.\n", entry.name, entry.help, entry.source);
+        if let Some(front) = preset.front() {
+            expected += &format!("Link and controller: {}.\n", front.product);
+        }
+        expected.push('\n');
+        for ((field, figure), (_, source)) in figures(preset).into_iter().zip(notes(preset)) {
             expected += &format!("- `{field}` = {figure}: {source}\n");
         }
     }

@@ -45,7 +45,7 @@ impl Clock {
             }
         }
         self.journal.extend(steps.drain(from..));
-        self.now_ns = start_ns;
+        (self.taken_ns, self.now_ns) = (start_ns, start_ns);
         start_ns
     }
 

@@ -25,19 +25,20 @@ fn parts(unit: u64) -> Parts {
         queue_of_which_cleaning_ns: power(1),
         buffer_ns: power(2),
         buffer_of_which_cleaning_ns: power(3),
-        link_ns: power(4),
-        outage_ns: power(5),
-        flush_ns: power(6),
-        hash_wait_ns: power(7),
-        hash_ns: power(8),
-        cleaning_ns: power(9),
-        die_wait_ns: power(10),
-        die_wait_of_which_cleaning_ns: power(11),
-        channel_wait_ns: power(12),
-        channel_wait_of_which_cleaning_ns: power(13),
-        transfer_ns: power(14),
-        flash_ns: power(15),
-        suspend_ns: power(16),
+        controller_ns: power(4),
+        link_ns: power(5),
+        outage_ns: power(6),
+        flush_ns: power(7),
+        hash_wait_ns: power(8),
+        hash_ns: power(9),
+        cleaning_ns: power(10),
+        die_wait_ns: power(11),
+        die_wait_of_which_cleaning_ns: power(12),
+        channel_wait_ns: power(13),
+        channel_wait_of_which_cleaning_ns: power(14),
+        transfer_ns: power(15),
+        flash_ns: power(16),
+        suspend_ns: power(17),
     }
 }
 
@@ -46,10 +47,10 @@ fn parts_add_up_to_the_response() {
     let all = parts(1);
     assert_eq!(all.values(), std::array::from_fn::<u64, PARTS, _>(|at| 1 << at));
     let of_which: Vec<usize> = (0..PARTS).filter(|&at| Parts::NAMES[at].contains("of_which")).collect();
-    assert_eq!(of_which, [1, 3, 11, 13]);
+    assert_eq!(of_which, [1, 3, 12, 14]);
     let whole: u64 = (0..PARTS).filter(|at| !of_which.contains(at)).map(|at| 1 << at).sum();
     assert_eq!(all.total_ns(), whole);
-    assert_eq!(all.cleaning_total_ns(), (1 << 1) + (1 << 3) + (1 << 9) + (1 << 11) + (1 << 13));
+    assert_eq!(all.cleaning_total_ns(), (1 << 1) + (1 << 3) + (1 << 10) + (1 << 12) + (1 << 14));
     assert_eq!(all + parts(3), parts(4));
     assert_eq!(all + Parts::default(), all);
 }
@@ -364,6 +365,8 @@ fn the_host_is_checked_and_its_link_takes_time() {
         queue_depth: 1,
         arrivals: Arrivals::Open,
         cleaning: Cleaning::Foreground,
+        controller_read_ns: 0,
+        controller_write_ns: 0,
         link_bytes_per_us: Some(2048.0),
         page_bytes: 4096,
         write_buffer_pages: 0,

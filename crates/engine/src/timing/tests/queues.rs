@@ -39,6 +39,8 @@ pub(super) const HOST: HostTiming = HostTiming {
     queue_depth: u32::MAX,
     arrivals: Arrivals::Open,
     cleaning: Cleaning::Background,
+    controller_read_ns: 0,
+    controller_write_ns: 0,
     link_bytes_per_us: None,
     page_bytes: 4096,
     write_buffer_pages: 0,

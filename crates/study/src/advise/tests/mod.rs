@@ -1,3 +1,7 @@
+//! Advice from its parts to its verdicts.
+
+mod trees;
+
 use super::*;
 use crate::SweepOptions;
 use crate::sweep::SweepObserver;
@@ -105,7 +109,7 @@ fn the_capacity_above_and_the_flash_below_stay() {
 
 #[test]
 fn spare_space_moves_between_shared_layers_too() {
-    let text = include_str!("../../../../scenarios/two_logs_one_ftl.toml");
+    let text = include_str!("../../../../../scenarios/two_logs_one_ftl.toml");
     let draft = draft(text);
     let base = Situation::of(&draft).unwrap();
     let changes = proposed("capacity", &draft);

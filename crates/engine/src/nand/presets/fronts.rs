@@ -1,0 +1,129 @@
+//! What stands between the host and the flash in the drives that presets are modelled on.
+
+/// Link and controller of a product, for a preset of this name.
+#[derive(Clone, Copy, Debug)]
+pub struct Front {
+    /// The preset.
+    pub preset: &'static str,
+    /// The drive whose data sheet it is.
+    pub product: &'static str,
+    /// Rate of the link in each direction, in megabytes (10^6 bytes) per second.
+    pub host_mb_per_s: f64,
+    /// Microseconds of the controller for each read, one request after the other.
+    pub controller_read_us: f64,
+    /// The same for each write.
+    pub controller_write_us: f64,
+    /// Field name and the source of its figure, for the three above.
+    pub notes: &'static [(&'static str, &'static str)],
+}
+
+const AS_READ: &str = "assumed: as a read; the sheet has no random writes that the flash does not slow down";
+const P300: &str = "Micron's figures at storage-switzerland.com, 15 November 2010";
+const READ_97K: &str = "derived: 97,000 random reads a second, Samsung 860 QVO, as listed at gamingpc2020.blogspot.com, March 2020";
+
+/// Every preset that is modelled on a drive; the others are flash for counting, from papers.
+pub static FRONTS: &[Front] = &[
+    Front {
+        preset: "slc",
+        product: "Micron RealSSD P300, 200 GB",
+        host_mb_per_s: 360.0,
+        controller_read_us: 19.5,
+        controller_write_us: 22.1,
+        notes: &[
+            ("host_mb_per_s", P300),
+            (
+                "controller_read_us",
+                "derived: the geometric mean of 60,000 and 44,000 random reads a second, fresh and steady; Micron's figures at \
+                 storage-switzerland.com, 15 November 2010",
+            ),
+            (
+                "controller_write_us",
+                "derived: 45,200 random writes a second, fresh; Micron's figures at storage-switzerland.com, 15 November 2010",
+            ),
+        ],
+    },
+    Front {
+        preset: "mlc",
+        product: "Intel SSD DC P3500, 2 TB",
+        host_mb_per_s: 2700.0,
+        controller_read_us: 2.3,
+        controller_write_us: 2.3,
+        notes: &[
+            ("host_mb_per_s", "Intel, product specification 332164-003US, first page, read at vdocument.in"),
+            (
+                "controller_read_us",
+                "derived: 430,000 random reads a second, from memory of the same specification, not re-read",
+            ),
+            ("controller_write_us", AS_READ),
+        ],
+    },
+    Front {
+        preset: "tlc",
+        product: "Samsung PM983, 1.92 TB",
+        host_mb_per_s: 3200.0,
+        controller_read_us: 1.85,
+        controller_write_us: 1.85,
+        notes: &[
+            ("host_mb_per_s", "grokipedia.com/page/Samsung_PM983; that part of the data sheet was not read"),
+            (
+                "controller_read_us",
+                "derived: 540,000 random reads a second, Samsung, data sheet of the PM983, revision 1.0 of January 2018, read at \
+                 manualmachine.com",
+            ),
+            ("controller_write_us", AS_READ),
+        ],
+    },
+    Front {
+        preset: "qlc",
+        product: "Samsung 860 QVO, 2 TB",
+        host_mb_per_s: 550.0,
+        controller_read_us: 10.3,
+        controller_write_us: 11.2,
+        notes: &[
+            ("host_mb_per_s", "Samsung 860 QVO, as listed at gamingpc2020.blogspot.com, March 2020"),
+            ("controller_read_us", READ_97K),
+            (
+                "controller_write_us",
+                "derived: 89,000 random writes a second, into its cells of one bit, as listed at gamingpc2020.blogspot.com, March \
+                 2020",
+            ),
+        ],
+    },
+    Front {
+        preset: "z_nand",
+        product: "Samsung 983 ZET, 960 GB",
+        host_mb_per_s: 3400.0,
+        controller_read_us: 1.33,
+        controller_write_us: 1.33,
+        notes: &[
+            (
+                "host_mb_per_s",
+                "from memory of AnandTech's review of 19 February 2019 (The Samsung 983 ZET SSD Review), not re-read",
+            ),
+            (
+                "controller_read_us",
+                "derived: 750,000 random reads a second, of the SZ985, its sister, at tomshardware.com (Samsung Releases SZ985 \
+                 Z-SSD)",
+            ),
+            ("controller_write_us", AS_READ),
+        ],
+    },
+    Front {
+        preset: "xl_flash",
+        product: "Kioxia FL6, 3.2 TB",
+        host_mb_per_s: 6200.0,
+        controller_read_us: 0.667,
+        controller_write_us: 0.667,
+        notes: &[
+            (
+                "host_mb_per_s",
+                "edgedatacenters.nl, 20 September 2021 (Kioxia revisits SLC flash to power FL6)",
+            ),
+            (
+                "controller_read_us",
+                "derived: 1,500,000 random reads a second, edgedatacenters.nl, 20 September 2021",
+            ),
+            ("controller_write_us", AS_READ),
+        ],
+    },
+];

@@ -1,0 +1,60 @@
+//! What the clock knows of a request.
+
+use crate::request::Op;
+use crate::timing::parts::Parts;
+
+/// A request in the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub op: Op,
+    pub pages: u32,
+    pub arrival_ns: u64,
+    pub before: Before,
+    pub done_ns: u64,
+    /// Of a write, its number.
+    pub number: u64,
+    /// Of a flush, when the last write before it ended, if that is known.
+    pub writes_ended_ns: Option<u64>,
+    /// Of a flush, whether the flash has done its own steps.
+    pub is_done: bool,
+    /// Whether the host has its answer already.
+    pub is_answered: bool,
+    /// Whether it came after the measurement began.
+    pub is_measured: bool,
+}
+
+/// The request about to be served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dispatch {
+    pub arrival_ns: u64,
+    pub now_ns: u64,
+    pub before: Before,
+}
+
+/// The parts of the response time until the flash began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Before {
+    pub queue_ns: u64,
+    pub queue_of_which_cleaning_ns: u64,
+    pub buffer_ns: u64,
+    pub buffer_of_which_cleaning_ns: u64,
+    pub controller_ns: u64,
+    pub link_ns: u64,
+    pub outage_ns: u64,
+}
+
+impl Before {
+    /// With what the flash did.
+    pub fn and(self, flash: &Parts) -> Parts {
+        Parts {
+            queue_ns: self.queue_ns,
+            queue_of_which_cleaning_ns: self.queue_of_which_cleaning_ns,
+            buffer_ns: self.buffer_ns,
+            buffer_of_which_cleaning_ns: self.buffer_of_which_cleaning_ns,
+            controller_ns: self.controller_ns,
+            link_ns: self.link_ns,
+            outage_ns: self.outage_ns,
+            ..*flash
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The drive's controller: what each request takes before anything else is done for it.
+
+use crate::request::Op;
+
+/// One processor, which works on requests one after the other, in the order in which the device takes them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Controller {
+    read_ns: u64,
+    write_ns: u64,
+    /// The end of what it has to do so far.
+    free_ns: u64,
+}
+
+impl Controller {
+    /// Idle; each read takes `read_ns`, each write `write_ns`, and all else nothing but its turn.
+    pub fn new(read_ns: u64, write_ns: u64) -> Self {
+        Controller { read_ns, write_ns, free_ns: 0 }
+    }
+
+    /// When it is done with a request that the device takes at `taken_ns`, not before the one before it.
+    #[inline]
+    pub fn serve(&mut self, op: Op, taken_ns: u64) -> u64 {
+        let time_ns = match op {
+            Op::Read => self.read_ns,
+            Op::Write => self.write_ns,
+            _ => 0,
+        };
+        self.free_ns = self.free_ns.max(taken_ns) + time_ns;
+        self.free_ns
+    }
+}

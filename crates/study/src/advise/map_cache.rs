@@ -1,0 +1,32 @@
+//! Larger caches of the map, of FTLs that have it in flash.
+
+use super::situation::{Situation, size_text};
+use super::{Change, Family, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    name: "map_cache",
+    help: "a cache of the FTL's map a quarter, four and sixteen times as large",
+    changes,
+};
+
+/// Bytes of a cached mapping entry.
+pub(super) const ENTRY_BYTES: u64 = 8;
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    let ftl = situation.tree.ftl();
+    let Some(present) = situation.values(ftl)["structure"]["cache_entries"].as_u64() else {
+        return Vec::new();
+    };
+    let pages = u64::from(situation.device.logical_pages);
+    let others = [present / 4, present * 4, present * 16].into_iter().filter(|&entries| entries > 0);
+    let change = |entries: u64| {
+        let called = situation.called(ftl);
+        let text = format!(
+            "{called}: a map cache of {entries} entries ({}) instead of {present}",
+            size_text(entries * ENTRY_BYTES)
+        );
+        Change::new(&FAMILY, text, vec![Setting::new("ftl.structure.cache_entries", entries)])
+    };
+    // Beyond all entries there is nothing to cache.
+    others.filter(|&entries| entries <= pages).map(change).collect()
+}

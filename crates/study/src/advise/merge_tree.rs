@@ -1,0 +1,147 @@
+//! Other shapes and sizes of merge trees.
+//!
+//! What a leveled tree writes grows with the ratio of its levels and with their number, which a larger memtable lowers; a
+//! tiered one writes each record about once a level, for more runs to look through and more space.
+
+use super::situation::{Situation, size_text, size_value};
+use super::{Change, Family, Setting};
+use serde_json::{Value, json};
+
+pub(super) const FAMILY: Family = Family {
+    name: "merge_tree",
+    help: "ratio, shape, level 0, memtable and table size of each merge tree",
+    changes,
+};
+
+/// What shapes are tried where a tree has another: the ratio that RocksDB has unless told, and runs of its universal style.
+const LEVELED: [u32; 1] = [10];
+const TIERED: [u32; 2] = [4, 8];
+
+fn changes(situation: &Situation<'_>) -> Vec<Change> {
+    situation.trees().flat_map(|at| of_tree(situation, at)).collect()
+}
+
+fn of_tree(situation: &Situation<'_>, at: usize) -> Vec<Change> {
+    let tree = Tree { situation, at, structure: &situation.values(at)["structure"] };
+    let mut changes = match tree.structure["kind"].as_str() {
+        Some("silt") => tree.silt(),
+        _ => [tree.memtables(), tree.compactions()].concat(),
+    };
+    changes.extend(tree.sizes("table_size", &[0.5, 2.0, 4.0], "tables"));
+    if situation.values(at)["trim"] == json!(false) {
+        let trim = Setting::new(format!("{}.trim", situation.layer(at).key), true);
+        changes.push(tree.change("trims tables that were merged".into(), vec![trim]));
+    }
+    changes
+}
+
+struct Tree<'a> {
+    situation: &'a Situation<'a>,
+    at: usize,
+    structure: &'a Value,
+}
+
+impl Tree<'_> {
+    fn change(&self, what: String, settings: Vec<Setting>) -> Change {
+        let name = &self.situation.layer(self.at).name;
+        Change::new(&FAMILY, format!("merge tree `{name}`: {what}"), settings)
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}.structure.{name}", self.situation.layer(self.at).key)
+    }
+
+    /// A size times each of `factors`, in whole pages.
+    fn sized(&self, name: &str, factor: f64) -> Option<u64> {
+        let page = self.situation.page_bytes();
+        let size = (self.structure[name].as_u64()? as f64 * factor) as u64 / page * page;
+        (size > page).then_some(size)
+    }
+
+    fn sizes(&self, name: &str, factors: &[f64], what: &str) -> Vec<Change> {
+        let Some(present) = self.structure[name].as_u64() else { return Vec::new() };
+        let sizes = factors.iter().filter_map(|&factor| self.sized(name, factor));
+        let change = |size: u64| {
+            let text = format!("{what} of {} instead of {}", size_text(size), size_text(present));
+            self.change(text, vec![Setting::new(self.key(name), size_value(size))])
+        };
+        sizes.map(change).collect()
+    }
+
+    /// Larger memtables, whose write-ahead log grows with them, so that it does not force them out earlier.
+    fn memtables(&self) -> Vec<Change> {
+        let log = self.structure["write_ahead_log"].as_u64().filter(|&size| size > 0);
+        let mut changes = self.sizes("memtable_size", &[2.0, 4.0, 16.0], "memtables");
+        for (change, factor) in changes.iter_mut().zip([2, 4, 16]) {
+            let scaled = log.map(|log| Setting::new(self.key("write_ahead_log"), size_value(log * factor)));
+            change.settings.extend(scaled);
+        }
+        changes
+    }
+
+    fn compactions(&self) -> Vec<Change> {
+        let present = &self.structure["compaction"];
+        let number = |name: &str| present[name].as_u64().unwrap_or(0);
+        match present["shape"].as_str() {
+            Some("leveled") => {
+                let (ratio, runs) = (number("ratio"), number("level0_runs"));
+                let ratios = [ratio / 2, ratio * 2].into_iter().filter(|&new| new >= 2);
+                let starts = [runs / 2, runs * 2].into_iter().filter(|&new| new >= 1);
+                let other = if present["sizes"] == "from_top" { "from_bottom" } else { "from_top" };
+                let counted = format!("level sizes counted {}", other.replace('_', " the "));
+                ratios
+                    .map(|new| self.leveled("ratio", json!(new), format!("ratio {new} instead of {ratio}")))
+                    .chain(starts.map(|new| {
+                        let text = format!("level 0 merged from {new} runs on instead of {runs}");
+                        self.leveled("level0_runs", json!(new), text)
+                    }))
+                    .chain([self.leveled("sizes", json!(other), counted)])
+                    .chain(TIERED.map(|runs| self.tiered(runs.into())))
+                    .collect()
+            }
+            Some("tiered") => {
+                let runs = number("runs");
+                let others = [runs / 2, runs * 2].into_iter().filter(|&new| new >= 2);
+                others
+                    .map(|new| self.tiered(new))
+                    .chain(LEVELED.map(|ratio| self.as_leveled(ratio)))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// One key of a leveled tree; the whole table where the scenario leaves it to the default.
+    fn leveled(&self, key: &str, value: Value, text: String) -> Change {
+        let is_given = self.situation.draft.get(&self.key("compaction.shape")).is_some();
+        let setting = match is_given {
+            true => Setting::new(self.key(&format!("compaction.{key}")), value),
+            false => {
+                let mut table = self.structure["compaction"].clone();
+                table[key] = value;
+                Setting::new(self.key("compaction"), table)
+            }
+        };
+        self.change(text, vec![setting])
+    }
+
+    fn tiered(&self, runs: u64) -> Change {
+        let value = json!({"shape": "tiered", "runs": runs});
+        self.change(format!("tiered with {runs} runs"), vec![Setting::new(self.key("compaction"), value)])
+    }
+
+    fn as_leveled(&self, ratio: u32) -> Change {
+        let value = json!({"shape": "leveled", "level0_runs": 4, "ratio": ratio, "sizes": "from_bottom"});
+        self.change(format!("leveled with ratio {ratio}"), vec![Setting::new(self.key("compaction"), value)])
+    }
+
+    fn silt(&self) -> Vec<Change> {
+        let present = self.structure["hash_stores"].as_u64().unwrap_or(1);
+        let counts = [present / 2, present * 2, present * 4].into_iter().filter(|&new| new >= 1);
+        let hash_stores = counts.map(|new| {
+            let text = format!("merged from {new} hash stores on instead of {present}");
+            self.change(text, vec![Setting::new(self.key("hash_stores"), new)])
+        });
+        hash_stores.chain(self.sizes("log_store_size", &[2.0, 4.0], "log stores")).collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! What a change costs besides wear, as far as the model knows it.
+
+use super::layout;
+use super::map_cache::ENTRY_BYTES;
+use serde::Serialize;
+use serde_json::Value;
+use wearwell_stack::layers::MetadataConfig;
+use wearwell_stack::scenario::Scenario;
+use wearwell_stack::{ByteSize, RunResult};
+
+/// Something that a stack takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// The layer that takes it.
+    pub layer: String,
+    /// What it is.
+    pub what: &'static str,
+    /// `bytes`, `runs` or `pages`.
+    pub unit: &'static str,
+    /// How much.
+    pub amount: u64,
+}
+
+/// A cost that a change makes another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Price {
+    /// The layer that takes it; none where it is the whole stack.
+    pub layer: Option<String>,
+    /// What it is.
+    pub what: &'static str,
+    /// `bytes`, `runs` or `pages`.
+    pub unit: &'static str,
+    /// How much without the change.
+    pub before: u64,
+    /// How much with it.
+    pub after: u64,
+}
+
+/// What all tenants see together.
+pub const CAPACITY: &str = "capacity";
+
+/// What the stack of `scenario` takes; of the numbers of levels, `result` knows.
+pub(super) fn costs(scenario: &Scenario, result: &RunResult) -> Vec<Cost> {
+    let values = serde_json::to_value(scenario).expect("plain data");
+    let logs = values["log"].as_array().cloned().unwrap_or_default();
+    let layers = logs.iter().chain([&values["ftl"]]).zip(&result.layers);
+    let of_layer = |(values, layer): (&Value, &wearwell_stack::LayerResult)| {
+        let structure = &values["structure"];
+        let costs = match structure["kind"].as_str() {
+            Some("lsm") => of_tree(structure, layer.lsm.as_ref().map_or(0, |tree| tree.levels.len() as u64)),
+            _ if structure["cache_entries"].is_u64() => {
+                let entries = structure["cache_entries"].as_u64().unwrap_or(0);
+                vec![("map cache in RAM", "bytes", entries * ENTRY_BYTES)]
+            }
+            _ => of_log(&values["metadata"]),
+        };
+        let cost = |(what, unit, amount): (&'static str, &'static str, u64)| Cost {
+            layer: layer.name.clone(),
+            what,
+            unit,
+            amount,
+        };
+        costs.into_iter().map(cost).collect::<Vec<_>>()
+    };
+    layers.flat_map(of_layer).collect()
+}
+
+/// Sorted runs are what a scan looks through, and a point read where filters do not spare it.
+fn of_tree(structure: &Value, levels: u64) -> Vec<(&'static str, &'static str, u64)> {
+    let bytes = |name: &str| structure[name].as_u64().unwrap_or(0);
+    let compaction = &structure["compaction"];
+    let number = |name: &str| compaction[name].as_u64().unwrap_or(1);
+    let runs = match compaction["shape"].as_str() {
+        Some("leveled") => number("level0_runs") - 1 + levels.saturating_sub(1),
+        Some("tiered") => (number("runs") - 1) * levels,
+        _ => 0,
+    };
+    let replayed = bytes("memtable_size").min(bytes("write_ahead_log"));
+    let costs = [
+        ("memtable in RAM", "bytes", bytes("memtable_size")),
+        ("log to replay", "bytes", replayed),
+        ("sorted runs", "runs", runs),
+    ];
+    costs.into_iter().filter(|(_, _, amount)| *amount > 0).collect()
+}
+
+/// A checkpoint is what recovery begins from.
+fn of_log(metadata: &Value) -> Vec<(&'static str, &'static str, u64)> {
+    let metadata = serde_json::from_value::<MetadataConfig>(metadata.clone()).ok();
+    let every = metadata.and_then(|metadata| layout::size_of(&metadata, "checkpoint_every"));
+    every.map(|bytes| ("written since a checkpoint", "bytes", bytes)).into_iter().collect()
+}
+
+/// What differs from `before` to `after`, the capacity first.
+pub(super) fn prices(before: (&[Cost], u64), after: (&[Cost], u64)) -> Vec<Price> {
+    let capacity = (before.1 != after.1).then_some(Price {
+        layer: None,
+        what: CAPACITY,
+        unit: "pages",
+        before: before.1,
+        after: after.1,
+    });
+    let amount = |costs: &[Cost], of: &Cost| {
+        let same = costs.iter().find(|cost| cost.layer == of.layer && cost.what == of.what);
+        same.map_or(0, |cost| cost.amount)
+    };
+    let gone = before.0.iter().filter(|cost| amount(after.0, cost) == 0);
+    let others = after.0.iter().chain(gone).map(|cost| Price {
+        layer: Some(cost.layer.clone()),
+        what: cost.what,
+        unit: cost.unit,
+        before: amount(before.0, cost),
+        after: amount(after.0, cost),
+    });
+    capacity.into_iter().chain(others.filter(|price| price.before != price.after)).collect()
+}
+
+impl Price {
+    /// In words.
+    pub fn text(&self) -> String {
+        let (before, after) = (self.before, self.after);
+        let what = self.what;
+        match self.unit {
+            "pages" => format!("{what} {:+.2} %", (after as f64 / before as f64 - 1.0) * 100.0),
+            "bytes" => format!("{what} {} → {}", size(before), size(after)),
+            _ => format!("{what} {before} → {after}"),
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    ByteSize(bytes).to_string()
+}

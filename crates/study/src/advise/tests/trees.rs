@@ -1,0 +1,238 @@
+//! Merge trees, layouts and map caches: what is proposed, what it is held against, and what the software calls it.
+
+use super::*;
+
+const TREE: &str = r#"
+[device]
+capacity = "16 MiB"
+over_provisioning = 0.1
+pages_per_block = 16
+
+[[log]]
+name = "tree"
+structure = { kind = "lsm", memtable_size = "128 KiB", table_size = "64 KiB", write_ahead_log = "256 KiB" }
+
+[workload]
+kind = "uniform"
+
+[measure]
+warm_up = 3.0
+drive_writes = 4.0
+tolerance = 1.0
+"#;
+
+const FILE_SYSTEM: &str = r#"
+[device]
+capacity = "256 MiB"
+over_provisioning = 0.1
+pages_per_block = 128
+
+[[log]]
+name = "f2fs"
+segment_size = "2 MiB"
+spare_factor = 0.2
+placement = { kind = "host_hint", streams = 2, cleaned = "apart" }
+metadata = { preset = "f2fs_6", checkpoint_every = "16 MiB" }
+
+[workload]
+kind = "uniform"
+"#;
+
+fn candidates(family: &str, draft: &Draft) -> Vec<Candidate> {
+    let base = Situation::of(draft).unwrap();
+    proposed(family, draft).into_iter().filter_map(|change| Candidate::of(&base, change).ok()).collect()
+}
+
+/// The diff of each change that fits, after what it is called.
+fn diffs(family: &str, text: &str) -> String {
+    let draft = draft(text);
+    let base = crate::sweep::resolved(&draft).unwrap();
+    let diff = |candidate: &Candidate| {
+        let changed = software::changed(&base, &candidate.scenario);
+        format!("{}\n{}", candidate.proposed.description, as_diff(&changed))
+    };
+    candidates(family, &draft).iter().map(diff).collect()
+}
+
+#[test]
+fn sizes_ratios_and_shapes_are_tried_each_way() {
+    let found = arguments(&proposed("merge_tree", &draft(TREE)));
+    let leveled = |ratio: u32, runs: u32, sizes: &str| {
+        format!(
+            "log[0].structure.compaction={{level0_runs={runs}, ratio={ratio}, shape=\"leveled\", sizes=\"{sizes}\"}}"
+        )
+    };
+    let memtable = |size: &str, log: &str| {
+        format!("log[0].structure.memtable_size={size} log[0].structure.write_ahead_log={log}")
+    };
+    let expected = [
+        memtable("256 KiB", "512 KiB"),
+        memtable("512 KiB", "1 MiB"),
+        memtable("2 MiB", "4 MiB"),
+        leveled(5, 4, "from_bottom"),
+        leveled(20, 4, "from_bottom"),
+        leveled(10, 2, "from_bottom"),
+        leveled(10, 8, "from_bottom"),
+        leveled(10, 4, "from_top"),
+        "log[0].structure.compaction={runs=4, shape=\"tiered\"}".to_owned(),
+        "log[0].structure.compaction={runs=8, shape=\"tiered\"}".to_owned(),
+        "log[0].structure.table_size=32 KiB".to_owned(),
+        "log[0].structure.table_size=128 KiB".to_owned(),
+        "log[0].structure.table_size=256 KiB".to_owned(),
+    ];
+    assert_eq!(found, expected);
+    // A setting that is given is changed by itself, so that several of them can be combined.
+    let given = TREE.replace(
+        "write_ahead_log",
+        "compaction = { shape = \"leveled\", level0_runs = 4, ratio = 8 }, write_ahead_log",
+    );
+    let found = arguments(&proposed("merge_tree", &draft(&given)));
+    assert!(found.contains(&"log[0].structure.compaction.ratio=4".to_owned()), "{found:?}");
+    let silt = TREE.replace(
+        "{ kind = \"lsm\", memtable_size = \"128 KiB\", table_size = \"64 KiB\", write_ahead_log = \"256 KiB\" }",
+        "{ kind = \"silt\", log_store_size = \"128 KiB\", table_size = \"64 KiB\", hash_stores = 4 }\ntrim = false",
+    );
+    let found = arguments(&proposed("merge_tree", &draft(&silt)));
+    let expected = [
+        "log[0].structure.hash_stores=2",
+        "log[0].structure.hash_stores=8",
+        "log[0].structure.hash_stores=16",
+        "log[0].structure.log_store_size=256 KiB",
+        "log[0].structure.log_store_size=512 KiB",
+        "log[0].structure.table_size=32 KiB",
+        "log[0].structure.table_size=128 KiB",
+        "log[0].structure.table_size=256 KiB",
+        "log[0].trim=true",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_tree_keeps_its_capacity_where_it_can_and_else_tells_how_small_the_stack_must_be() {
+    for spare in ["", "spare_factor = 0.5\n"] {
+        let draft = draft(&TREE.replace("[workload]", &format!("{spare}[workload]")));
+        let base = Situation::of(&draft).unwrap();
+        let (mut equal, mut smaller) = (0, 0);
+        for candidate in candidates("merge_tree", &draft) {
+            let reference = Candidate::as_small_as(&base, candidate::as_it_is(), &candidate).unwrap();
+            // The very number of pages, whatever the settings of the tree.
+            assert_eq!(reference.tenants, candidate.tenants, "{:?}", candidate.change);
+            let same = reference.scenario == crate::sweep::resolved(&draft).unwrap();
+            (equal, smaller) = (equal + u32::from(same), smaller + u32::from(!same));
+            assert!(candidate.tenants <= base.host_pages(), "{:?}", candidate.change);
+        }
+        // With half of the space to spare, only tiered shapes and the largest memtable need more.
+        match spare {
+            "" => assert!(smaller >= 6, "{smaller}"),
+            _ => assert!(equal >= 8 && smaller <= 4, "{equal} {smaller}"),
+        }
+    }
+}
+
+/// Pages of a memtable of [`TREE`].
+const MEMTABLE_PAGES: f64 = 32.0;
+
+/// Holds what a tree writes against the closed form for its shape (Dayan et al., Monkey, SIGMOD 2017): there are log_ratio(all /
+/// level 0) levels; in a leveled tree a record is written again half the ratio to once the ratio and one times in each, in a tiered
+/// one about once. Both write the log and the flushed table besides, and an index for each table.
+fn agrees_with_its_closed_form(figures: &Figures, ratio: Option<f64>, level0_runs: f64) {
+    let index = 17.0 / 16.0;
+    let of_level0 = figures.host_pages as f64 / (level0_runs * MEMTABLE_PAGES);
+    let (least, most) = match ratio {
+        Some(ratio) => {
+            let levels = of_level0.ln() / ratio.ln();
+            (levels * ratio / 2.0, index * (levels.ceil() + 1.0) * (ratio + 1.0) + 2.1)
+        }
+        None => (2.0, index * (of_level0.ln() / level0_runs.ln()).ceil() + 3.1),
+    };
+    let found = figures.layers[0].write_amplification.unwrap();
+    assert!((least..most).contains(&found), "{found} not in {least} to {most}");
+}
+
+#[test]
+fn what_helps_a_merge_tree_is_found_repeats_and_agrees_with_its_closed_form() {
+    let draft = draft(TREE);
+    let advice = advice(&draft, &["merge_tree"], 3, 2, 2);
+    agrees_with_its_closed_form(&advice.base, Some(10.0), 4.0);
+    let of =
+        |part: &str| advice.changes.iter().find(|tried| tried.change.description.contains(part)).unwrap();
+    agrees_with_its_closed_form(&of("ratio 5").figures, Some(5.0), 4.0);
+    agrees_with_its_closed_form(&of("ratio 20").figures, Some(20.0), 4.0);
+    agrees_with_its_closed_form(&of("8 runs on instead").figures, Some(10.0), 8.0);
+    agrees_with_its_closed_form(&of("tiered with 4").figures, None, 4.0);
+    agrees_with_its_closed_form(&of("tiered with 8").figures, None, 8.0);
+    for (part, verdict) in
+        [("ratio 5", Verdict::Saves), ("ratio 20", Verdict::Costs), ("tiered with 8", Verdict::Saves)]
+    {
+        assert_eq!(of(part).verdict, verdict, "{:#?}", of(part));
+    }
+    // Level 0 costs nothing but runs, and its price is shown as such.
+    let fewer = &of("from 2 runs on").prices;
+    assert_eq!(fewer.iter().map(Price::text).collect::<Vec<_>>(), ["sorted runs 6 → 4"]);
+    let larger: Vec<String> = of("memtables of 256 KiB").prices.iter().map(Price::text).collect();
+    assert!(larger[0].starts_with("capacity -"), "{larger:?}");
+    assert_eq!(larger[1], "memtable in RAM 128.0 KiB → 256.0 KiB");
+    // Both the best and what it is held against come to the same when they are run by themselves.
+    let best = advice.best().unwrap();
+    let reference = best.reference.as_ref().expect("it takes space");
+    assert_eq!(reference.host_pages, best.figures.host_pages);
+    assert!(best.saving.unwrap().mean > 0.3, "{best:#?}");
+    for (settings, expected) in [
+        (&best.change.settings, best.figures.write_amplifications[0].unwrap()),
+        (&reference.settings, reference.write_amplification.unwrap()),
+    ] {
+        let mut repeated = draft.clone();
+        settings.iter().try_for_each(|setting| setting.apply(&mut repeated)).unwrap();
+        let result =
+            run(&repeated.scenario().unwrap(), &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
+        let found = result.write_amplification.unwrap();
+        // Of the reference, the mean over the seeds is known.
+        assert!((found / expected - 1.0).abs() < 0.02, "{settings:?}: {found}, not {expected}");
+        let pages: u32 = Situation::of(&repeated).unwrap().host_pages().iter().sum();
+        assert_eq!(u64::from(pages), best.figures.host_pages);
+    }
+}
+
+#[test]
+fn what_matters_most_stands_first() {
+    let order = [Verdict::Saves, Verdict::Costs, Verdict::Unsteady, Verdict::Untold, Verdict::Meaningless];
+    assert!(order.is_sorted());
+}
+
+#[test]
+fn rocksdb_reads_its_own_options() {
+    insta::assert_snapshot!("rocksdb", diffs("merge_tree", TREE));
+    let tiered =
+        TREE.replace("write_ahead_log", "compaction = { shape = \"tiered\", runs = 4 }, write_ahead_log");
+    insta::assert_snapshot!("rocksdb-universal", diffs("merge_tree", &tiered));
+}
+
+#[test]
+fn file_systems_and_caches_read_their_own_options() {
+    let of =
+        |text: &str| ["layout", "segments", "trim", "capacity"].map(|family| diffs(family, text)).concat();
+    insta::assert_snapshot!("f2fs", of(FILE_SYSTEM));
+    let metadata = "placement = { kind = \"host_hint\", streams = 2, cleaned = \"apart\" }\n\
+                    metadata = { preset = \"f2fs_6\", checkpoint_every = \"16 MiB\" }";
+    assert!(FILE_SYSTEM.contains(metadata));
+    insta::assert_snapshot!("nilfs2", of(&FILE_SYSTEM.replace(metadata, "metadata = \"nilfs2\"")));
+    let cache = "evict = true\nvictim = \"fifo\"\nplacement = \"single\"\nmetadata = \"fatcache\"";
+    insta::assert_snapshot!("fatcache", of(&FILE_SYSTEM.replace(metadata, cache)));
+}
+
+#[test]
+fn nothing_is_said_of_software_that_nobody_named() {
+    let none = candidates("segments", &draft(STACK));
+    let base = crate::sweep::resolved(&draft(STACK)).unwrap();
+    assert!(none.iter().all(|candidate| software::changed(&base, &candidate.scenario).is_empty()));
+}
+
+#[test]
+fn a_larger_map_cache_is_tried_and_its_memory_is_the_price() {
+    let gecko = include_str!("../../../../../scenarios/gecko.toml");
+    let draft = draft(gecko);
+    let found = arguments(&proposed("map_cache", &draft));
+    let expected = ["128", "2048", "8192"].map(|entries| format!("ftl.structure.cache_entries={entries}"));
+    assert_eq!(found, expected);
+    assert!(proposed("map_cache", &super::draft(STACK)).is_empty());
+}

@@ -1,0 +1,91 @@
+//! What merge trees show above, while their settings change.
+//!
+//! A tree keeps as much space for its merges as it may need at worst. Other sizes need more or less; so that stacks of equal
+//! capacity are compared, its spare factor goes with them.
+
+use super::Setting;
+use super::situation::{Situation, fewest_digits};
+use serde_json::json;
+use wearwell_stack::{Draft, DraftError};
+
+/// Pages that each merge tree shows, in the order of the scenario.
+pub(super) fn shown(situation: &Situation<'_>) -> Vec<u32> {
+    situation.trees().map(|at| situation.layer(at).logical_pages).collect()
+}
+
+/// Whether one of `keys` is of the structure of a merge tree.
+pub(super) fn are_touched<'a>(situation: &Situation<'_>, mut keys: impl Iterator<Item = &'a str>) -> bool {
+    let structures: Vec<String> =
+        situation.trees().map(|at| format!("{}.structure", situation.layer(at).key)).collect();
+    keys.any(|key| structures.iter().any(|structure| key.starts_with(structure)))
+}
+
+/// Streams that a merge tree hints at: none, its log, and each level.
+pub(super) fn streams(situation: &Situation<'_>, at: usize) -> Option<u8> {
+    let structure = &situation.trees().find(|&tree| tree == at).map(|at| situation.values(at))?["structure"];
+    let compaction = &structure["compaction"];
+    let number = |name: &str| compaction[name].as_u64().unwrap_or(1).max(1);
+    let memtable = structure["memtable_size"].as_u64().unwrap_or(1).max(1);
+    let all = u64::from(situation.layer(at).logical_pages) * situation.page_bytes();
+    // The largest run or level, the levels up to it, and by what each is larger than the one above.
+    let (mut size, mut levels, ratio) = match compaction["shape"].as_str() {
+        Some("leveled") => (number("level0_runs").saturating_mul(memtable), 2, number("ratio")),
+        Some("tiered") => (memtable.saturating_mul(number("runs")), 1, number("runs")),
+        _ => (all, 2, 2),
+    };
+    while size < all && ratio > 1 {
+        size = size.saturating_mul(ratio);
+        levels += 1;
+    }
+    u8::try_from(levels + 2).ok()
+}
+
+/// Settings with which each tree of `draft`, in their order, shows as many pages as `wanted`, or as many as it can where
+/// these are fewer; those that are off by a share of `tolerance` at most stay.
+pub(super) fn kept(draft: &Draft, wanted: &[u32], tolerance: f64) -> Result<Vec<Setting>, DraftError> {
+    let mut draft = draft.clone();
+    let mut settings = Vec::new();
+    for (number, &pages) in wanted.iter().enumerate() {
+        let is_near =
+            |shown: u32| (f64::from(shown) / f64::from(pages) - 1.0).abs() <= tolerance || shown == pages;
+        let near = Situation::of(&draft).map(|now| shown(&now).get(number).is_none_or(|&now| is_near(now)));
+        if let Ok(true) = near {
+            continue;
+        }
+        if let Some(setting) = resized(&draft, number, pages)? {
+            setting.apply(&mut draft)?;
+            settings.push(setting);
+        }
+    }
+    Ok(settings)
+}
+
+/// The spare factor with which a tree shows so many pages, or as many as it can.
+fn resized(draft: &Draft, number: usize, pages: u32) -> Result<Option<Setting>, DraftError> {
+    let mut free = draft.clone();
+    let keys: Vec<String> = keys(draft)?;
+    let Some(key) = keys.get(number) else { return Ok(None) };
+    let is_set = free.get(key).is_some();
+    if is_set {
+        free.unset(key)?;
+    }
+    let most = Situation::of(&free)?;
+    let at = most.trees().nth(number).expect("trees stay trees");
+    let (node, least) = (most.layer(at), most.values(at)["spare_factor"].clone());
+    if node.logical_pages < pages {
+        return Ok(is_set.then(|| Setting::new(key.clone(), least)));
+    }
+    let physical = node.physical_pages as f64;
+    let shows = |spare: f64| (physical * (1.0 - spare)).floor() as u32 == pages;
+    // The middle of the factors that show so many pages, since the number of pages is rounded down.
+    let spare = fewest_digits(1.0 - (f64::from(pages) + 0.5) / physical, shows);
+    Ok(Some(Setting::new(key.clone(), json!(spare.max(least.as_f64().unwrap_or(0.0))))))
+}
+
+/// Where the spare factor of each tree stands, whether or not the draft can be resolved.
+fn keys(draft: &Draft) -> Result<Vec<String>, DraftError> {
+    let scenario = serde_json::to_value(draft.scenario()?).expect("plain data");
+    let logs = scenario["log"].as_array().cloned().unwrap_or_default();
+    let trees = logs.iter().enumerate().filter(|(_, values)| super::situation::is_tree(values));
+    Ok(trees.map(|(at, _)| format!("log[{at}].spare_factor")).collect())
+}

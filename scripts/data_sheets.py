@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Hold the presets against the data sheets of the drives that they are modelled on.
+
+    scripts/data_sheets.py [--wearwell PROGRAM] [--preset NAME ...] [--shrink N] [--write]
+
+Runs `wearwell` for every figure that a sheet has, and prints a table of both, the ratio, and whether they are within 30 %
+of each other. With --write the table goes to docs/devices.md, between its marks. --shrink divides the simulated
+capacity, for a look at small drives; what is measured then is not written.
+
+A drive is simulated as its preset has it, all keys but those of `settings` below as they are by default, with less capacity
+than the product: rates depend on dies and channels, which do not change. Fresh is a drive never written to, or, for
+reads, written once in order; steady is one that has been overwritten, at random three times. What a sheet does not say the
+state of is measured fresh.
+
+Reading and writing in order is done in requests of 128 KiB, 32 at a time; at random in pages of 4 KiB, as many at a time
+as the sheet says or, where it does not, as a drive of its interface takes: 32 on SATA, 128 (4 processes of 32) on NVMe.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENT = HERE / "docs" / "devices.md"
+MARKS = ("<!-- data sheets -->\n", "<!-- end of data sheets -->\n")
+BAND = 0.3
+
+MICRON = "storage-switzerland.com, 15 November 2010"
+INTEL = "product specification 332164-003US, first page"
+INTEL_MEMORY = "*from memory of* the same"
+PM983 = "data sheet, revision 1.0, January 2018, first page"
+PM983_PAGE = "grokipedia.com/page/Samsung_PM983"
+QVO = "gamingpc2020.blogspot.com, March 2020"
+ZET = "*from memory of* AnandTech, 19 February 2019"
+SZ985 = "tomshardware.com, of the SZ985"
+FL6 = "edgedatacenters.nl, 20 September 2021"
+
+# Of each preset: the product, what is simulated (GiB, erased blocks at which cleaning begins, requests at a time) and the
+# figures of the sheet, MB/s of sequential cases and requests a second of random ones.
+PRODUCTS = {
+    "slc": (
+        "Micron RealSSD P300, 200 GB",
+        (4, 16, 32),
+        {
+            "sequential read": (360, MICRON),
+            "sequential write, fresh": (275, MICRON),
+            "sequential write, steady": (255, MICRON),
+            "random read, fresh": (60_000, MICRON),
+            "random read, steady": (44_000, MICRON),
+            "random write, fresh": (45_200, MICRON),
+            "random write, steady": (16_000, MICRON),
+        },
+    ),
+    "mlc": (
+        "Intel SSD DC P3500, 2 TB",
+        (32, 32, 128),
+        {
+            "sequential read": (2_700, INTEL),
+            "sequential write": (1_800, INTEL),
+            "random read, steady": (430_000, INTEL_MEMORY),
+            "random write, steady": (35_000, INTEL_MEMORY),
+            "random 70 % read, steady": (80_000, INTEL),
+        },
+    ),
+    "tlc": (
+        "Samsung PM983, 1.92 TB",
+        (64, 4, 128),
+        {
+            "sequential read": (3_200, PM983_PAGE),
+            "sequential write": (2_100, PM983_PAGE),
+            "random read, steady": (540_000, PM983),
+            "random write, steady": (50_000, PM983),
+        },
+    ),
+    "qlc": (
+        "Samsung 860 QVO, 2 TB",
+        (32, 4, 32),
+        {
+            "sequential read": (550, QVO),
+            "sequential write": (160, QVO + ", past its cache of one bit a cell"),
+            "random read, fresh": (97_000, QVO),
+        },
+    ),
+    "z_nand": (
+        "Samsung 983 ZET, 960 GB",
+        (8, 64, 128),
+        {
+            "sequential read": (3_400, ZET),
+            "sequential write": (3_000, ZET),
+            "random read, steady": (750_000, SZ985),
+            "random write, steady": (75_000, ZET),
+        },
+    ),
+    "xl_flash": (
+        "Kioxia FL6, 3.2 TB",
+        (32, 256, 128),
+        {
+            "sequential read": (6_200, FL6),
+            "sequential write": (5_800, FL6),
+            "random read, steady": (1_500_000, FL6),
+            "random write, steady": (400_000, FL6),
+        },
+    ),
+}
+
+SEQUENTIAL = "kind = 'sequential', request_pages = 32"
+RANDOM = "kind = 'uniform'"
+STEADY = ["precondition.random_overwrites=3"]
+
+
+class Failure(Exception):
+    pass
+
+
+def settings(preset, case):
+    """The keys of one run, and in which unit its rate is."""
+    _, (gib, free_blocks, queue_depth), _ = PRODUCTS[preset]
+    is_sequential = case.startswith("sequential")
+    workload = SEQUENTIAL if is_sequential else RANDOM
+    if "70 % read" in case:
+        workload += ", read_ratio = 0.7"
+    elif "read" in case:
+        workload += ", read_ratio = 1.0"
+    keys = ["ftl.victim=greedy", f"ftl.free_blocks_low={free_blocks}"]
+    keys.append(f"workload={{{workload}}}")
+    keys.append(f"timing={{queue_depth = {32 if is_sequential else queue_depth}}}")
+    if case in ("sequential write", "sequential write, fresh", "random write, fresh"):
+        keys += ["precondition.fill=none", "measure.warm_up=0", "measure.drive_writes=0.5"]
+    elif case.endswith("steady") and not is_sequential:
+        keys += [*STEADY, "measure.warm_up=0.02", "measure.drive_writes=0.1"]
+    else:
+        keys += ["measure.warm_up=0.02", "measure.drive_writes=0.25"]
+    return gib, keys, "MB/s" if is_sequential else "a second"
+
+
+def rate(wearwell, preset, case, shrink):
+    gib, keys, unit = settings(preset, case)
+    capacity = f"{gib * 1024 // shrink} MiB"
+    command = [wearwell, "run", "--quiet", "--format", "json", "--set"]
+    command.append(f"device={{preset = '{preset}', capacity = '{capacity}'}}")
+    for key in keys:
+        command += ["--set", key]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+    timing = json.loads(done.stdout)["timing"]
+    return timing["bytes_per_s"] / 1e6 if unit == "MB/s" else timing["requests_per_s"]
+
+
+def number(value):
+    """Three digits, with commas."""
+    digits = max(0, len(str(round(value))) - 3)
+    return f"{round(value, -digits):,.0f}"
+
+
+def row(preset, case, sheet, measured, source):
+    product = PRODUCTS[preset][0]
+    unit = settings(preset, case)[2]
+    # The ratio of what is printed, so that the table can be checked by itself.
+    ratio = float(number(measured).replace(",", "")) / sheet
+    verdict = "yes" if abs(ratio - 1) <= BAND else "no"
+    cells = (f"`{preset}`", product, case, f"{sheet:,} {unit}", f"{number(measured)} {unit}", f"{ratio:.2f}", verdict, source)
+    return f"| {' | '.join(cells)} |"
+
+
+def table(wearwell, presets, shrink):
+    head = ("preset", "product", "case", "data sheet", "Wearwell", "ratio", "within 30 %", "read in")
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    print("\n".join(lines), flush=True)
+    for preset in presets:
+        for case, (sheet, source) in PRODUCTS[preset][2].items():
+            lines.append(row(preset, case, sheet, rate(wearwell, preset, case, shrink), source))
+            print(lines[-1], flush=True)
+    return "\n".join(lines) + "\n"
+
+
+def write(text):
+    document = DOCUMENT.read_text()
+    before, rest = document.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    DOCUMENT.write_text(before + MARKS[0] + text + MARKS[1] + after)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wearwell", default=str(HERE / "target" / "release" / "wearwell"), help="the program")
+    parser.add_argument("--preset", action="append", choices=PRODUCTS, help="only this one; may be repeated")
+    parser.add_argument("--shrink", type=int, default=1, help="divide the simulated capacity")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/devices.md")
+    options = parser.parse_args()
+    if options.write and (options.preset or options.shrink != 1):
+        raise Failure("--write needs the whole table")
+    text = table(options.wearwell, options.preset or PRODUCTS, options.shrink)
+    if options.write:
+        write(text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failure, OSError) as failure:
+        sys.exit(f"error: {failure}")
