@@ -47,9 +47,10 @@ def advise(
     pandas.DataFrame
         A row for the stack as it is, then the changes, best first, then the combinations. ``saving`` is a share of
         write amplification, ``saving_family_ci95`` the half-width of the intervals that hold for all changes at once,
-        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``price`` is what the change
-        costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or fatcache, and
-        ``reference_write_amplification`` what a change that takes capacity was held against. ``attrs["skipped"]`` lists
+        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``price`` is what the
+        change costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or
+        fatcache, and ``reference_write_amplification`` what a change that takes capacity was held against.
+        ``attrs["skipped"]`` lists
         the changes that do not fit the stack, with their reasons.
 
     Raises
