@@ -7,10 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._plain import whole, words
 from ._source import ScenarioLike, blame, scenario_dict
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST = 1_000_000
+"""Replicas, and changes at once."""
 
 
 def advise(
@@ -63,11 +68,11 @@ def advise(
     with blame(scenario):
         text = _core.advise(
             json.dumps(scenario_dict(scenario)),
-            only=list(only),
-            replicas=replicas,
-            depth=depth,
-            quick=quick,
-            threads=threads,
+            only=words("only", only),
+            replicas=whole("replicas", replicas, least=0, most=MOST),
+            depth=whole("depth", depth, least=0, most=MOST),
+            quick=bool(quick),
+            threads=None if threads is None else whole("threads", threads),
             progress=progress,
         )
     advice = json.loads(text)
