@@ -224,7 +224,7 @@ fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) 
 #[test]
 fn what_waits_or_calculates_without_end_is_ended_by_a_signal() {
     let piped = std::process::Stdio::piped;
-    let search = ["theory", "double", "--spare-factor", "1e-12"];
+    let search = ["theory", "double", "--spare-factor", "2e-5"];
     assert_eq!(interrupted_by("-TERM", &search, std::process::Stdio::null()), Some(130));
     // Nobody writes to the pipe, whose other end is open as long as the command runs.
     assert_eq!(interrupted_by("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()), Some(130));

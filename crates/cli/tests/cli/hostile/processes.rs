@@ -150,7 +150,7 @@ fn streams_may_be_closed_full_or_unread() {
             let what = format!("{arguments:?} {streams}");
             let code = code(&what, &output, &mut complaints);
             // What it has to say of a new trace is on standard error.
-            let prints = arguments[1] != "convert";
+            let prints = arguments.get(1) != Some(&"convert");
             let said_nothing = output.stderr.is_empty() && !streams.contains("2>");
             if prints && streams.starts_with("> /dev/full") && code == Some(0) {
                 complaints.push(format!("{what}: it is lost without a word"));
