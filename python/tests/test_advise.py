@@ -24,6 +24,37 @@ def test_advice_is_a_table_whose_settings_repeat_it():
     assert table.equals(ww.advise(STACK, only=["trim", "capacity"], replicas=4, threads=1))
 
 
+TREE = {
+    "device": {"capacity": "16 MiB", "over_provisioning": 0.1, "pages_per_block": 16},
+    "log": [
+        {
+            "name": "tree",
+            "structure": {
+                "kind": "lsm",
+                "memtable_size": "128 KiB",
+                "table_size": "64 KiB",
+                "write_ahead_log": "256 KiB",
+            },
+        }
+    ],
+    "workload": {"kind": "uniform"},
+    "measure": {"warm_up": 3.0, "drive_writes": 2.0, "tolerance": 1.0},
+}
+
+
+def test_merge_trees_are_advised_in_their_own_words_and_at_their_price():
+    table = ww.advise(TREE, only=["merge_tree"], replicas=2, depth=1)
+    tiered = table[table.change.str.contains("tiered with 4")].iloc[0]
+    assert "+compaction_style=kCompactionStyleUniversal" in tiered.options
+    assert tiered.price.startswith("capacity -")
+    # Held against the tree as it is, of the same capacity.
+    assert tiered.saving == pytest.approx(
+        1 - tiered.write_amplification / tiered.reference_write_amplification, abs=0.01
+    )
+    run = ww.run(TREE, **tiered.settings)
+    assert run.write_amplification == tiered.first_write_amplification
+
+
 def test_what_cannot_be_advised():
     with pytest.raises(ww.ScenarioError, match="one of segments, capacity"):
         ww.advise(STACK, only=["segmets"])

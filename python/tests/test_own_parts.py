@@ -195,3 +195,82 @@ def test_exceptions_in_a_workload_end_the_run(small):
 
     with pytest.raises(LookupError, match="my own mistake"):
         ww.run(small, workload=failing)
+
+
+class WindowedGreedy(Fifo):
+    """Fewest valid pages among the ten blocks closed longest ago; among equals the one closed first."""
+
+    def select(self, blocks):
+        window = list(self.queue)[:10]
+        block = window[int(np.argmin(blocks.valid_pages[window]))]
+        self.queue.remove(block)
+        return block
+
+
+class CostBenefit:
+    """The first of the blocks of least cost over benefit."""
+
+    def select(self, blocks):
+        valid, whole = blocks.valid_pages.astype(float), blocks.pages_per_block
+        with np.errstate(divide="ignore"):
+            cost = (whole + valid) / ((whole - valid) * (blocks.age + 1.0))
+        return np.where(blocks.candidates, cost, np.inf).argmin()
+
+
+@pytest.mark.parametrize(
+    ("own", "built_in"),
+    [(WindowedGreedy, {"policy": "windowed_greedy", "window": 10}), (CostBenefit, "cost_benefit")],
+)
+@pytest.mark.parametrize("wear", ["none", {"kind": "scan", "scans_per_write": 3, "threshold": 0}])
+def test_policies_in_python_are_those_in_rust(small, own, built_in, wear):
+    given = {"workload": {"kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2}, "ftl__wear": wear}
+    ours, theirs = (ww.run(small, victim=victim, **given) for victim in (own, built_in))
+    leave_out = {"warnings", "final_draw"}
+    assert {k: v for k, v in ours.summary().items() if k not in leave_out} == {
+        k: v for k, v in theirs.summary().items() if k not in leave_out
+    }
+    assert ours.windows.equals(theirs.windows)
+
+
+class Xoshiro:
+    """Xoshiro256++ begun by SplitMix64 (Blackman and Vigna 2021), from a seed split by names with FNV-1a."""
+
+    MASK = (1 << 64) - 1
+
+    def __init__(self, seed, *names):
+        for name in names:
+            begin = seed * 0x9E3779B97F4A7C15 & self.MASK
+            seed = 0xCBF29CE484222325 ^ begin
+            for byte in name.encode():
+                seed = (seed ^ byte) * 0x100000001B3 & self.MASK
+        self.state = []
+        for _ in range(4):
+            seed = seed + 0x9E3779B97F4A7C15 & self.MASK
+            word = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9 & self.MASK
+            word = (word ^ word >> 27) * 0x94D049BB133111EB & self.MASK
+            self.state.append(word ^ word >> 31)
+
+    def turned(self, word, places):
+        return word << places & self.MASK | word >> 64 - places
+
+    def draw(self):
+        a, b, c, d = self.state
+        drawn = self.turned(a + d & self.MASK, 23) + a & self.MASK
+        c, d = c ^ a, d ^ b
+        self.state = [a ^ d, b ^ c, c ^ b << 17 & self.MASK, self.turned(d, 45)]
+        return drawn
+
+
+@pytest.mark.parametrize("seed", [1, 99])
+def test_a_workload_drawn_in_python_is_that_in_rust(small, seed):
+    def drawn(pages, seed):
+        random = Xoshiro(seed, "workload", "addresses")
+        while True:
+            yield [random.draw() * pages >> 64 for _ in range(333)]
+
+    ours, theirs = (ww.run(small, workload=workload, seed=seed) for workload in (drawn, "uniform"))
+    leave_out = {"warnings", "final_draw"}
+    assert {k: v for k, v in ours.summary().items() if k not in leave_out} == {
+        k: v for k, v in theirs.summary().items() if k not in leave_out
+    }
+    assert ours.windows.equals(theirs.windows)

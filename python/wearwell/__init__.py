@@ -7,9 +7,9 @@
 True
 """
 
-from . import drive, theory, trace
+from . import drive, plot, theory, trace
 from ._advise import advise
-from ._core import Blocks, __version__
+from ._core import Blocks, PageContext, Store, __version__
 from ._errors import ConvergenceError, ParameterError, ReportError, RunError, ScenarioError, TraceError, WearwellError
 from ._listing import (
     list_dedups,
@@ -21,8 +21,10 @@ from ._listing import (
     list_victims,
     list_workloads,
 )
+from ._means import means
+from ._own import Placement, VictimPolicy
 from ._progress import Progress
-from ._run import VictimPolicy, run
+from ._run import run
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
@@ -36,7 +38,9 @@ __all__ = [
     "LiveDevice",
     "Log",
     "Measure",
+    "PageContext",
     "ParameterError",
+    "Placement",
     "Power",
     "Precondition",
     "Progress",
@@ -46,6 +50,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Store",
     "Tenant",
     "Timing",
     "Trace",
@@ -63,6 +68,8 @@ __all__ = [
     "list_validities",
     "list_victims",
     "list_workloads",
+    "means",
+    "plot",
     "run",
     "sweep",
     "theory",

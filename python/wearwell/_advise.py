@@ -7,10 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._plain import whole, words
 from ._source import ScenarioLike, blame, scenario_dict
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST = 1_000_000
+"""Replicas, and changes at once."""
 
 
 def advise(
@@ -47,9 +52,10 @@ def advise(
     pandas.DataFrame
         A row for the stack as it is, then the changes, best first, then the combinations. ``saving`` is a share of
         write amplification, ``saving_family_ci95`` the half-width of the intervals that hold for all changes at once,
-        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``price`` is what the change
-        costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or fatcache, and
-        ``reference_write_amplification`` what a change that takes capacity was held against. ``attrs["skipped"]`` lists
+        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``price`` is what the
+        change costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or
+        fatcache, and ``reference_write_amplification`` what a change that takes capacity was held against.
+        ``attrs["skipped"]`` lists
         the changes that do not fit the stack, with their reasons.
 
     Raises
@@ -62,11 +68,11 @@ def advise(
     with blame(scenario):
         text = _core.advise(
             json.dumps(scenario_dict(scenario)),
-            only=list(only),
-            replicas=replicas,
-            depth=depth,
-            quick=quick,
-            threads=threads,
+            only=words("only", only),
+            replicas=whole("replicas", replicas, least=0, most=MOST),
+            depth=whole("depth", depth, least=0, most=MOST),
+            quick=bool(quick),
+            threads=None if threads is None else whole("threads", threads),
             progress=progress,
         )
     advice = json.loads(text)

@@ -13,6 +13,7 @@ def run(
     scenario: str,
     *,
     victim: object | None = None,
+    placement: object | None = None,
     workload: object | None = None,
     progress: Callable[[str, float, float, float | None], object] | None = None,
 ) -> str: ...
@@ -34,6 +35,7 @@ def drive_scenario(sheet: str, scaled_to: str | None = None) -> str: ...
 def resolve(scenario: str) -> str: ...
 def scenario_schema() -> str: ...
 def short_form(key: str) -> str | None: ...
+def ci95_half_width(values: list[float]) -> float | None: ...
 def replica_seed(seed: int, replica: int) -> int: ...
 def listing() -> str: ...
 def trace_columns(path: str | PathLike[str]) -> str: ...
@@ -55,9 +57,7 @@ def convert_trace(
 def theory_write_amplification(
     model: str, columns: dict[str, NDArray[np.float64]], policy: object
 ) -> NDArray[np.float64]: ...
-def theory_solve_spare(
-    model: str, columns: dict[str, NDArray[np.float64]], policy: object
-) -> NDArray[np.float64]: ...
+def theory_solve_spare(model: str, columns: dict[str, NDArray[np.float64]], policy: object) -> NDArray[np.float64]: ...
 def theory_steady_state(structure: str, question: dict[str, Any], policy: object) -> dict[str, Any]: ...
 def theory_transient(
     structure: str, from_: str, drive_writes: float, points: int, question: dict[str, Any], policy: object
@@ -106,6 +106,54 @@ class Blocks:
     @property
     def erases(self) -> NDArray[np.uint32]:
         """Erases of each block."""
+
+@final
+class PageContext:
+    """What a placement is told about a page that is about to be written or moved."""
+
+    @property
+    def page(self) -> int:
+        """Number of the page."""
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is moved, and not written by the host."""
+
+    @property
+    def cause(self) -> str:
+        """Why: ``"host"``, ``"cleaning"``, ``"wear_levelling"`` and so on."""
+
+    @property
+    def now(self) -> int:
+        """Host pages written to the layer before."""
+
+    @property
+    def from_stream(self) -> int | None:
+        """The stream of the block that it is moved from; None for a host write."""
+
+    @property
+    def hint(self) -> int:
+        """The host's stream hint; 0 where it gives none."""
+
+@final
+class Store:
+    """The sizes of the layer that a policy is for, as its ``begin`` is told them."""
+
+    @property
+    def blocks(self) -> int:
+        """Erase blocks."""
+
+    @property
+    def pages_per_block(self) -> int:
+        """Pages in each block."""
+
+    @property
+    def logical_pages(self) -> int:
+        """Logical pages shown above."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the scenario, for generators of random numbers: each replica of a sweep has its own."""
 
 @final
 class TraceReader:

@@ -57,9 +57,7 @@ class ParameterError(WearwellError, ValueError):
         Where the first wrong element is in arrays broadcast to one shape, or which class of a list it is.
     """
 
-    def __init__(
-        self, message: str, parameter: str | None = None, index: tuple[int, ...] | int | None = None
-    ) -> None:
+    def __init__(self, message: str, parameter: str | None = None, index: tuple[int, ...] | int | None = None) -> None:
         super().__init__(message)
         self.parameter = parameter
         self.index = index

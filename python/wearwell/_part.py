@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ._errors import ScenarioError
-from ._plain import plain
+from ._plain import did_you_mean, plain
 
 Named: TypeAlias = str | Mapping[str, Any]
 """A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
@@ -41,7 +41,8 @@ class Part:
         unknown = [name for name in values if name not in known]
         if unknown:
             where = f"{key}.{unknown[0]}".lstrip(".")
-            raise ScenarioError(f"{where}: there is no such key; expected one of {', '.join(known)}", where)
+            problem = f"{where}: there is no such key; expected one of {', '.join(known)}"
+            raise ScenarioError(did_you_mean(problem), where)
         return cls(**{name: cls._read(name, value, key) for name, value in values.items()})
 
     @classmethod

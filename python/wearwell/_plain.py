@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+import operator
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _core
@@ -12,6 +15,25 @@ from ._errors import ScenarioError
 
 SOURCES = ("workload", "trace", "tenant")
 """Keys that say who writes; a scenario has one of them."""
+
+
+def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
+    """Give an argument that must be a whole number in a range."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: a {type(value).__name__} is no whole number")
+    number = operator.index(value)
+    if not least <= number <= most:
+        shown = number if abs(number) < 1 << 64 else f"of {number.bit_length()} bits"
+        bound = f"at least {least}" if number < least else f"at most {most}"
+        raise ValueError(f"{name}: is {shown}; it must be {bound}")
+    return number
+
+
+def words(name: str, value: Any) -> list[str]:
+    """Give an argument that must be several names, and not one that is text itself."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: a list of names is wanted, not {value!r}")
+    return list(value)
 
 
 def named(key: str, name: str) -> Any:
@@ -31,7 +53,13 @@ def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
 
 def plain(value: Any, key: str) -> Any:
     """Give the value as dictionaries, lists, text, numbers and booleans; keys without a value are left out."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, key)
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise ScenarioError(f"{key}: has {value.bit_length()} bits; numbers have at most 64", key)
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -49,6 +77,29 @@ def plain(value: Any, key: str) -> Any:
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays
         return plain(value.tolist(), key)
     raise ScenarioError(f"{key}: a {type(value).__name__} has no place in a scenario", key)
+
+
+def _text(value: str, key: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(f"{key}: is no text that could be written to a file ({error.reason})", key) from None
+    return str(value)
+
+
+def did_you_mean(message: str) -> str:
+    """Add to a message that lists what there is the name that was probably meant."""
+    wrong = re.search(
+        r'(?:unknown (?:field|variant) `([^`]*)`|"([^"]*)" is unknown|called "([^"]*)"|no such key)', message
+    )
+    names, _, last = message.rpartition("one of ")
+    if wrong is None or not names:
+        return message
+    name = next((group for group in wrong.groups() if group is not None), None)
+    if name is None:
+        name = message.partition(":")[0].rpartition(".")[2]
+    close = difflib.get_close_matches(name, re.findall(r"[^`\s,;]+", last), n=1)
+    return f"{message}; did you mean `{close[0]}`?" if close else message
 
 
 def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:

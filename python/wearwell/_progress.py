@@ -38,10 +38,12 @@ _Report: TypeAlias = Callable[[str, float, float, float | None], object]
 @contextmanager
 def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
     """Give what a run reports to."""
-    if not progress:
+    if progress is None or progress is False:
         yield None
     elif callable(progress):
         yield lambda *values: progress(Progress(*values))
+    elif progress is not True:
+        raise TypeError(f"progress: True or a function is wanted, not {progress!r}")
     else:
         with bar(MOST, "%") as show:
             yield lambda phase, done, _, amplification: show(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._errors import ScenarioError
-from ._plain import name_workloads, plain, set_key
+from ._plain import did_you_mean, name_workloads, plain, set_key
 from .result import Result
 from .scenario import Scenario, read_toml
 
@@ -21,16 +21,23 @@ ScenarioLike: TypeAlias = "Scenario | Mapping[str, Any] | Result | str | PathLik
 """A scenario, a dictionary of the same shape, a result to repeat, the path of a scenario or result file, or TOML."""
 
 SHORT = {"victim": "ftl.victim", "placement": "ftl.placement"}
-"""Keys that may be written without their table."""
+"""Tables that may be written without the one they are in: ``victim``, ``victim.choices``."""
 
 
 def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Give the scenario as plain values, with some keys replaced."""
     values: dict[str, Any] = plain(_read(scenario), "")
     for key, value in (overrides or {}).items():
-        name = SHORT.get(key, key).replace("__", ".")
+        name = full_key(key)
         set_key(values, name, plain(value, name))
     return name_workloads(values)
+
+
+def full_key(key: str) -> str:
+    """Give the key of the scenario that an argument or an axis of a sweep stands for."""
+    name = key.replace("__", ".")
+    head, dot, rest = name.partition(".")
+    return SHORT.get(head, head) + dot + rest
 
 
 def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
@@ -42,8 +49,15 @@ def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
         return scenario
     if isinstance(scenario, str | os.PathLike):
         text = os.fspath(scenario)
+        if not text:
+            raise ScenarioError("the scenario is empty text; write TOML, or the path of a file")
         if text.endswith(".json") and "\n" not in text:
-            values = json.loads(Path(text).read_text(encoding="utf-8"))
+            try:
+                values = json.loads(Path(text).read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ScenarioError(f"{text}: is no JSON ({error})") from None
+            if not isinstance(values, dict):
+                raise ScenarioError(f"{text}: is neither a scenario nor a result")
             return values.get("scenario", values)  # type: ignore[no-any-return]
         return read_toml(scenario if isinstance(scenario, str) else Path(scenario))
     raise TypeError(f"a scenario is a Scenario, a dictionary or a path, not a {type(scenario).__name__}")
@@ -55,6 +69,7 @@ def blame(scenario: ScenarioLike) -> Iterator[None]:
     try:
         yield
     except ScenarioError as error:
+        error.args = (did_you_mean(str(error)),)
         if isinstance(scenario, os.PathLike) or (isinstance(scenario, str) and "\n" not in scenario):
             error.add_note(f"in {os.fspath(scenario)}")
         raise

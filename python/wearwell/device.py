@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._plain import whole
 from ._source import ScenarioLike, blame, scenario_dict
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ class LiveDevice:
 
     def __init__(self, scenario: ScenarioLike, *, max_bytes: int = DEFAULT_MAX_BYTES, **overrides: Any) -> None:
         with blame(scenario):
-            self._core = _core.LiveDevice(json.dumps(scenario_dict(scenario, overrides)), max_bytes)
+            self._core = _core.LiveDevice(
+                json.dumps(scenario_dict(scenario, overrides)), whole("max_bytes", max_bytes, least=0)
+            )
 
     @property
     def logical_pages(self) -> int:
@@ -53,15 +57,23 @@ class LiveDevice:
 
     def write(self, page: int, data: Buffer) -> None:
         """Write whole pages from `page` on."""
-        self._core.write(page, bytes(data))
+        # A number would be as many zeros, and a list of numbers its bytes.
+        self._core.write(self._number(page), memoryview(data).tobytes())
 
     def read(self, page: int, count: int = 1) -> bytes:
         """Read `count` pages from `page` on."""
-        return self._core.read(page, count)
+        return self._core.read(self._number(page), self._number(count))
 
     def trim(self, page: int, count: int = 1) -> None:
         """Forget `count` pages from `page` on."""
-        self._core.trim(page, count)
+        self._core.trim(self._number(page), self._number(count))
+
+    def _number(self, value: int) -> int:
+        """Give a number of a page or of pages: in the range of the compiled half, which looks at it more closely."""
+        number = operator.index(value)
+        if not -1 << 62 < number < 1 << 62:
+            raise IndexError(f"there is no such page; the device has pages 0 to {self.logical_pages - 1}")
+        return number
 
     def flush(self) -> None:
         """Make everything written so far durable."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from . import _html
+from ._extras import need
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from matplotlib.axes import Axes
 
 
 class Record(dict[str, Any]):
@@ -29,6 +32,10 @@ class Record(dict[str, Any]):
 
 def _record(pairs: list[tuple[str, Any]]) -> Record:
     return Record(pairs)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 class Result:
@@ -51,8 +58,14 @@ class Result:
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a result that `to_json` or the command line wrote."""
-        return cls._of_text(Path(path).read_text(encoding="utf-8"))
+        """Read a result that `to_json` or the command line wrote; a ``ValueError`` if the file is none."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_record)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: is no result of Wearwell ({error})") from None
+        if not isinstance(data, Record) or not {"scenario", "windows", "layers"} <= set(data):
+            raise ValueError(f"{os.fspath(path)}: is no result of Wearwell")
+        return cls(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the whole result as plain dictionaries and lists."""
@@ -117,7 +130,8 @@ class Result:
 
         return pd.DataFrame(self._timeline_rows())
 
-    def _timing(self) -> Record:
+    def timed(self) -> Record:
+        """Give the timing of a timed run; of another it is an error that says so."""
         timing = self._data.get("timing")
         if timing is None:
             raise ValueError("the run was not timed; give the scenario `timing`")
@@ -125,7 +139,7 @@ class Result:
 
     def _response_rows(self) -> list[dict[str, Any]]:
         rows = []
-        for kind, times in self._timing().requests.items():
+        for kind, times in self.timed().requests.items():
             row = {"kind": kind} | {name: times[name] for name in ("requests", "pages", "mean_ns", "max_ns")}
             for at in times.percentiles:
                 row[f"p{at.percent:g}_ns"] = at.response_ns
@@ -134,7 +148,7 @@ class Result:
         return rows
 
     def _timeline_rows(self) -> list[dict[str, Any]]:
-        timing = self._timing()
+        timing = self.timed()
         line, dies = timing.timeline, len(timing.dies)
         reached = -(-timing.elapsed_ns // line.bin_ns)
         return [
@@ -151,6 +165,7 @@ class Result:
 
     def to_polars(self, table: str = "windows") -> pl.DataFrame:
         """Give ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
+        need("polars", "polars")
         import polars as pl
 
         rows = {"windows": self._data.windows, "layers": self._layer_rows()}
@@ -241,7 +256,7 @@ class Result:
         }
 
     def _timing_figures(self) -> dict[str, Any]:
-        timing = self._timing()
+        timing = self.timed()
         busy = sum(sum(die.values()) for die in timing.dies)
         row: dict[str, Any] = {
             "elapsed_s": timing.elapsed_ns / 1e9,
@@ -300,11 +315,34 @@ class Result:
         lines += [f"warning: {warning}" for warning in self._data.warnings]
         return "\n".join([name, *lines] if name else lines)
 
+    def plot(self, ax: Axes | None = None, *, width: str | float = "column") -> Axes:
+        """Draw the course of write amplification; see `wearwell.plot.course`."""
+        from . import plot
+
+        return plot.course(self, ax, width=width)
+
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
-            for label, value in self._figures()
-        )
-        warnings = "".join(f"<p><b>Warning:</b> {html.escape(text)}</p>" for text in self._data.warnings)
-        name = html.escape(self._data.scenario.get("name") or "Result")
-        return f"<table><caption>{name}</caption>{rows}</table>{warnings}"
+        data = self._data
+        parts = [_html.figures(data.scenario.get("name") or "Result", self._figures())]
+        if len(data.layers) > 1:
+            rows = [
+                (layer.name, _figure(layer.write_amplification), _figure(layer.victim_valid_pages_mean))
+                for layer in data.layers
+            ]
+            parts.append(_html.table("Layers", ("layer", "write amplification", "valid pages of a victim"), rows))
+        if data.get("timing") is not None:
+            times = [
+                (kind, str(times.requests), *(f"{value / 1e3:,.1f}" for value in (times.mean_ns, times.max_ns)))
+                for kind, times in data.timing.requests.items()
+            ]
+            parts.append(_html.table("Response times", ("request", "requests", "mean (µs)", "longest (µs)"), times))
+        course = [
+            (window.host_pages / data.device.logical_pages, window.write_amplification)
+            for window in data.windows
+            if window.write_amplification is not None
+        ]
+        if course:
+            ends = f"{min(value for _, value in course):.3f} to {max(value for _, value in course):.3f}"
+            text = f"write amplification over {course[-1][0]:.1f} drive writes: {ends}"
+            parts.append(_html.line(course, text))
+        return "".join([*parts, _html.notes(data.warnings, "Warning:")])

@@ -283,8 +283,8 @@ class Power(Part):
     recovery_cut_probability : float
         Probability that a recovery is cut, too.
     cut_again_probability : float, optional
-        Probability that power is cut again within 64 operations after a recovery, and nothing is read back in between; 0
-        unless given, below 1.
+        Probability that power is cut again within 64 operations after a recovery, and nothing is read back in
+        between; 0 unless given, below 1.
     read_us, program_us, spare_read_us, erase_us : float
         Microseconds of flash operations, for the time of recoveries.
     off_ms : float

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._extras import need
 from ._listing import list_formats as formats
-from ._plain import option_text
+from ._plain import option_text, whole
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -85,6 +86,7 @@ class Reader:
 
     def to_polars(self) -> pl.DataFrame:
         """Give all that is left of the trace as one Polars frame; operations by name."""
+        need("polars", "polars")
         import polars as pl
 
         frame = pl.DataFrame(self._columns())
@@ -146,7 +148,7 @@ def open(  # noqa: A001 - trace.open says what it is
         skip_bad=skip_bad,
         volumes=None if volumes is None else list(volumes),
         options=_options(options),
-        batch_requests=batch_requests,
+        batch_requests=whole("batch_requests", batch_requests, least=0),
     )
     return Reader(core)
 
@@ -172,8 +174,10 @@ def describe(
         as all the rest.
     """
     reader = open(path, format, **options)
+    core = reader._core  # noqa: SLF001 - its own kind
+    size = whole("page_bytes", page_bytes, least=0)
     return json.loads(  # type: ignore[no-any-return]
-        _core.describe_trace(reader._core, page_bytes=page_bytes, stack_distance=stack_distance)  # noqa: SLF001
+        _core.describe_trace(core, page_bytes=size, stack_distance=stack_distance)
     )
 
 

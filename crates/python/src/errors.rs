@@ -67,6 +67,14 @@ impl Failure {
         let _ = self.0.set(error);
     }
 
+    /// Does something in Python unless something went wrong before; what goes wrong now is recorded.
+    pub fn attempt<T>(&self, action: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        if self.is_set() {
+            return None;
+        }
+        Python::attach(action).map_err(|error| self.record(error)).ok()
+    }
+
     pub fn is_set(&self) -> bool {
         self.0.get().is_some()
     }

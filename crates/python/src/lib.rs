@@ -9,6 +9,8 @@ mod device;
 mod drive;
 mod errors;
 mod listing;
+mod part;
+mod placement;
 mod policy;
 mod run;
 mod scenario;
@@ -29,11 +31,15 @@ mod _core {
     #[pymodule_export]
     use crate::listing::listing;
     #[pymodule_export]
+    use crate::part::Store;
+    #[pymodule_export]
+    use crate::placement::PageContext;
+    #[pymodule_export]
     use crate::policy::Blocks;
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]
-    use crate::scenario::{replica_seed, resolve, scenario_schema, short_form};
+    use crate::scenario::{ci95_half_width, replica_seed, resolve, scenario_schema, short_form};
     #[pymodule_export]
     use crate::theory::{
         theory_many_classes, theory_of_scenario, theory_solve_spare, theory_steady_state, theory_transient,

@@ -1,8 +1,9 @@
 //! Victim policies written in Python.
 
 use crate::errors::{Failure, RunError};
+use crate::part::{Method, Part, Store, shown};
 use numpy::PyArray1;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 use wearwell_base::units::BlockId;
@@ -100,53 +101,52 @@ impl Blocks {
 
 /// A policy that asks a Python object.
 pub struct PythonPolicy {
-    name: String,
+    part: Part,
+    seed: u64,
     view: Py<Blocks>,
-    select: Py<PyAny>,
-    closed: Option<Py<PyAny>>,
-    invalidated: Option<Py<PyAny>>,
-    taken: Option<Py<PyAny>>,
-    failure: Failure,
+    /// Told the sizes before anything else; `None` once it was.
+    begin: Option<Method>,
+    select: Method,
+    closed: Option<Method>,
+    invalidated: Option<Method>,
+    taken: Option<Method>,
 }
 
 impl PythonPolicy {
-    pub fn new(policy: &Bound<'_, PyAny>, failure: Failure) -> PyResult<Self> {
-        let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-            match policy.getattr_opt(name)? {
-                Some(method) if !method.is_callable() => {
-                    Err(PyTypeError::new_err(format!("{name} of the victim policy {policy} is no method")))
-                }
-                method => Ok(method.map(Bound::unbind)),
-            }
-        };
-        let name = policy.get_type().name()?.to_string();
-        let select = method("select")?.ok_or_else(|| {
-            PyTypeError::new_err(format!("the victim policy {name} has no method select(blocks)"))
-        })?;
+    pub fn new(policy: &Bound<'_, PyAny>, seed: u64, failure: Failure) -> PyResult<Self> {
+        let part = Part::new(policy, "victim policy", failure)?;
         Ok(PythonPolicy {
+            seed,
             view: Py::new(policy.py(), Blocks { lent: Mutex::new(None) })?,
-            select,
-            closed: method("closed")?,
-            invalidated: method("invalidated")?,
-            taken: method("taken")?,
-            name,
-            failure,
+            select: part.required(policy, "select", "blocks")?,
+            begin: part.optional(policy, "begin")?,
+            closed: part.optional(policy, "closed")?,
+            invalidated: part.optional(policy, "invalidated")?,
+            taken: part.optional(policy, "taken")?,
+            part,
         })
+    }
+
+    /// Whatever the store tells first, it shows its blocks with it.
+    fn begin(&mut self, blocks: &victim::Blocks) {
+        let Some(begin) = self.begin.take() else { return };
+        let store = Store::new(blocks.len(), blocks.pages_per_block(), blocks.logical_pages(), self.seed);
+        self.part.attempt(|py| self.part.call(py, &begin, (Py::new(py, store)?,)).map(drop));
     }
 
     fn ask(&self, py: Python<'_>, blocks: &victim::Blocks) -> PyResult<BlockId> {
         let answer = {
             let _lent = self.view.get().lend(blocks);
-            self.select.bind(py).call1((&self.view,))?
+            self.part.call(py, &self.select, (&self.view,))?
         };
         let wrong = |what: String| {
+            let name = self.part.name(&self.select);
             RunError::new_err(format!(
-                "{}.select returned {what}; it must return the number of a candidate block",
-                self.name
+                "{name} returned {what}; it must return the number of a candidate block"
             ))
         };
         let Ok(block) = answer.extract::<i64>() else {
-            return Err(wrong(answer.repr()?.to_string()));
+            return Err(wrong(shown(&answer)?));
         };
         let Some(block) = u32::try_from(block).ok().filter(|&block| block < blocks.len()) else {
             return Err(wrong(format!("{block}, and blocks go from 0 to {}", blocks.len() - 1)));
@@ -171,35 +171,22 @@ impl VictimPolicy for PythonPolicy {
         Needs { age: true, erases: true }
     }
 
-    fn closed(&mut self, block: BlockId, _blocks: &victim::Blocks) {
-        let Some(method) = self.closed.as_ref().filter(|_| !self.failure.is_set()) else { return };
-        if let Err(error) = Python::attach(|py| method.call1(py, (block.0,))) {
-            self.failure.record(error);
-        }
+    fn closed(&mut self, block: BlockId, blocks: &victim::Blocks) {
+        self.begin(blocks);
+        self.part.tell(&self.closed, (block.0,));
     }
 
     fn invalidated(&mut self, block: BlockId, _score: u32, blocks: &victim::Blocks) {
-        let Some(method) = self.invalidated.as_ref().filter(|_| !self.failure.is_set()) else { return };
-        let valid = blocks.valid_pages(block);
-        if let Err(error) = Python::attach(|py| method.call1(py, (block.0, valid))) {
-            self.failure.record(error);
-        }
+        self.begin(blocks);
+        self.part.tell(&self.invalidated, (block.0, blocks.valid_pages(block)));
     }
 
     fn taken(&mut self, block: BlockId) {
-        let Some(method) = self.taken.as_ref().filter(|_| !self.failure.is_set()) else { return };
-        if let Err(error) = Python::attach(|py| method.call1(py, (block.0,))) {
-            self.failure.record(error);
-        }
+        self.part.tell(&self.taken, (block.0,));
     }
 
     fn select(&mut self, blocks: &victim::Blocks) -> BlockId {
-        if self.failure.is_set() {
-            return fewest_valid(blocks);
-        }
-        Python::attach(|py| self.ask(py, blocks)).unwrap_or_else(|error| {
-            self.failure.record(error);
-            fewest_valid(blocks)
-        })
+        self.begin(blocks);
+        self.part.attempt(|py| self.ask(py, blocks)).unwrap_or_else(|| fewest_valid(blocks))
     }
 }

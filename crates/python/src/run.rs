@@ -1,6 +1,7 @@
 //! Running a scenario, watched from Python.
 
 use crate::errors::{self, Failure};
+use crate::placement::PythonPlacement;
 use crate::policy::PythonPolicy;
 use crate::scenario;
 use crate::workload::PythonWorkload;
@@ -14,26 +15,29 @@ use wearwell_workload::Workload;
 
 /// Runs a scenario; the result as JSON.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, victim=None, workload=None, progress=None))]
+#[pyo3(signature = (scenario, *, victim=None, placement=None, workload=None, progress=None))]
 pub fn run(
     py: Python<'_>,
     scenario: &str,
     victim: Option<&Bound<'_, PyAny>>,
-    workload: Option<Py<PyAny>>,
+    placement: Option<&Bound<'_, PyAny>>,
+    workload: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let scenario = scenario::parse(scenario)?;
     let failure = Failure::default();
-    let victim = victim.map(|policy| PythonPolicy::new(policy, failure.clone())).transpose()?;
     // Of a part of the caller's own theory knows nothing.
-    let has_own_parts = victim.is_some() || workload.is_some();
-    let failing = failure.clone();
+    let has_own_parts = victim.is_some() || placement.is_some() || workload.is_some();
+    let victim =
+        victim.map(|policy| PythonPolicy::new(policy, scenario.seed, failure.clone())).transpose()?;
+    let workload = workload.map(|source| PythonWorkload::new(source, failure.clone())).transpose()?;
     let parts = Parts {
         victim: victim.map(|policy| Box::new(policy) as Box<dyn VictimPolicy>),
-        workload: workload.map(|source| {
-            let make = move |logical_pages| {
-                Box::new(PythonWorkload::new(source, logical_pages, failing)) as Box<dyn Workload>
-            };
+        placement: placement
+            .map(|object| PythonPlacement::own(object, scenario.seed, failure.clone()))
+            .transpose()?,
+        workload: workload.map(|workload| {
+            let make = move |logical_pages| Box::new(workload.on(logical_pages)) as Box<dyn Workload>;
             Box::new(make) as wearwell_stack::MakeWorkload
         }),
     };

@@ -4,7 +4,7 @@ use crate::errors::{self, ScenarioError};
 use pyo3::prelude::*;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
-use wearwell_stack::Scenario;
+use wearwell_stack::{Scenario, steady};
 
 /// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
 const SEED_BITS: u32 = 53;
@@ -39,6 +39,12 @@ pub fn short_form(key: &str) -> Option<&'static str> {
 #[pyfunction]
 pub fn scenario_schema() -> String {
     serde_json::to_string(&top::schema()).expect("schemas are plain data")
+}
+
+/// Half-width of the 95 % confidence interval of the values' mean; none of fewer than two.
+#[pyfunction]
+pub fn ci95_half_width(values: Vec<f64>) -> Option<f64> {
+    steady::ci95_half_width(&values)
 }
 
 /// The seed of a sweep's replica; replica 0 keeps the scenario's own.

@@ -1,6 +1,6 @@
 //! Traces, batch by batch.
 
-use crate::errors::{TraceError, from_trace};
+use crate::errors::{Failure, TraceError, from_trace};
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -198,13 +198,20 @@ pub fn convert_trace<'py>(
         rebase_time,
     };
     let options = WriteOptions { format, drop_inexpressible, options };
+    let failure = Failure::default();
+    let goes_on = || failure.attempt(|py| py.check_signals()).is_some();
     let written = py.detach(|| {
         let mut writer = TraceWriter::create(path, &options)?;
-        trace.with(|reader| wearwell_trace::cut(reader, &mut writer, &cut))?;
-        writer.finish()
+        trace.with(|reader| wearwell_trace::cut_while(reader, &mut writer, &cut, goes_on))?;
+        // Unfinished, the new file goes away.
+        if failure.is_set() { Ok(None) } else { writer.finish().map(Some) }
     });
+    if let Some(interrupt) = failure.get(py) {
+        return Err(interrupt);
+    }
     let written =
         written.map_err(|error: wearwell_trace::TraceError| TraceError::new_err(error.to_string()))?;
+    let written = written.expect("finished, as nothing interrupted it");
     let summary = PyDict::new(py);
     summary.set_item("requests", written.requests)?;
     summary.set_item("dropped", written.dropped)?;

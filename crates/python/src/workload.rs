@@ -1,7 +1,8 @@
 //! Workloads written in Python.
 
 use crate::errors::{Failure, RunError};
-use numpy::{PyArrayMethods, PyReadonlyArray1};
+use crate::part::{Part, shown};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
@@ -17,20 +18,46 @@ struct Piece {
     next: usize,
 }
 
+/// Items without a page, flushes among them, that are waited through for one with pages.
+const MOST_EMPTY: u32 = 100_000;
+
 /// A workload that takes its pages from a Python iterable, or from a function that makes one.
 pub struct PythonWorkload {
+    part: Part,
+    failure: Failure,
     source: Py<PyAny>,
     logical_pages: u32,
     iterator: Option<Py<PyIterator>>,
-    /// Whether the current pass through the source yielded anything.
-    yielded: bool,
+    /// Whether the current pass through the source gave any request.
+    gave: bool,
+    /// Items without a page since the last that had some.
+    empty: u32,
     piece: Option<Piece>,
-    failure: Failure,
 }
 
 impl PythonWorkload {
-    pub fn new(source: Py<PyAny>, logical_pages: u32, failure: Failure) -> Self {
-        PythonWorkload { source, logical_pages, iterator: None, yielded: false, piece: None, failure }
+    pub fn new(source: &Bound<'_, PyAny>, failure: Failure) -> PyResult<Self> {
+        let part = Part::new(source, "workload", failure.clone())?;
+        if !source.is_callable() {
+            // Looked at as a whole only once the run needs it.
+            iterated(source)?;
+        }
+        Ok(PythonWorkload {
+            part,
+            failure,
+            source: source.clone().unbind(),
+            logical_pages: 0,
+            iterator: None,
+            gave: false,
+            empty: 0,
+            piece: None,
+        })
+    }
+
+    /// The workload for a stack of so many logical pages.
+    pub fn on(mut self, logical_pages: u32) -> Self {
+        self.logical_pages = logical_pages;
+        self
     }
 
     /// Begins another pass through the source.
@@ -39,24 +66,28 @@ impl PythonWorkload {
         let again = self.iterator.is_some();
         let iterable =
             if source.is_callable() { source.call1((self.logical_pages,))? } else { source.clone() };
-        let iterator = iterable.try_iter().map_err(|_| {
-            let found = iterable.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-            PyTypeError::new_err(format!(
-                "a workload is an iterable of page numbers in arrays, or a function that makes one; found {found}"
-            ))
-        })?;
+        let iterator = iterated(&iterable)?;
         if again && iterator.is(source) {
             return Err(RunError::new_err(
                 "the workload ended before the run did; pass a function that makes the iterator, to have it called \
                  again, or let the iterator go on for ever",
             ));
         }
-        if again && !self.yielded {
-            return Err(RunError::new_err("the workload yields nothing"));
+        if again && !self.gave {
+            return Err(RunError::new_err(format!("the workload {} yields nothing", self.part.class())));
         }
-        self.yielded = false;
+        self.gave = false;
         self.iterator = Some(iterator.clone().unbind());
         Ok(iterator)
+    }
+
+    /// The next piece, unless something went wrong.
+    fn another(&mut self) -> Option<Piece> {
+        let failure = self.failure.clone();
+        failure.attempt(|py| {
+            let piece = self.next_piece(py);
+            piece.map_err(|error| self.part.blame(py, self.part.class(), error))
+        })
     }
 
     fn next_piece(&mut self, py: Python<'_>) -> PyResult<Piece> {
@@ -65,12 +96,22 @@ impl PythonWorkload {
             None => self.begin(py)?,
         };
         loop {
-            match iterator.next() {
-                Some(item) => {
-                    self.yielded = true;
-                    return self.read(&item?);
-                }
-                None => iterator = self.begin(py)?,
+            let Some(item) = iterator.next() else {
+                iterator = self.begin(py)?;
+                continue;
+            };
+            let piece = self.read(&item?)?;
+            let has_pages = !piece.pages.is_empty();
+            self.empty = if has_pages { 0 } else { self.empty + 1 };
+            if self.empty > MOST_EMPTY {
+                let name = self.part.class();
+                let problem =
+                    format!("the workload {name} yielded {MOST_EMPTY} items in a row without a page");
+                return Err(RunError::new_err(problem));
+            }
+            if has_pages || piece.op == Op::Flush {
+                self.gave = true;
+                return Ok(piece);
             }
         }
     }
@@ -87,33 +128,75 @@ impl PythonWorkload {
             )));
         }
         let op = operation(&tuple.get_item(0)?)?;
-        let hint = if tuple.len() == 3 { tuple.get_item(2)?.extract()? } else { 0 };
+        let hint = if tuple.len() == 3 { hint(&tuple.get_item(2)?)? } else { 0 };
         Ok(Piece { op, hint, pages: self.pages(&tuple.get_item(1)?)?, next: 0 })
     }
 
     fn pages(&self, pages: &Bound<'_, PyAny>) -> PyResult<Vec<Lpn>> {
         let numpy = pages.py().import("numpy")?;
         let array = numpy.call_method1("atleast_1d", (pages,))?;
-        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        let (dtype, shape) = (array.getattr("dtype")?, array.getattr("shape")?);
+        if shape.len()? != 1 {
+            let problem =
+                format!("page numbers of a workload must be one after the other, not of shape {shape}");
+            return Err(PyValueError::new_err(problem));
+        }
+        if numpy.getattr("ma")?.call_method1("is_masked", (&array,))?.is_truthy()? {
+            return Err(PyValueError::new_err(
+                "page numbers of a workload must all be there; some are masked",
+            ));
+        }
+        let kind: String = dtype.getattr("kind")?.extract()?;
         let empty = array.getattr("size")?.extract::<usize>()? == 0;
         if !empty && kind != "i" && kind != "u" {
-            return Err(PyTypeError::new_err(format!(
-                "page numbers of a workload must be integers, not {}",
-                array.getattr("dtype")?
-            )));
+            let problem = format!("page numbers of a workload must be integers, not {dtype}");
+            return Err(PyTypeError::new_err(problem));
         }
-        let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
-        let array: PyReadonlyArray1<'_, i64> = array.cast::<numpy::PyArray1<i64>>()?.try_readonly()?;
-        let numbers = array.as_slice()?;
-        if let Some(page) = numbers.iter().find(|&&page| !(0..i64::from(self.logical_pages)).contains(&page))
-        {
-            return Err(RunError::new_err(format!(
-                "the workload yielded page {page}; the stack has pages 0 to {}",
-                self.logical_pages - 1
-            )));
+        // All below 0 by their sign, all others by their value.
+        match kind == "u" {
+            true => self.checked::<u64>(&numpy.call_method1("ascontiguousarray", (array, "uint64"))?),
+            false => self.checked::<i64>(&numpy.call_method1("ascontiguousarray", (array, "int64"))?),
         }
-        Ok(numbers.iter().map(|&page| Lpn(page as u32)).collect())
     }
+
+    /// The page numbers of a contiguous array, all of which must be of the stack.
+    fn checked<T: numpy::Element + Copy + std::fmt::Display + TryInto<u32>>(
+        &self,
+        array: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<Lpn>> {
+        let array: PyReadonlyArray1<'_, T> = array.cast::<PyArray1<T>>()?.try_readonly()?;
+        let on_stack = |&page: &T| page.try_into().ok().filter(|page| *page < self.logical_pages).map(Lpn);
+        let wrong = |page: &T| {
+            RunError::new_err(format!(
+                "the workload {} yielded page {page}; the stack has pages 0 to {}",
+                self.part.class(),
+                self.logical_pages - 1
+            ))
+        };
+        array.as_slice()?.iter().map(|page| on_stack(page).ok_or_else(|| wrong(page))).collect()
+    }
+}
+
+/// What a workload is taken from.
+fn iterated<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+    iterable.try_iter().map_err(|error| {
+        if !error.is_instance_of::<PyTypeError>(iterable.py()) {
+            return error;
+        }
+        let found = iterable.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "a workload is an iterable of page numbers in arrays, or a function that makes one; found {found}"
+        ))
+    })
+}
+
+fn hint(item: &Bound<'_, PyAny>) -> PyResult<u16> {
+    item.extract().map_err(|_| match shown(item) {
+        Ok(item) => {
+            PyValueError::new_err(format!("the hint of a workload must be 0 to {}, not {item}", u16::MAX))
+        }
+        Err(error) => error,
+    })
 }
 
 fn operation(item: &Bound<'_, PyAny>) -> PyResult<Op> {
@@ -132,18 +215,18 @@ fn operation(item: &Bound<'_, PyAny>) -> PyResult<Op> {
     }
     Err(PyValueError::new_err(format!(
         "{} is no operation; one of read, write, trim, flush, or their numbers 0 to 3 in a trace",
-        item.repr()?
+        shown(item)?
     )))
 }
 
 impl Workload for PythonWorkload {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let until = batch.pages.len() + pages;
-        while batch.pages.len() < until && !self.failure.is_set() {
+        while batch.pages.len() < until {
             let Some(piece) = &mut self.piece else {
-                match Python::attach(|py| self.next_piece(py)) {
-                    Ok(piece) => self.piece = Some(piece),
-                    Err(error) => self.failure.record(error),
+                self.piece = self.another();
+                if self.piece.is_none() {
+                    return;
                 }
                 continue;
             };

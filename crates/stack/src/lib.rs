@@ -14,7 +14,9 @@ mod size;
 
 pub use build::{Stack, Target, build};
 pub use device::{Fit, Rating, ResolvedDevice, TraceExtent, WARRANTY_DAYS_A_YEAR};
-pub use layers::{FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MetadataConfig, structures};
+pub use layers::{
+    FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MakePlacement, MetadataConfig, OwnPlacement, structures,
+};
 pub use report::{
     ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
     MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RatingResult,

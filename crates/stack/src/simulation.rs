@@ -1,6 +1,7 @@
 //! Running a scenario: fill, overwrite, warm up until steady, measure.
 
 use crate::build::build_resolved;
+use crate::layers::OwnPolicies;
 use crate::report;
 use crate::report::RunResult;
 use crate::run::driver::Driver;
@@ -52,7 +53,11 @@ pub fn run_with(
         let problem = "stands beside the program's own workload, which would have to be the only one";
         return Err(ConfigError::new("tenant", problem).into());
     }
-    let caller = Caller { holds_data: scenario.holds_content(), own_victim: parts.victim.is_some() };
+    let caller = Caller {
+        holds_data: scenario.holds_content(),
+        own_victim: parts.victim.is_some(),
+        own_streams: parts.placement.as_ref().map(|placement| placement.streams),
+    };
     fit(&mut scenario, caller, observer)?;
     let resolved = resolve::resolve(scenario, caller)?;
     let mut result = match caller.holds_data {
@@ -70,7 +75,8 @@ fn run_holding<P: RunPayload>(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let journal = resolved.timing.is_some().then(Journal::default);
-    let stack = build_resolved::<P>(&resolved, parts.victim, journal.clone())?;
+    let Parts { victim, placement, workload } = parts;
+    let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, journal.clone())?;
     let pace =
         resolved.timing.clone().zip(journal).map(|(timing, journal)| pace(timing, journal)).transpose()?;
     let wants = Wants {
@@ -79,11 +85,11 @@ fn run_holding<P: RunPayload>(
     };
     let scenario = &resolved.scenario;
     // A drive that fails ends a run between any two requests, and a workload of the program's own may do as it likes.
-    let looks_ahead = parts.workload.is_none()
+    let looks_ahead = workload.is_none()
         && scenario.power.is_none()
         && !scenario.device.wears_out
         && scenario.device.program_failure_rate == 0.0;
-    let tenants = tenants::build(scenario, &stack, parts.workload, &wants)?;
+    let tenants = tenants::build(scenario, &stack, workload, &wants)?;
     let mut driver = Driver::new(stack, tenants, &scenario.measure, pace, looks_ahead, observer);
     let start = Instant::now();
     driver.precondition(scenario)?;
@@ -106,7 +112,7 @@ fn pace(timing: ResolvedTiming, journal: Journal) -> Result<Pace, ConfigError> {
 /// A trace that cannot be read, no size that can be built, or an observer that stops it.
 pub fn fitted(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenario, RunError> {
     let mut scenario = scenario.clone();
-    let caller = Caller { holds_data: scenario.holds_content(), own_victim: false };
+    let caller = Caller { holds_data: scenario.holds_content(), ..Caller::default() };
     fit(&mut scenario, caller, observer)?;
     Ok(scenario)
 }
@@ -119,8 +125,8 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved = ResolvedScenario::of(fitted(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     // What the layers themselves refuse, they refuse when they are built.
     match resolved.scenario.holds_content() {
-        true => drop(build_resolved::<Content>(&resolved, None, None)?),
-        false => drop(build_resolved::<()>(&resolved, None, None)?),
+        true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?),
+        false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), None)?),
     }
     resolved.check_workloads()?;
     Ok(resolved.scenario)

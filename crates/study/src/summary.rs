@@ -21,6 +21,11 @@ pub fn summary(result: &RunResult) -> Row {
             "write_amplification_ci95".to_owned(),
             json!(estimate.and_then(|estimate| estimate.ci95_half_width)),
         ),
+        (
+            "theory_write_amplification".to_owned(),
+            json!(result.theory.as_ref().map(|theory| theory.write_amplification)),
+        ),
+        ("theory_layer".to_owned(), json!(result.theory.as_ref().map(|theory| &theory.layer))),
         ("steady".to_owned(), json!(result.course.steady)),
         ("measured_drift".to_owned(), json!(result.course.measured_drift)),
         ("measured_drive_writes".to_owned(), json!(result.course.measured_drive_writes)),
@@ -36,9 +41,6 @@ pub fn summary(result: &RunResult) -> Row {
         ("page_bytes".to_owned(), json!(result.device.page_bytes)),
         ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
     ];
-    row.extend(result.theory.iter().map(|theory| {
-        (format!("{}_write_amplification_theory", theory.layer), json!(theory.write_amplification))
-    }));
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend(result.timing.iter().flat_map(timing_columns));

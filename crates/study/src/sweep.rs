@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::journal::Journal;
 use super::points::{MOST_POINTS, Point, PointResult, SweepError};
+use super::prediction::beside;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,6 +50,8 @@ pub struct SweepOptions<'a> {
     pub threads: Option<usize>,
     /// Whether results keep their time series.
     pub keep_windows: bool,
+    /// Whether results say what theory has for their scenarios.
+    pub beside_theory: bool,
     /// What runs a scenario, for programs that have parts of their own; [`run`] unless given.
     pub run: Option<RunScenario>,
 }
@@ -103,6 +106,7 @@ impl Sweep {
             sweep: self,
             observer,
             keep_windows: options.keep_windows,
+            beside_theory: options.beside_theory,
             run: options.run.unwrap_or(run),
             finished: Mutex::new(0),
             stopped: AtomicBool::new(false),
@@ -189,6 +193,7 @@ struct Crew<'a> {
     sweep: &'a Sweep,
     observer: &'a dyn SweepObserver,
     keep_windows: bool,
+    beside_theory: bool,
     run: RunScenario,
     finished: Mutex<usize>,
     stopped: AtomicBool,
@@ -233,6 +238,9 @@ impl Crew<'_> {
     fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {
         if !self.keep_windows {
             result.windows = Vec::new();
+        }
+        if self.beside_theory && result.theory.is_none() {
+            beside(&mut result);
         }
         PointResult { settings: point.settings.clone(), replica: point.replica, result }
     }

@@ -76,9 +76,19 @@ impl Progress<'_> {
 ///
 /// Reading stops with the last request of [`Cut::requests`].
 pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Result<(), TraceError> {
+    cut_while(reader, writer, cut, || true)
+}
+
+/// The same as long as `goes_on` says so, which is asked before each batch.
+pub fn cut_while(
+    reader: &mut TraceReader,
+    writer: &mut TraceWriter,
+    cut: &Cut,
+    mut goes_on: impl FnMut() -> bool,
+) -> Result<(), TraceError> {
     let mut progress = Progress { cut, seen: 0, first_ns: None, first_kept_ns: None };
     let (mut batch, mut kept) = (RequestBatch::default(), RequestBatch::default());
-    while !progress.is_over() && reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
+    while goes_on() && !progress.is_over() && reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
         kept.clear();
         progress.select(&batch, &mut kept);
         writer.write_batch(&kept)?;

@@ -20,7 +20,7 @@ mod text;
 mod volumes;
 mod writer;
 
-pub use cut::{Cut, convert, cut};
+pub use cut::{Cut, convert, cut, cut_while};
 pub use decode::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped};
 pub use describe::*;
 pub use encode::{Content, Encode};

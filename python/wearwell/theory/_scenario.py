@@ -27,8 +27,8 @@ def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
     -------
     Record
         ``write_amplification`` (of ``layer``, for its number of blocks), ``write_amplification_limit`` (for very many),
-        ``model`` and ``spare_factor``, which leaves out ``held_back_pages``: erased pages that wait while a victim is chosen.
-        ``notes`` say where the scenario differs from the model.
+        ``model`` and ``spare_factor``, which leaves out ``held_back_pages``: erased pages that wait while a victim is
+        chosen. ``notes`` say where the scenario differs from the model.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
+from .. import _core, _html
 from .._errors import ParameterError
 from ._vector import Policy, Values, answer, choices_of, numbers, plain
 
@@ -40,6 +40,15 @@ class OptimalChoices:
     write_amplification: float | Values
     is_at_the_end: bool | NDArray[np.bool_]
     scan: Values
+
+    def _repr_html_(self) -> str:
+        if not isinstance(self.choices, int):
+            return _html.figures("Optimal choices", [("drives", " × ".join(map(str, self.choices.shape)))])
+        end = ", the last that was tried" if self.is_at_the_end else ""
+        rows = [("choices", f"{self.choices}{end}"), ("write amplification", f"{self.write_amplification:.6f}")]
+        points = list(enumerate(self.scan.tolist(), 1))
+        drawing = _html.line(points, f"write amplification with 1 to {len(points)} choices")
+        return _html.figures("Optimal choices", rows) + drawing
 
 
 def optimal_choices(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
+from .. import _core, _html
 from .._errors import ConvergenceError, ParameterError
 from ..result import Record
 from ._vector import Policy, Values, choices_of, noted, number, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Structure: TypeAlias = Literal["single", "double"]
 ClassesLike: TypeAlias = "Sequence[tuple[float, float]] | NDArray[np.floating[Any]]"
@@ -70,6 +71,29 @@ class SteadyState:
         levels = pd.RangeIndex(len(self.valid_pages), name="valid_pages")
         return pd.DataFrame({"blocks": self.valid_pages, "victims": self.victim_valid_pages}, index=levels)
 
+    def plot(self, ax: Axes | None = None, *, width: str | float = "column") -> Axes:
+        """Draw the shares of the blocks and of the victims by valid pages; see `wearwell.plot.shares`."""
+        from .. import plot
+
+        return plot.shares(self, ax, width=width)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("write amplification", f"{self.write_amplification:.6f}"),
+            ("host pages for each victim", f"{self.host_pages_per_victim:.4f}"),
+            ("spare factor", f"{self.over_provisioning.spare_factor:.4f}"),
+        ]
+        parts = [_html.figures("Steady state", rows)]
+        if len(self.classes) > 1:
+            lines = [
+                (str(at), *(f"{share:.4f}" for share in (*shares, moved)))
+                for at, (shares, moved) in enumerate(zip(self.classes, self.moved_shares, strict=True), 1)
+            ]
+            heads = ("class", "share of writes", "share of pages", "share of moved pages")
+            parts.append(_html.table("Classes of pages, hottest first", heads, lines))
+        text = f"shares of the blocks with 0 to {len(self.valid_pages) - 1} valid pages"
+        return "".join([*parts, _html.bars(self.valid_pages.tolist(), text)])
+
 
 @dataclass(frozen=True, eq=False)
 class ManyClasses:
@@ -85,6 +109,11 @@ class ManyClasses:
 
     write_amplification: float
     merged: dict[int, SteadyState]
+
+    def _repr_html_(self) -> str:
+        rows = [(str(count), f"{state.write_amplification:.6f}") for count, state in self.merged.items()]
+        rows.append(("all, extrapolated", f"{self.write_amplification:.6f}"))
+        return _html.table("Many classes", ("merged to", "write amplification"), rows)
 
 
 def _state(parts: dict[str, Any]) -> SteadyState:

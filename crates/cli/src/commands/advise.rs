@@ -79,6 +79,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         replicas: args.replicas,
         depth: args.depth,
         sweep: SweepOptions {
+            // Its runs are held against each other.
+            beside_theory: false,
             journal: journal.as_deref(),
             threads: args.threads.map(usize::from),
             keep_windows: false,

@@ -101,6 +101,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
     let places = Places::new(args.output.as_deref(), &args.scenario.inputs(&draft))?;
     let options = SweepOptions {
+        beside_theory: true,
         journal: places.journal.as_deref(),
         threads: args.threads.map(usize::from),
         keep_windows: args.windows,

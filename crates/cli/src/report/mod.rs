@@ -77,6 +77,17 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
+/// The column of what theory says, which only some sweeps have anything in.
+const THEORY: (&str, &str) = ("theory_write_amplification", "by theory");
+
+/// What theory says of the amplification of the whole stack: where the layer that it is about is all that amplifies.
+fn theory(row: &Row) -> Value {
+    let layer = plain(value_of(row, "theory_layer"));
+    let is_whole =
+        value_of(row, &format!("{layer}_write_amplification")) == value_of(row, "write_amplification");
+    if is_whole { value_of(row, THEORY.0).clone() } else { Value::Null }
+}
+
 /// Rows as a JSON list of objects.
 pub fn rows_as_json(rows: &[Row]) -> String {
     let objects: Vec<Map<String, Value>> = rows.iter().map(|row| row.iter().cloned().collect()).collect();
@@ -97,7 +108,8 @@ pub fn rows_as_columns(rows: &[Row]) -> Vec<(String, Column)> {
 
 /// The table of a sweep: its settings and the figures that matter first.
 pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
-    let figures = [
+    let has_theory = rows.iter().any(|row| !theory(row).is_null());
+    let mut figures = vec![
         ("write_amplification", "write amplification"),
         ("write_amplification_ci95", "± 95 %"),
         ("steady", "steady"),
@@ -106,8 +118,13 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
         ("tbw", "TBW"),
         ("dwpd", "DWPD"),
     ];
+    if has_theory {
+        figures.insert(2, THEORY);
+    }
     let head: Vec<&str> = keys.iter().copied().chain(figures.iter().map(|(_, title)| *title)).collect();
-    let cell = |row: &Row, name: &str| match value_of(row, name) {
+    let value =
+        |row: &Row, name: &str| if name == THEORY.0 { theory(row) } else { value_of(row, name).clone() };
+    let cell = |row: &Row, name: &str| match &value(row, name) {
         Value::Null => "–".into(),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "NO".into(),

@@ -5,7 +5,7 @@ mod stack;
 
 pub use stack::{Stack, Target};
 
-use crate::layers::{BuiltLayer, FlashParts, LayerSpec, StackPayload};
+use crate::layers::{BuiltLayer, FlashParts, LayerSpec, OwnPolicies, StackPayload};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
@@ -15,25 +15,24 @@ use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::log::{BoxedLayer, Shared};
 use wearwell_engine::timing::Journal;
-use wearwell_engine::victim::VictimPolicy;
 
 /// Resolves `scenario` and builds its stack; its every default is filled in.
 ///
 /// # Errors
 /// A setting that cannot be, or that does not go with another.
 pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
-    let caller = Caller { holds_data: size_of::<P>() > 0, own_victim: false };
+    let caller = Caller { holds_data: size_of::<P>() > 0, ..Caller::default() };
     let resolved = resolve(scenario.clone(), caller)?;
-    let stack = build_resolved(&resolved, None, None)?;
+    let stack = build_resolved(&resolved, OwnPolicies::default(), None)?;
     *scenario = resolved.scenario;
     Ok(stack)
 }
 
-/// Builds the stack, with a victim policy of the caller's for the FTL, instead of the one that the scenario names, and a journal
-/// into which the flash writes what it does.
+/// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names, and a journal into which
+/// the flash writes what it does.
 pub(crate) fn build_resolved<P: StackPayload>(
     resolved: &ResolvedScenario,
-    victim: Option<Box<dyn VictimPolicy>>,
+    own: OwnPolicies,
     journal: Option<Journal>,
 ) -> Result<Stack<P>, ConfigError> {
     memory::check(resolved)?;
@@ -50,12 +49,12 @@ pub(crate) fn build_resolved<P: StackPayload>(
         shared: Vec::new(),
         power: None,
     };
-    let mut base = Some((flash, victim));
+    let mut base = Some((flash, own));
     for at in tree.upwards() {
         let layer = &tree.layers[at];
         let built = match base.take() {
-            Some((flash, victim)) => {
-                let spec = LayerSpec { victim, ..spec(resolved, at)? };
+            Some((flash, own)) => {
+                let spec = LayerSpec { own, ..spec(resolved, at)? };
                 resolved.ftl.settings.clone().build(spec, flash)
             }
             None => {
@@ -93,7 +92,7 @@ fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError
         seed: resolved.seed_of(at),
         logical_pages: layer.logical_pages,
         page_bytes: resolved.device.geometry.page_bytes,
-        victim: None,
+        own: OwnPolicies::default(),
         temperature,
         wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },

@@ -69,6 +69,7 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "read_disturb", help: "`device.read_disturb_limit`" },
     Feature { name: "superblocks", help: "`device.superblock_blocks`" },
     Feature { name: "own_victim", help: "a victim policy of the calling program's" },
+    Feature { name: "own_placement", help: "a placement of the calling program's" },
 ];
 
 /// A feature that a layer is asked for.

@@ -55,7 +55,8 @@ pub(crate) use model::FtlModel;
 pub(crate) use payload::StackPayload;
 pub(crate) use refusals::reason;
 pub use refusals::{REFUSALS, Refusal};
-pub(crate) use spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer, WholeLayer};
+pub(crate) use spec::{BuiltLayer, Drive, LayerContext, LayerSpec, LowerLayer, OwnPolicies, WholeLayer};
+pub use spec::{MakePlacement, OwnPlacement};
 pub use store_keys::{DirectoryKind, ReclaimKind, StoreKeys};
 pub use tables::{
     FTL_ALIASES, FTLS, FtlKind, LAYER_ALIASES, LAYERS, LayerKind, ResolvedFtl, ResolvedLayer, structures,

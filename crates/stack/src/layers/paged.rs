@@ -19,7 +19,7 @@ use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::paged::{
     DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedSettings, Policies,
 };
-use wearwell_engine::placement::{PlacementConfig, PlacementContext};
+use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::validity::{GeckoSettings, ValidityConfig};
 use wearwell_engine::victim::VictimConfig;
 use wearwell_engine::wear::WearConfig;
@@ -201,6 +201,7 @@ impl<D: PagedDesign> Kind for Paged<D> {
             deferred: keys.free_blocks_deferred,
             idle: keys.free_blocks_idle,
         };
+        context.settle(&mut keys.placement);
         let mut features = keys.features(&config.wear);
         equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
         features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
@@ -357,13 +358,7 @@ fn policies(
         logical_pages: settings.config.logical_pages,
         seed: settings.config.seed,
     };
-    let context = PlacementContext { size: &size, temperature: spec.temperature.take() };
-    let placement = settings.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-    let victim = match spec.victim {
-        Some(given) => given,
-        None => settings.victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
-    };
-    Ok(Policies { victim, placement })
+    spec.policies(&settings.victim, &settings.placement, &size)
 }
 
 /// Errors of the FTL by the keys of the scenario.

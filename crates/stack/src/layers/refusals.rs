@@ -68,9 +68,8 @@ pub static REFUSALS: &[Refusal] = &[
     },
     Refusal {
         feature: "power",
-        with: &["own_victim", "oracle"],
-        reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own policy and the oracle \
-                 cannot",
+        with: &["own_victim", "own_placement", "oracle"],
+        reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own and the oracle cannot",
     },
     Refusal {
         feature: "power_cuts",
@@ -105,6 +104,16 @@ pub static REFUSALS: &[Refusal] = &[
         feature: "own_victim",
         with: &["zones"],
         reason: "means nothing on a zoned drive, which does not clean",
+    },
+    Refusal {
+        feature: "own_placement",
+        with: &["fast", "bast"],
+        reason: "means nothing with a hybrid FTL, where a page's number says which block it goes to",
+    },
+    Refusal {
+        feature: "own_placement",
+        with: &["zones"],
+        reason: "means nothing on a zoned drive, where its user says which zone a page goes to",
     },
     Refusal {
         feature: "zones",

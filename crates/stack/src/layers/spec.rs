@@ -73,17 +73,49 @@ impl WholeLayer {
 /// How hot the pages of a layer with so many are, if its user can say so.
 pub type TemperatureOf<'a> = dyn Fn(u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> + 'a;
 
+/// Policies that the calling program brings for a layer, instead of those that its settings name.
+#[derive(Default)]
+pub struct OwnPolicies {
+    /// The victim policy.
+    pub victim: Option<Box<dyn VictimPolicy>>,
+    /// The placement.
+    pub placement: Option<OwnPlacement>,
+}
+
+/// Makes a placement for a store of that size.
+pub type MakePlacement = Box<dyn FnOnce(&StoreSize) -> Box<dyn Placement> + Send>;
+
+/// A placement that the calling program brings.
+pub struct OwnPlacement {
+    /// Its streams, which it must have before there is a store that it could be made for.
+    pub streams: u8,
+    /// Makes it.
+    pub make: MakePlacement,
+}
+
 /// What is known of a layer's surroundings when it is resolved.
 pub struct LayerContext<'a> {
     /// Its seed.
     pub seed: Seed,
     /// How hot its pages are.
     pub temperature: &'a TemperatureOf<'a>,
+    /// Streams of the placement that the calling program brings instead of the one that the settings name.
+    pub callers_streams: Option<u8>,
 }
 
 impl LayerContext<'_> {
+    /// Forgets the placement of the settings where the calling program brings one.
+    pub fn settle(&self, placement: &mut PlacementConfig) {
+        if self.callers_streams.is_some() {
+            *placement = PlacementConfig::default();
+        }
+    }
+
     /// The streams of a placement in a store of that size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
+        if let Some(streams) = self.callers_streams {
+            return Ok(streams);
+        }
         if let Some(frontiers) = placement.frontiers() {
             return Ok(frontiers.streams());
         }
@@ -104,8 +136,8 @@ pub struct LayerSpec {
     pub logical_pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Stands in for the policy that the settings name.
-    pub victim: Option<Box<dyn VictimPolicy>>,
+    /// What stands in for the policies that the settings name.
+    pub own: OwnPolicies,
     /// How hot its pages are, where that is asked for.
     pub temperature: Option<Box<dyn Temperature>>,
     /// How pages that hold the same are stored once; only of an FTL.

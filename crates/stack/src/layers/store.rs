@@ -1,18 +1,21 @@
 //! One log-structured store from its settings: the parts that they name.
 
-use super::spec::LayerSpec;
+use super::spec::{LayerSpec, OwnPolicies};
 use super::store_keys::StoreSettings;
 use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_engine::forms::{BoxedLog, CountingLog};
 use wearwell_engine::ftl::page::PageConfig;
+use wearwell_engine::ftl::paged::Policies;
 use wearwell_engine::layer::{Medium, Payload};
 use wearwell_engine::log::Migration;
-use wearwell_engine::placement::{Frontiers, PlacementContext};
+use wearwell_engine::placement::{Frontiers, PlacementConfig, PlacementContext};
+use wearwell_engine::victim::VictimConfig;
 
 impl LayerSpec {
     /// The frontiers of a store for which the engine is compiled; `None` if its parts have to be behind pointers.
     pub(super) fn frontiers(&self, settings: &StoreSettings) -> Option<Frontiers> {
-        settings.placement.frontiers().filter(|_| !self.features.has("wear_levelling"))
+        let asks_each_page = self.features.has("wear_levelling") || self.own.placement.is_some();
+        settings.placement.frontiers().filter(|_| !asks_each_page)
     }
 
     /// What the store with these frontiers is made of.
@@ -21,9 +24,31 @@ impl LayerSpec {
             config: settings.config(self.logical_pages, self.seed),
             placement,
             victim: &settings.victim,
-            given: self.victim,
+            given: self.own.victim,
             whole_blocks: self.features.has("block_directory"),
         }
+    }
+
+    /// The policies of a store of that size: those of the calling program, or else those that the settings name.
+    pub(super) fn policies(
+        &mut self,
+        victim: &VictimConfig,
+        placement: &PlacementConfig,
+        size: &StoreSize,
+    ) -> Result<Policies, ConfigError> {
+        let OwnPolicies { victim: own_victim, placement: own_placement } = std::mem::take(&mut self.own);
+        let placement = match own_placement {
+            Some(own) => (own.make)(size),
+            None => {
+                let context = PlacementContext { size, temperature: self.temperature.take() };
+                placement.build_boxed(context).map_err(|error| error.within("placement"))?
+            }
+        };
+        let victim = match own_victim {
+            Some(own) => own,
+            None => victim.build_boxed(size).map_err(|error| error.within("victim"))?,
+        };
+        Ok(Policies { victim, placement })
     }
 
     /// What the store of `logical_pages` on `medium` is made of, with all policies behind pointers.
@@ -42,12 +67,7 @@ impl LayerSpec {
             logical_pages,
             seed: self.seed,
         };
-        let context = PlacementContext { size: &size, temperature: self.temperature.take() };
-        let placement = settings.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
-        let victim = match self.victim.take() {
-            Some(given) => given,
-            None => settings.victim.build_boxed(&size).map_err(|error| error.within("victim"))?,
-        };
+        let Policies { victim, placement } = self.policies(&settings.victim, &settings.placement, &size)?;
         let migration = migration(placement.wants_references());
         let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;
         let config = settings.config(logical_pages, self.seed);

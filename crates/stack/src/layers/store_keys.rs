@@ -9,7 +9,7 @@ use wearwell_base::config::{ConfigError, StoreSize};
 use wearwell_base::seed::Seed;
 use wearwell_base::units::StreamId;
 use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
-use wearwell_engine::placement::{Placement, PlacementConfig};
+use wearwell_engine::placement::{Frontiers, Placement, PlacementConfig};
 use wearwell_engine::victim::VictimConfig;
 
 /// Keys of a log-structured store.
@@ -94,9 +94,11 @@ impl StoreKeys {
         own_streams: u8,
         context: &LayerContext<'_>,
     ) -> Result<(StoreSettings, Features), ConfigError> {
+        context.settle(&mut self.placement);
         let streams = context.streams(&self.placement, size)? + own_streams;
+        let frontiers = self.placement.frontiers().filter(|_| context.callers_streams.is_none());
         // What is told apart from a default: before there are any.
-        let features = self.features(streams);
+        let features = self.features(streams, frontiers);
         let reclaim = match self.reclaim {
             ReclaimKind::InPlace => Reclaim::InPlace,
             ReclaimKind::FreePool => {
@@ -118,9 +120,8 @@ impl StoreKeys {
         Ok((settings, features))
     }
 
-    fn features(&self, streams: u8) -> Features {
+    fn features(&self, streams: u8, frontiers: Option<Frontiers>) -> Features {
         let in_place = self.reclaim == ReclaimKind::InPlace;
-        let frontiers = self.placement.frontiers();
         let single = frontiers.is_some_and(|frontiers| frontiers.cleaning_stream() == Some(StreamId(0)));
         let mut features = Features::default();
         features.extend([

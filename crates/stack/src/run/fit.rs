@@ -6,6 +6,7 @@ use super::source::{Source, SourceError, TraceReplay, Wants};
 use super::window::Phase;
 use crate::build::build_resolved;
 use crate::device::{self, Fit, TraceExtent};
+use crate::layers::OwnPolicies;
 use crate::scenario::resolve::{Caller, resolve};
 use crate::scenario::{AddressRule, Scenario, TraceConfig};
 use crate::size::ByteSize;
@@ -147,8 +148,8 @@ impl Fitting<'_> {
         scenario.device.capacity = Some(ByteSize(pages * u64::from(self.page_bytes)));
         let resolved = resolve(scenario.clone(), self.caller)?;
         let shown = match self.caller.holds_data {
-            true => build_resolved::<Content>(&resolved, None, None)?.logical_pages(),
-            false => build_resolved::<()>(&resolved, None, None)?.logical_pages(),
+            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?.logical_pages(),
+            false => build_resolved::<()>(&resolved, OwnPolicies::default(), None)?.logical_pages(),
         };
         if let Some(trace) = scenario.trace.as_mut().filter(|trace| trace.address == AddressRule::Direct)
             && self.extent.end_page > shown

@@ -36,14 +36,22 @@ pub fn estimate(windows: &[f64]) -> Option<Estimate> {
     let centre = mean(&means);
     let squares: f64 = means.iter().map(|value| (value - centre).powi(2)).sum();
     let count = means.len();
-    let ci95_half_width = (count >= 2).then(|| {
-        let students = StudentsT::new(0.0, 1.0, (count - 1) as f64).expect("positive degrees of freedom");
-        let deviation = (squares / (count - 1) as f64).sqrt();
-        students.inverse_cdf(0.975) * deviation / (count as f64).sqrt()
-    });
+    let ci95_half_width = ci95_half_width(&means);
     let products: f64 = means.windows(2).map(|pair| (pair[0] - centre) * (pair[1] - centre)).sum();
     let lag1_autocorrelation = (count >= 3 && squares > 0.0).then(|| products / squares);
     Some(Estimate { mean: centre, ci95_half_width, batches: count, lag1_autocorrelation })
+}
+
+/// Half-width of the 95 % confidence interval of the mean of independent values, by Student's t; `None` of fewer than two.
+pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
+    let count = values.len();
+    (count >= 2).then(|| {
+        let centre = mean(values);
+        let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
+        let students = StudentsT::new(0.0, 1.0, (count - 1) as f64).expect("positive degrees of freedom");
+        let deviation = (squares / (count - 1) as f64).sqrt();
+        students.inverse_cdf(0.975) * deviation / (count as f64).sqrt()
+    })
 }
 
 /// How much the least-squares line through `windows` changes from its first to its last point, as a share of

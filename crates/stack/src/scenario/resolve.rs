@@ -24,6 +24,8 @@ pub struct Caller {
     pub holds_data: bool,
     /// Whether it has a victim policy of its own for the FTL.
     pub own_victim: bool,
+    /// Streams of its own placement for the FTL, if it has one.
+    pub own_streams: Option<u8>,
 }
 
 /// A scenario with nothing left open.
@@ -66,7 +68,7 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
     let device = device::resolve(&mut scenario.device, zone_blocks, scenario.measure.warranty_years)?;
     course::check_window(&scenario.measure, device.logical_pages)?;
     let mut tree = Tree::of(&mut scenario)?;
-    let mut ftl = resolve_ftl(&mut scenario, &tree, &device).map_err(|error| error.within("ftl"))?;
+    let mut ftl = resolve_ftl(&mut scenario, &tree, caller, &device).map_err(|error| error.within("ftl"))?;
     tree.set_size(&scenario, tree.ftl(), &ftl)?;
     let power = match &scenario.power {
         Some(power) => power.plan(Seed(scenario.seed))?,
@@ -98,7 +100,7 @@ impl ResolvedScenario {
     /// As [`resolve`]; and a scenario in which nobody writes, or two where one should.
     pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
         writers::check(&scenario)?;
-        let caller = Caller { holds_data: scenario.holds_content(), own_victim: false };
+        let caller = Caller { holds_data: scenario.holds_content(), ..Caller::default() };
         resolve(scenario, caller)
     }
 
@@ -177,11 +179,15 @@ impl TemperatureSource {
 fn resolve_ftl(
     scenario: &mut Scenario,
     tree: &Tree,
+    caller: Caller,
     device: &ResolvedDevice,
 ) -> Result<LayerPlan<ResolvedFtl>, ConfigError> {
     let (at, source) = (tree.ftl(), TemperatureSource::of(scenario, tree, tree.ftl()));
-    let context =
-        LayerContext { seed: seed_of(scenario, tree, at), temperature: &|pages| source.temperature(pages) };
+    let context = LayerContext {
+        seed: seed_of(scenario, tree, at),
+        temperature: &|pages| source.temperature(pages),
+        callers_streams: caller.own_streams,
+    };
     let drive = Drive { device, dedup: &scenario.ftl.common.dedup, wear: scenario.ftl.common.wear.as_ref() };
     let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
@@ -211,6 +217,7 @@ fn resolve_layers(
         let context = LayerContext {
             seed: seed_of(scenario, tree, at),
             temperature: &|pages| source.temperature(pages),
+            callers_streams: None,
         };
         let plan = scenario.log[at].kind.resolve(&below, &context);
         let plan = plan.map_err(|error| error.within(&tree.layers[at].key))?;
@@ -258,6 +265,7 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
         (caller.holds_data, "content", "/content"),
         (caller.holds_data && !scenario.holds_content(), "held_data", "/content"),
         (caller.own_victim, "own_victim", "victim"),
+        (caller.own_streams.is_some(), "own_placement", "placement"),
         (scenario.timing.is_some(), "timing", "/timing"),
         (power.is_some(), "power", "/power"),
         (power.as_ref().is_some_and(|power| power.at_end), "power_at_end", "/power.at_end"),

@@ -43,6 +43,17 @@ pub fn calibrate(sheet: &Sheet, seen: Option<&Interval>) -> Result<Vec<Effective
     LAWS.iter().map(|&law| effective(sheet, law, seen)).collect()
 }
 
+/// A figure by all laws that know how pages are written: that of greedy cleaning, and all that the others and the counters' rounding
+/// leave open.
+pub fn envelope(all: &[Effective], figure: fn(&Effective) -> Option<Interval>) -> Option<Interval> {
+    let known = all.iter().filter(|one| one.law != Law::Random).map(|one| Some((one.law, figure(one)?)));
+    let known: Vec<(Law, Interval)> = known.collect::<Option<_>>()?;
+    let (_, greedy) = known.iter().find(|(law, _)| *law == Law::Greedy)?;
+    let low = known.iter().map(|(_, found)| found.low).fold(f64::INFINITY, f64::min);
+    let high = known.iter().map(|(_, found)| found.high).fold(0.0, f64::max);
+    Some(Interval { value: greedy.value, low, high })
+}
+
 fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effective, TheoryError> {
     let nominal = sheet.spare_space();
     let spare_factor = seen.and_then(|seen| spare_factor(&sheet.laws, law, seen));
@@ -123,6 +134,21 @@ mod tests {
     }
 
     /// Random cleaning is 1 / S_f, so that all can be worked out by hand.
+    #[test]
+    fn all_laws_together_leave_open_what_any_does() {
+        let seen = Interval { value: 3.0, low: 2.9, high: 3.1 };
+        let all = calibrate(&sheet(), Some(&seen)).unwrap();
+        let together = envelope(&all, |one| one.spare_factor).unwrap();
+        let [greedy, choices, hot_cold, random] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(together.value, greedy.spare_factor.unwrap().value);
+        for one in [greedy, choices, hot_cold] {
+            let found = one.spare_factor.unwrap();
+            assert!(together.low <= found.low && found.high <= together.high, "{together:?} {found:?}");
+        }
+        assert!(together.high < random.spare_factor.unwrap().low, "{together:?}");
+        assert_eq!(envelope(&calibrate(&sheet(), None).unwrap(), |one| one.spare_factor), None);
+    }
+
     #[test]
     fn bounds_follow_from_those_of_what_was_seen() {
         let (sheet, near) = (sheet(), |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6);

@@ -1,7 +1,7 @@
 //! What a drive's counters say of its use, and what explains it.
 
 use super::DriveError;
-use super::calibrate::{Effective, calibrate};
+use super::calibrate::{Effective, calibrate, envelope};
 use super::interval::Interval;
 use super::life::{Life, lives};
 use super::seen::{Seen, remark, seen};
@@ -45,7 +45,11 @@ pub struct Field {
     pub between: Option<Seen>,
     /// How long it will last at the rate seen last.
     pub life: Vec<Life>,
-    /// What the models say of the write amplification seen last.
+    /// The spare factor that explains the write amplification seen last, by all models that know how pages are written.
+    pub effective_spare_factor: Option<Interval>,
+    /// The same as a reserve, bytes.
+    pub effective_reserve_bytes: Option<Interval>,
+    /// What each model says of it.
     pub effective: Vec<Effective>,
     /// What cannot be told, and what was taken for granted.
     pub notes: Vec<String>,
@@ -110,6 +114,8 @@ pub fn field(
         since_new,
         between,
         life,
+        effective_spare_factor: envelope(&effective, |one| one.spare_factor),
+        effective_reserve_bytes: envelope(&effective, |one| one.reserve_bytes),
         effective,
         notes,
     })

@@ -85,6 +85,20 @@ fn two_reports_give_the_rate_of_now() {
     near(shorter.gb_per_day.unwrap().value, 1024.0);
 }
 
+/// Clocks go before hours under power: 12 hours of these in two days.
+#[test]
+fn the_reports_own_times_say_how_long_it_was() {
+    let at = |file, units, hours, seconds| SmartReport {
+        taken_at: Some(seconds),
+        ..report(file, units, None, 0, hours)
+    };
+    let (first, second) = (at("a.json", 1000, 100, 1.7e9), at("b.json", 2000, 112, 1.7e9 + 172_800.0));
+    let between = field(&sheet(), Some(&first), &second, None).unwrap().between.unwrap();
+    near(between.days.unwrap().value, 2.0);
+    assert_eq!(between.days_from, "the reports' times");
+    near(between.gb_per_day.unwrap().value, 256.0);
+}
+
 /// Without a counter of the flash, 20 per cent of 1,250 TB are 250 TB, give or take 12.5; over 51.2 TB.
 #[test]
 fn percentage_used_and_cycles_give_a_bracket() {

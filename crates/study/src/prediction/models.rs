@@ -42,12 +42,8 @@ pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
     let law = match &store.keys.victim {
         VictimConfig::Greedy(_) if is_uniform => Law::Greedy,
         VictimConfig::Greedy(_) => {
-            if structure == Structure::Double {
-                notes.push(
-                    "greedy is taken for d-choices of very many, which with two frontiers is up to 2 % more"
-                        .into(),
-                );
-            }
+            let ties = "greedy is taken for d-choices without bound, whose ties fall at random: up to 5 % off either way";
+            notes.push(ties.into());
             Law::MeanField(Box::new(GreedyLimit))
         }
         VictimConfig::DChoices(config) => {

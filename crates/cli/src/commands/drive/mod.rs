@@ -49,6 +49,9 @@ pub struct Args {
     /// is simulated sooner
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "output", help_heading = "Output")]
     scaled_to: Option<ByteSize>,
+    /// The scenario's drive has the spare space that explains the write amplification seen, instead of the flash that is given or assumed
+    #[arg(long, requires_all = ["output", "smart"], help_heading = "Output")]
+    calibrated: bool,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -155,6 +158,7 @@ Examples:
   wearwell drive --capacity 960GB --tbw 1752 --cells tlc --output my.toml --scaled-to 8GiB
   wearwell drive --smart docs/samples/nvme-june.json --smart docs/samples/nvme-july.json --cells tlc --tbw 3504
   wearwell drive --smart docs/samples/sata.json --format json
+  wearwell drive --smart docs/samples/sata.json --cells tlc --calibrated --output my.toml --scaled-to 8GiB
   nvme smart-log -o json /dev/nvme0 | wearwell drive --smart - --capacity 1.92TB --tbw 3504";
 
 /// Runs the command.
@@ -183,6 +187,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let found = field(&sheet, earlier, later, args.reports.days).map_err(failure)?;
         sheet.capacity = sheet.capacity.or(found.capacity_bytes.map(ByteSize));
+        if args.calibrated {
+            let spare = found.effective_spare_factor.ok_or_else(|| {
+                Failure::run("--calibrated: no spare space explains what was seen, or nothing was".to_owned())
+            })?;
+            // Cycles that were worked out for the flash remain.
+            sheet = DataSheet {
+                raw_capacity: None,
+                over_provisioning: None,
+                spare_factor: Some(spare.value),
+                endurance_cycles: found.endurance_cycles,
+                rated_write_amplification: None,
+                ..sheet
+            };
+        }
         match args.format {
             Format::Table => wrapped(&seen::table(&found)),
             Format::Json => serde_json::to_string_pretty(&found).expect("plain data") + "\n",

@@ -59,6 +59,11 @@ pub fn explained(all: &[Effective]) -> String {
     grid(&head, all.iter().map(line).collect(), &[2, 3, 4, 5, 6])
 }
 
+/// A figure and how far it may lie off, by the models.
+pub fn range(figure: &Interval) -> String {
+    format!("{:.4} ({:.4} to {:.4})", figure.value, figure.low, figure.high)
+}
+
 /// A figure times `scale` with its bounds.
 pub fn interval(figure: &Interval, scale: f64) -> String {
     let Interval { value, low, high } = *figure;

@@ -1,6 +1,6 @@
 //! What a drive's counters say, as text.
 
-use super::parts::{explained, flash, interval, rated, size};
+use super::parts::{explained, flash, interval, range, rated, size};
 use crate::report::table::{gigabytes, short, spare_space, years};
 use crate::report::{count, grid};
 use serde_json::json;
@@ -39,8 +39,8 @@ fn verdict(found: &Field) -> Option<String> {
     let greedy = found.effective.iter().find(|one| one.law == Law::Greedy)?;
     let foretold = greedy.nominal_write_amplification;
     let unused = greedy.unused_share.map_or(0.0, |share| 100.0 * share.value);
-    let (theory, spare) = (format!("{foretold:.2}"), greedy.spare_factor.map(|spare| interval(&spare, 1.0)));
-    let spare = spare.unwrap_or_else(|| "–".into());
+    let theory = format!("{foretold:.2}");
+    let spare = format!("{:.4}", found.effective_spare_factor?.value);
     Some(if foretold > seen.high * (1.0 + APART) {
         format!(
             "Random writes over the whole drive would give {theory}. It does better, as with a spare factor of {spare}: as if \
@@ -68,6 +68,13 @@ fn drive(found: &Field) -> Vec<Vec<String>> {
         row("Capacity", format!("{} ({} bytes)", gigabytes(capacity as f64 / 1e9), count(capacity)));
         row("Flash", flash(raw, found.raw_assumed.then_some("")));
         row("Spare space", spare_space(spare));
+        if let (Some(found), Some(reserve)) = (&found.effective_spare_factor, &found.effective_reserve_bytes)
+        {
+            let reserves = [reserve.value, reserve.low, reserve.high].map(size);
+            let [reserve, low, high] = reserves;
+            let spare = range(found);
+            row("  as it behaves", format!("spare factor {spare} · reserve {reserve} ({low} to {high})"));
+        }
         if let Some(rating) = &found.rating {
             row("Rating", rated(rating, capacity));
         }

@@ -24,6 +24,9 @@ mod tree;
 mod validity_flash;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use crate::pool::FreeBlocks;
 pub use config::{DirectoryConfig, Durability, PagedConfig};
 pub use contents::Contents;

@@ -124,6 +124,7 @@ const ASKS: &[Ask] = &[
     ask("read_disturb", &["device.read_disturb_limit = 3"]),
     ask("superblocks", &["device = { planes = 2, superblock_blocks = 2, blocks_per_plane = 160 }"]),
     ask("own_victim", &["ftl.victim.policy = 'own'"]),
+    ask("own_placement", &["ftl.placement.kind = 'own'"]),
     ask("log", &["AT.structure.kind = 'log'"]),
     ask(
         "lsm",

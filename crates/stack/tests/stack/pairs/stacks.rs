@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wearwell_engine::config::StoreSize;
 use wearwell_engine::layer::Bytes;
+use wearwell_engine::placement::Frontiers;
 use wearwell_engine::seed::Seed;
 use wearwell_engine::units::Lpn;
 use wearwell_engine::victim::VictimConfig;
 use wearwell_stack::layers::REFUSALS;
-use wearwell_stack::{Parts, RunError, RunResult, Scenario, build, run_with};
+use wearwell_stack::{OwnPlacement, Parts, RunError, RunResult, Scenario, build, run_with};
 
 /// Of which layer the features are asked that any log can have.
 pub const PLACES: [&str; 2] = ["ftl", "log"];
@@ -178,12 +179,17 @@ pub fn scenario(leaves: Leaves, place: &str) -> Value {
 pub fn outcome(mut value: Value) -> Outcome {
     let table = value.as_object_mut().expect("a table");
     let holds_data = table.remove("holds_data").is_some();
-    let ftl = table.get_mut("ftl").and_then(Value::as_object_mut);
-    let own_victim = ftl.is_some_and(|ftl| {
-        let own = ftl.get("victim").is_some_and(|victim| victim["policy"] == "own");
-        own && ftl.remove("victim").is_some()
-    });
-    if holds_data && (own_victim || table.get("ftl").is_some_and(|ftl| !ftl["dedup"].is_null())) {
+    let mut ftl = table.get_mut("ftl").and_then(Value::as_object_mut);
+    let mut own = |key: &str, tag: &str| {
+        ftl.as_mut().is_some_and(|ftl| {
+            let own = ftl.get(key).is_some_and(|part| part[tag] == "own");
+            own && ftl.remove(key).is_some()
+        })
+    };
+    let (own_victim, own_placement) = (own("victim", "policy"), own("placement", "kind"));
+    if holds_data
+        && (own_victim || own_placement || table.get("ftl").is_some_and(|ftl| !ftl["dedup"].is_null()))
+    {
         return Outcome::Same;
     }
     let scenario = match Scenario::read(&value) {
@@ -192,7 +198,7 @@ pub fn outcome(mut value: Value) -> Outcome {
     };
     let done = catch_unwind(AssertUnwindSafe(|| match holds_data {
         true => hold(scenario).map(|()| None),
-        false => run_scenario(&scenario, own_victim).map(|result| Some(Box::new(result))),
+        false => run_scenario(&scenario, own_victim, own_placement).map(|result| Some(Box::new(result))),
     }));
     match done {
         Ok(Ok(result)) => Outcome::Works(result),
@@ -235,11 +241,13 @@ fn hold(mut scenario: Scenario) -> Result<(), RunError> {
     Ok(())
 }
 
-fn run_scenario(scenario: &Scenario, own_victim: bool) -> Result<RunResult, RunError> {
+fn run_scenario(scenario: &Scenario, own_victim: bool, own_placement: bool) -> Result<RunResult, RunError> {
     let size = StoreSize { blocks: 160, pages_per_block: 16, logical_pages: 1792, seed: Seed(3) };
     let random: VictimConfig = serde_json::from_value("random".into()).expect("a policy");
     let victim = own_victim.then(|| random.build_boxed(&size).expect("a policy without settings"));
-    run_with(scenario, Parts { victim, workload: None }, &mut |_: &_| ControlFlow::Continue(()))
+    let placement = own_placement
+        .then(|| OwnPlacement { streams: 2, make: Box::new(|_| Box::new(Frontiers::double()) as Box<_>) });
+    run_with(scenario, Parts { victim, placement, workload: None }, &mut |_: &_| ControlFlow::Continue(()))
 }
 
 /// What becomes of two features in a place: the first of their ways that works, or else the first that is refused.

@@ -36,6 +36,13 @@ impl Counter {
 pub enum Media {
     /// Bytes.
     Bytes(Counter),
+    /// All of it and the host's part, both in one unit, whichever that is.
+    Both {
+        /// By the host.
+        host: Counter,
+        /// By anybody.
+        all: Counter,
+    },
     /// Pages, apart by who they were programmed for.
     Pages {
         /// For the host.
@@ -50,6 +57,7 @@ impl Media {
     pub fn amplification(&self, host: Interval) -> Interval {
         match self {
             Media::Bytes(bytes) => bytes.amount().over(host),
+            Media::Both { host, all } => all.amount().over(host.amount()),
             Media::Pages { host, background } => of_pages(host.amount(), background.amount()),
         }
     }
@@ -58,6 +66,9 @@ impl Media {
     pub fn amplification_since(&self, earlier: &Media, host: Interval) -> Option<Interval> {
         match (self, earlier) {
             (Media::Bytes(bytes), Media::Bytes(before)) => Some(bytes.since(before)?.over(host)),
+            (Media::Both { host, all }, Media::Both { host: host_before, all: all_before }) => {
+                Some(all.since(all_before)?.over(host.since(host_before)?))
+            }
             (
                 Media::Pages { host, background },
                 Media::Pages { host: host_before, background: background_before },
@@ -70,6 +81,7 @@ impl Media {
     pub fn key(&self) -> String {
         match self {
             Media::Bytes(bytes) => bytes.key.clone(),
+            Media::Both { host, all } => format!("{} over {}", all.key, host.key),
             Media::Pages { host, background } => format!("{} and {}", host.key, background.key),
         }
     }

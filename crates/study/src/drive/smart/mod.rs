@@ -87,8 +87,8 @@ impl SmartReport {
         }
         let keys: Vec<&str> = document.keys().take(5).collect();
         let problem = format!(
-            "is neither of `smartctl -j` nor of nvme-cli's smart-log, ocp smart-add-log, endurance-log, id-ctrl or id-ns; its keys \
-             begin with {}",
+            "is neither of `smartctl -j` nor of nvme-cli's smart-log, ocp or intel smart-add-log, endurance-log, id-ctrl or id-ns; its \
+             keys begin with {}",
             if keys.is_empty() { "nothing".into() } else { keys.join(", ") }
         );
         Err(document.error("", problem))

@@ -27,6 +27,8 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<bool, R
         take_endurance_group(report, document)?;
     } else if document.has(&["data_units_written"]) {
         take_health(report, document)?;
+    } else if let Some(statistics) = document.inside("Device stats")? {
+        take_statistics(report, &statistics)?;
     } else if document.has(&["sn"]) && document.has(&["mn"]) {
         report.serial = document.text("sn");
         report.model = document.text("mn");
@@ -95,6 +97,22 @@ fn take_endurance_group(report: &mut SmartReport, document: &Document<'_>) -> Re
     if let (Some(units), None) = (written, &report.media) {
         let counter = Counter::new("endurance group's media_units_written", units, ENDURANCE_UNIT_BYTES);
         report.media = Some(Media::Bytes(counter));
+    }
+    Ok(())
+}
+
+/// The additional SMART log of Intel and Solidigm, and of those who print theirs alike: both counts in one unit, 32 MiB by Intel's
+/// documents, so that their ratio needs none.
+fn take_statistics(report: &mut SmartReport, statistics: &Document<'_>) -> Result<(), ReportError> {
+    let counter = |key: &'static str| match statistics.inside(key)? {
+        Some(entry) => {
+            Ok::<_, ReportError>(entry.value(&["raw"])?.map(|count| Counter::new(key, count, 1.0)))
+        }
+        None => Ok(None),
+    };
+    let (host, all) = (counter("host_bytes_written")?, counter("nand_bytes_written")?);
+    if let (Some(host), Some(all), None) = (host, all, &report.media) {
+        report.media = Some(Media::Both { host, all });
     }
     Ok(())
 }

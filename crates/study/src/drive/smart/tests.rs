@@ -48,6 +48,15 @@ fn logs_of_nvme_cli_may_follow_each_other() {
     assert_eq!((erases.mean, erases.is_mean), (Interval { value: 80.0, low: 70.0, high: 90.0 }, false));
     assert_eq!((first.serial.as_deref(), first.bad_blocks), (Some("S1"), Some(3.0)));
     assert_eq!((first.capacity_bytes, first.utilised_bytes), (Some(1_920_383_410_176), Some(600 * 4096)));
+    let intel = json!({ "Device stats": {
+        "nand_bytes_written": { "normalized": 100, "raw": 700 },
+        "host_bytes_written": { "normalized": 100, "raw": 200 },
+    }});
+    let media = read(&format!("{health}{intel}")).unwrap().media.unwrap();
+    assert_eq!(
+        (media.amplification(Interval::exact(1.0)).value, media.amplification(Interval::exact(1.0)).low),
+        (3.5, 699.0 / 201.0)
+    );
     let group = json!({ "data_units_written": 1, "media_units_written": 7 });
     let media = read(&format!("{health}{group}")).unwrap().media;
     assert_eq!(media, Some(Media::Bytes(Counter::new("endurance group's media_units_written", 7.0, 1e9))));

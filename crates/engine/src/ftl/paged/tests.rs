@@ -1,0 +1,108 @@
+//! Room among the blocks: which of those that hold nothing are erased when room is short, and which must stay.
+
+use super::contents::Contents;
+use super::space::{BlockGroup, Space};
+use crate::counters::{Cause, Operation};
+use crate::ftl::tests::drives::{PAGES_PER_BLOCK, flash};
+use crate::layer::{Content, LayerError};
+use crate::nand::Nand;
+use crate::units::{BlockId, Lpn, Slot};
+use crate::victim::{VictimConfig, VictimPolicy};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+
+const BLOCKS: u32 = 6;
+const LOGICAL_PAGES: u32 = 12;
+
+/// All blocks erased.
+fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
+    let size = StoreSize {
+        blocks: BLOCKS,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: LOGICAL_PAGES,
+        seed: Seed(1),
+    };
+    let victim: Box<dyn VictimPolicy> = VictimConfig::default().build_boxed(&size).unwrap();
+    let contents = Contents::new(BLOCKS, PAGES_PER_BLOCK, LOGICAL_PAGES, 8);
+    let mut space = Space::new(flash(BLOCKS), contents, LOGICAL_PAGES, 1, victim);
+    space.cleans_metadata = cleans_metadata;
+    space.pool.erased.extend((0..BLOCKS).map(BlockId));
+    space
+}
+
+/// Fills blocks of `group`; the places of their pages.
+fn fill(space: &mut Space<Nand<Content>>, group: BlockGroup, blocks: u32) -> Vec<Slot> {
+    let (stream, cause) = (space.stream_of(group), group.cause());
+    let page = |at| space.append(stream, Lpn(at % LOGICAL_PAGES), &Content::UNKNOWN, cause).unwrap();
+    (0..blocks * PAGES_PER_BLOCK).map(page).collect()
+}
+
+fn discard(space: &mut Space<Nand<Content>>, pages: &[Slot]) {
+    pages.iter().for_each(|&page| space.discard_metadata(page));
+}
+
+fn erases(space: &Space<Nand<Content>>, cause: Cause) -> u64 {
+    space.pool.counters.outgoing(cause, Operation::Erase)
+}
+
+#[test]
+fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
+    for cleans_metadata in [true, false] {
+        let mut space = space(cleans_metadata);
+        let translation = fill(&mut space, BlockGroup::Translation, 1);
+        let validity = fill(&mut space, BlockGroup::Validity, 1);
+        discard(&mut space, &translation[..3]);
+        discard(&mut space, &validity);
+        fill(&mut space, BlockGroup::User, 3);
+        assert_eq!(space.pool.erased.len(), 1);
+        // The last erased block is no longer taken while one is to be had for an erase.
+        fill(&mut space, BlockGroup::User, 1);
+        assert_eq!((space.pool.erased.len(), space.dead.len()), (1, 0), "{cleans_metadata}");
+        assert_eq!([Cause::Validity, Cause::Translation].map(|cause| erases(&space, cause)), [1, 0]);
+        let (block, _) = space.split(validity[0]);
+        assert!(
+            space.pool.erased.contains(&block) || space.pool.blocks.valid_pages(block) == PAGES_PER_BLOCK
+        );
+        // The other one holds a page yet.
+        fill(&mut space, BlockGroup::User, 1);
+        assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (0, 0));
+        let last = space.stream_of(BlockGroup::User);
+        let full = space.append(last, Lpn(0), &Content::UNKNOWN, Cause::Host);
+        assert!(matches!(full, Err(LayerError::NoSpace)), "{full:?}");
+    }
+}
+
+#[test]
+fn blocks_of_the_user_and_protected_ones_stay() {
+    let mut space = space(false);
+    space.protects = true;
+    let user = fill(&mut space, BlockGroup::User, 1);
+    let translation = fill(&mut space, BlockGroup::Translation, 1);
+    user.iter().for_each(|&page| space.invalidate(page));
+    space.protect(translation[0]);
+    discard(&mut space, &translation);
+    assert_eq!(space.dead, [space.split(translation[0]).0]);
+    fill(&mut space, BlockGroup::User, 4);
+    assert_eq!((space.pool.erased.len(), space.dead.len()), (0, 1));
+    assert_eq!([Cause::Cleaning, Cause::Translation].map(|cause| erases(&space, cause)), [0, 0]);
+    // Once the validity store has written its buffer the version is not needed.
+    space.written_out.settled = space.pool.sequence;
+    space.release();
+    fill(&mut space, BlockGroup::User, 1);
+    assert_eq!((erases(&space, Cause::Translation), space.dead.len()), (1, 0));
+}
+
+#[test]
+fn room_in_plenty_erases_nothing() {
+    let mut space = space(false);
+    let translation = fill(&mut space, BlockGroup::Translation, 1);
+    discard(&mut space, &translation);
+    fill(&mut space, BlockGroup::User, 3);
+    assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (2, 0));
+    // An open block is nobody's to erase, whatever it holds.
+    let open =
+        space.append(space.stream_of(BlockGroup::Validity), Lpn(0), &Content::UNKNOWN, Cause::Validity);
+    space.discard_metadata(open.unwrap());
+    fill(&mut space, BlockGroup::User, 1);
+    assert_eq!((erases(&space, Cause::Translation), erases(&space, Cause::Validity)), (1, 0));
+}

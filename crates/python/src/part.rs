@@ -1,0 +1,142 @@
+//! What all parts of a run that are written in Python have in common.
+
+use crate::errors::Failure;
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+
+/// The sizes of the store that a policy is for.
+#[pyclass(frozen, get_all, module = "wearwell._core")]
+pub struct Store {
+    /// Erase blocks.
+    blocks: u32,
+    /// Pages in each.
+    pages_per_block: u32,
+    /// Logical pages shown above.
+    logical_pages: u32,
+    /// The seed of the run, for generators of random numbers.
+    seed: u64,
+}
+
+#[pymethods]
+impl Store {
+    fn __repr__(&self) -> String {
+        let Store { blocks, pages_per_block, logical_pages, seed } = self;
+        format!(
+            "Store(blocks={blocks}, pages_per_block={pages_per_block}, logical_pages={logical_pages}, seed={seed})"
+        )
+    }
+}
+
+impl Store {
+    pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, seed: u64) -> Self {
+        Store { blocks, pages_per_block, logical_pages, seed }
+    }
+}
+
+/// What was returned, as an error shows it: no more than a line of it.
+pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    const MOST: usize = 60;
+    let text = value.repr()?.to_string();
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST + 1).collect();
+    let cut = line.char_indices().nth(MOST).map(|(at, _)| at);
+    Ok(match cut {
+        Some(at) => format!("{} ... (a {})", &line[..at], value.get_type().name()?),
+        None => line,
+    })
+}
+
+/// A Python object that plays a part in a run.
+pub struct Part {
+    /// Its class, or its own name if it is a function, by which errors name it.
+    class: String,
+    /// What it is in the run: `victim policy`.
+    role: &'static str,
+    failure: Failure,
+}
+
+/// A method of such an object.
+pub struct Method {
+    name: &'static str,
+    bound: Py<PyAny>,
+}
+
+impl Part {
+    pub fn new(object: &Bound<'_, PyAny>, role: &'static str, failure: Failure) -> PyResult<Self> {
+        let has_name = object.is_callable() && object.hasattr("__name__")?;
+        let class = match has_name {
+            true => object.getattr("__name__")?.str()?.to_string(),
+            false => object.get_type().name()?.to_string(),
+        };
+        Ok(Part { class, role, failure })
+    }
+
+    /// The name of its class, or of the function that it is.
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// A method that the object may have.
+    pub fn optional(&self, object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Option<Method>> {
+        let Some(method) = object.getattr_opt(name)? else { return Ok(None) };
+        if !method.is_callable() {
+            let problem =
+                format!("{}.{name}, of a {}, is no method but {}", self.class, self.role, method.repr()?);
+            return Err(PyTypeError::new_err(problem));
+        }
+        Ok(Some(Method { name, bound: method.unbind() }))
+    }
+
+    /// A method without which it is no such part.
+    pub fn required(
+        &self,
+        object: &Bound<'_, PyAny>,
+        name: &'static str,
+        parameters: &str,
+    ) -> PyResult<Method> {
+        self.optional(object, name)?.ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "the {} {} has no method {name}({parameters})",
+                self.role, self.class
+            ))
+        })
+    }
+
+    /// What a method is called in errors.
+    pub fn name(&self, method: &Method) -> String {
+        format!("{}.{}", self.class, method.name)
+    }
+
+    /// Calls the method; its exception says where it came from.
+    pub fn call<'py, A: PyCallArgs<'py>>(
+        &self,
+        py: Python<'py>,
+        method: &Method,
+        arguments: A,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let called = method.bound.bind(py).call1(arguments);
+        called.map_err(|error| self.blame(py, &self.name(method), error))
+    }
+
+    /// The exception with a note of where it came from.
+    pub fn blame(&self, py: Python<'_>, place: &str, error: PyErr) -> PyErr {
+        // Ctrl-C only happened to come there.
+        if error.is_instance_of::<PyException>(py) {
+            let note = format!("in {place}, the {} of this run", self.role);
+            // An exception that takes no notes is still the exception.
+            let _ = error.value(py).call_method1("add_note", (note,));
+        }
+        error
+    }
+
+    /// Does something in Python unless something went wrong before; what goes wrong now ends the run.
+    pub fn attempt<T>(&self, action: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        self.failure.attempt(action)
+    }
+
+    /// Tells the object something, if it has a method for it.
+    pub fn tell<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
+        let Some(method) = method else { return };
+        self.attempt(|py| self.call(py, method, arguments).map(drop));
+    }
+}

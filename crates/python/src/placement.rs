@@ -1,0 +1,141 @@
+//! Placements written in Python.
+
+use crate::errors::{Failure, RunError};
+use crate::part::{Method, Part, Store, shown};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use wearwell_base::config::StoreSize;
+use wearwell_base::units::{Lpn, StreamId};
+use wearwell_engine::counters::Cause;
+use wearwell_engine::placement::{self, Placement};
+use wearwell_stack::OwnPlacement;
+
+/// What a placement is told about a page that is about to be appended.
+#[pyclass(frozen, get_all, module = "wearwell._core")]
+pub struct PageContext {
+    /// The page's number.
+    page: u32,
+    /// Whether it is moved, and not written by the host.
+    moved: bool,
+    /// Why it is appended: `host`, `cleaning`, `wear_levelling` and so on.
+    cause: &'static str,
+    /// Host pages written to the layer before this one.
+    now: u64,
+    /// The stream of the block that it is moved from; `None` for a host write.
+    from_stream: Option<u8>,
+    /// The host's stream hint.
+    hint: u16,
+}
+
+#[pymethods]
+impl PageContext {
+    fn __repr__(&self) -> String {
+        let from = self.from_stream.map_or_else(|| "None".to_owned(), |stream| stream.to_string());
+        format!(
+            "PageContext(page={}, cause='{}', now={}, from_stream={from}, hint={})",
+            self.page, self.cause, self.now, self.hint
+        )
+    }
+}
+
+/// A placement that asks a Python object.
+pub struct PythonPlacement {
+    part: Part,
+    streams: u8,
+    begin: Option<Method>,
+    place: Method,
+    reclaimed: Option<Method>,
+    trimmed: Option<Method>,
+}
+
+impl PythonPlacement {
+    fn new(placement: &Bound<'_, PyAny>, failure: Failure) -> PyResult<Self> {
+        let part = Part::new(placement, "placement", failure)?;
+        Ok(PythonPlacement {
+            place: part.required(placement, "place", "page")?,
+            streams: streams(&part, placement)?,
+            begin: part.optional(placement, "begin")?,
+            reclaimed: part.optional(placement, "reclaimed")?,
+            trimmed: part.optional(placement, "trimmed")?,
+            part,
+        })
+    }
+
+    /// The placement as what a run takes: it begins when it is known how large the store is.
+    pub fn own(placement: &Bound<'_, PyAny>, seed: u64, failure: Failure) -> PyResult<OwnPlacement> {
+        let placement = PythonPlacement::new(placement, failure)?;
+        let streams = placement.streams;
+        let make = Box::new(move |size: &StoreSize| {
+            if let Some(begin) = &placement.begin {
+                let part = &placement.part;
+                let store = Store::new(size.blocks, size.pages_per_block, size.logical_pages, seed);
+                part.attempt(|py| part.call(py, begin, (Py::new(py, store)?,)).map(drop));
+            }
+            Box::new(placement) as Box<dyn Placement>
+        });
+        Ok(OwnPlacement { streams, make })
+    }
+
+    fn ask(&self, py: Python<'_>, context: &placement::PageContext) -> PyResult<StreamId> {
+        let page = PageContext {
+            page: context.page.0,
+            moved: context.cause != Cause::Host,
+            cause: context.cause.name(),
+            now: context.now,
+            from_stream: context.from.map(|stream| stream.0),
+            hint: context.hint,
+        };
+        let answer = self.part.call(py, &self.place, (Py::new(py, page)?,))?;
+        match answer.extract::<u8>() {
+            Ok(stream) if stream < self.streams => Ok(StreamId(stream)),
+            _ => Err(RunError::new_err(format!(
+                "{} returned {}; it must return the number of a stream, 0 to {}",
+                self.part.name(&self.place),
+                shown(&answer)?,
+                self.streams - 1
+            ))),
+        }
+    }
+}
+
+/// The attribute that says how many streams there are.
+fn streams(part: &Part, placement: &Bound<'_, PyAny>) -> PyResult<u8> {
+    let class = part.class();
+    let Some(streams) = placement.getattr_opt("streams")? else {
+        let problem = format!("the placement {class} has no attribute streams, the number of its streams");
+        return Err(PyTypeError::new_err(problem));
+    };
+    let Ok(number) = streams.extract::<i64>() else {
+        let problem = format!("{class}.streams is {}; it must be a whole number", shown(&streams)?);
+        return Err(PyTypeError::new_err(problem));
+    };
+    u8::try_from(number).ok().filter(|streams| *streams > 0).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "{class}.streams is {number}; a placement has 1 to {} streams",
+            u8::MAX
+        ))
+    })
+}
+
+impl Placement for PythonPlacement {
+    fn streams(&self) -> u8 {
+        self.streams
+    }
+
+    fn place(&mut self, context: &placement::PageContext) -> StreamId {
+        // Stream 0 for the few pages between an exception and the end of the run.
+        self.part.attempt(|py| self.ask(py, context)).unwrap_or(StreamId(0))
+    }
+
+    fn reclaimed(&mut self, stream: StreamId, opened_at: u64, now: u64, valid_pages: u32) {
+        self.part.tell(&self.reclaimed, (stream.0, opened_at, now, valid_pages));
+    }
+
+    fn wants_block_history(&self) -> bool {
+        true
+    }
+
+    fn trimmed(&mut self, page: Lpn) {
+        self.part.tell(&self.trimmed, (page.0,));
+    }
+}

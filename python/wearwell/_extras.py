@@ -1,0 +1,15 @@
+"""Packages that are wanted only by some."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def need(module: str, extra: str) -> Any:
+    """Import a module of an optional package; the error says how it is installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f"this needs {package}: pip install 'wearwell[{extra}]' ({error})", name=package) from error

@@ -1,0 +1,90 @@
+"""Means over the replicas of a sweep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OWN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
+"""Figures for which each run knows an interval of its own, by batch means."""
+
+
+def settings_of(table: pd.DataFrame) -> list[str]:
+    """Give the columns of a sweep's table that say what was varied: those before ``replica``."""
+    columns = [str(column) for column in table.columns]
+    if "replica" not in columns:
+        raise ParameterError("table: has no column replica; a table of wearwell.sweep is wanted", "table")
+    return columns[: columns.index("replica")]
+
+
+def figures_of(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Give the names, all of which must be columns of numbers."""
+    from pandas.api.types import is_numeric_dtype
+
+    settings = settings_of(table)
+    numeric = [str(name) for name in table.columns if is_numeric_dtype(table[name]) and str(name) not in settings]
+    for name in names:
+        if name not in numeric:
+            raise ParameterError(f"there is no figure {name!r} in the table; there are {', '.join(numeric)}", "figures")
+    return list(names)
+
+
+def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
+    """Give means over the replicas of each combination in a sweep's table, with their confidence intervals.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A table of `sweep`, or some of its rows.
+    *figures : str
+        Columns of figures; ``"write_amplification"`` unless given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a combination of settings, which are its first columns, in the order of the table. Of each figure it has
+        the mean and, with ``_ci95`` after its name, the half-width of the 95 % confidence interval by Student's t; of a
+        single run that of its own batch means, where it has one. ``runs`` says how many runs the means rest on: those
+        that failed are left out.
+
+    Raises
+    ------
+    ParameterError
+        If the table is no sweep's, or has no such figure.
+    """
+    import pandas as pd
+
+    names = figures_of(table, figures or ("write_amplification",))
+    settings = settings_of(table)
+    groups: dict[tuple[str, ...], tuple[list[Any], list[int]]] = {}
+    for at, values in enumerate(table[settings].itertuples(index=False, name=None)):
+        # Settings may be tables, which are told apart by their text.
+        groups.setdefault(tuple(map(repr, values)), (list(values), []))[1].append(at)
+    rows = []
+    for chosen, places in groups.values():
+        group = table.iloc[places]
+        row: dict[str, Any] = dict(zip(settings, chosen, strict=True))
+        for name in names:
+            row[name], row[f"{name}_ci95"] = _mean(group, name)
+        rows.append(row | {"runs": int(group[names[0]].notna().sum())})
+    columns = [*settings, *(column for name in names for column in (name, f"{name}_ci95")), "runs"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _mean(group: pd.DataFrame, name: str) -> tuple[float, float]:
+    """Give the mean and the half-width of its interval; not a number where there is none."""
+    values = [float(value) for value in group[name] if value is not None and not math.isnan(value)]
+    if not values:
+        return math.nan, math.nan
+    half_width = _core.ci95_half_width(values)
+    if half_width is None and name in OWN_INTERVALS and OWN_INTERVALS[name] in group:
+        own = group[OWN_INTERVALS[name]].dropna()
+        half_width = float(own.iloc[0]) if len(own) else None
+    return sum(values) / len(values), math.nan if half_width is None else half_width

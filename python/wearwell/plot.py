@@ -1,0 +1,394 @@
+"""Figures for papers: of the right width, as vectors, and readable in grey and to the colour-blind.
+
+Each function draws on `ax`, or in a new figure as wide as a column of a paper, and gives the axes, on which everything
+can be changed: ``ax.set_ylim(1, 4)``, ``ax.figure``. `save` writes the figure. It needs matplotlib:
+``pip install 'wearwell[plot]'``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ._errors import ParameterError
+from ._extras import need
+from ._means import figures_of, means, settings_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from .result import Result
+    from .theory import SteadyState
+
+__all__ = ["COLOURS", "WIDTHS", "course", "curves", "response_times", "save", "shares", "style", "sweep"]
+
+WIDTHS = {"column": 3.4, "page": 7.0}
+"""Widths of figures, inches: of one column, and of both."""
+
+COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Colours that the colour-blind tell apart (Okabe and Ito 2008), the dark ones first, so that they differ in grey."""
+
+Width: TypeAlias = str | float
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_RATIO = 0.68
+
+_UNITS = {
+    "bytes": "bytes",
+    "ns": "ns",
+    "us": "µs",
+    "ms": "ms",
+    "s": "s",
+    "iops": "IOPS",
+    "percent": "%",
+}
+_NAMES = {
+    "mb_per_s": "throughput (MB/s)",
+    "requests_per_s": "requests per second",
+    "tbw": "lifetime (TB written)",
+    "worn_out_tbw": "written until worn out (TB)",
+    "dwpd": "drive writes per day",
+    "years": "lifetime (years)",
+    "measured_drive_writes": "measured (drive writes)",
+    "erases_mean": "erases of a block, mean",
+    "erases_max": "erases of a block, most",
+    "erases_deviation": "erases of a block, standard deviation",
+    "elapsed_s": "time (s)",
+}
+
+
+@contextmanager
+def style(width: Width = "column") -> Iterator[None]:
+    """Draw with matplotlib as the figures here are drawn: ``with wearwell.plot.style(): ...``.
+
+    Parameters
+    ----------
+    width : {"column", "page"} or float
+        Width of new figures, by name or in inches.
+    """
+    need("matplotlib", "plot")
+    import matplotlib as mpl
+    from cycler import cycler
+
+    parts = zip(COLOURS, _LINES, _MARKERS, strict=True)
+    turns = [dict(zip(("color", "linestyle", "marker"), each, strict=True)) for each in parts]
+    inches = _inches(width)
+    settings: Any = {
+        "figure.figsize": (inches, inches * _RATIO),
+        "figure.constrained_layout.use": True,
+        "font.size": 8,
+        "axes.labelsize": 8,
+        "axes.titlesize": 8,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": cycler(**{name: [turn[name] for turn in turns] for name in turns[0]}),
+        "legend.fontsize": 7,
+        "legend.frameon": False,
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "lines.linewidth": 1.1,
+        "lines.markersize": 3.5,
+        "errorbar.capsize": 2,
+        # Outlines that can be searched and edited, and that publishers take.
+        "pdf.fonttype": 42,
+        "ps.fonttype": 42,
+        "svg.fonttype": "none",
+        # The same figure is the same file.
+        "svg.hashsalt": "wearwell",
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:
+    """Write a figure to files, by their ends ``.pdf``, ``.svg`` and so on: the same figure as the same bytes.
+
+    Parameters
+    ----------
+    figure : Figure or Axes
+        The figure, or axes in it.
+    *paths : str or PathLike
+        The files.
+    """
+    with style():
+        whole: Any = getattr(figure, "figure", None) or figure
+        dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+        for path in paths:
+            end = os.fspath(path).rpartition(".")[2].lower()
+            # The layout settles at the second time, to the last digit.
+            for target in (io.BytesIO(), path):
+                whole.savefig(target, format=end, metadata=dates.get(end), dpi=300)
+
+
+def course(
+    results: Result | Mapping[str, Result] | Sequence[Result], ax: Axes | None = None, *, width: Width = "column"
+) -> Axes:
+    """Draw write amplification over the drive writes of one or several runs, from the fresh drive on.
+
+    Of a single run the part that was measured is shaded, and its mean drawn with the 95 % confidence interval.
+
+    Parameters
+    ----------
+    results : Result, sequence of Result or dict of str to Result
+        The runs, by the names that the legend gives them; those of their scenarios, if they are given as a sequence.
+    ax : matplotlib Axes
+        Where to draw; in a new figure unless given.
+    width : {"column", "page"} or float
+        Width of a new figure, by name or in inches.
+    """
+    named = _named(results)
+    with style(width):
+        ax = _axes(ax)
+        for name, result in named.items():
+            windows = result.windows
+            reached = windows.host_pages / result.device.logical_pages
+            # Where nothing was cleaned yet there is no value.
+            values = windows.write_amplification.astype(float)
+            ax.plot(reached, values, label=name, marker="none")
+        if len(named) == 1:
+            _measured(ax, next(iter(named.values())))
+        else:
+            ax.legend()
+        _frame(ax, "drive writes", "write amplification")
+    return ax
+
+
+def _measured(ax: Axes, result: Result) -> None:
+    """Shade the part that was measured, and draw its mean."""
+    windows = result.windows
+    end = float(windows.host_pages.iloc[-1]) / result.device.logical_pages
+    begin = end - result.course.measured_drive_writes
+    ax.axvspan(begin, end, color="0.9", linewidth=0, label="measured")
+    if result.write_amplification is not None:
+        half_width = (result.write_amplification_estimate or {}).get("ci95_half_width") or 0.0
+        mean = [result.write_amplification]
+        place = [(begin + end) / 2]
+        ax.errorbar(place, mean, yerr=[half_width], color=COLOURS[1], linestyle="none", label="mean, 95 % interval")
+    ax.legend()
+
+
+def sweep(
+    table: pd.DataFrame,
+    x: str,
+    y: str = "write_amplification",
+    *,
+    by: str | Sequence[str] = (),
+    ax: Axes | None = None,
+    width: Width = "column",
+) -> Axes:
+    """Draw a figure of a sweep's table over one of its settings, with 95 % confidence intervals.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A table of `wearwell.sweep`, or some of its rows.
+    x : str
+        The setting on the horizontal axis; what is no number gets equal distances.
+    y : str
+        The figure on the vertical axis.
+    by : str or sequence of str
+        Settings of which each combination is a line of its own; all others that were varied unless given.
+    ax, width
+        Those of `course`.
+
+    Notes
+    -----
+    Error bars are those of `wearwell.means`: by Student's t over the replicas, or the interval of the only run.
+    """
+    settings = settings_of(table)
+    if x not in settings:
+        raise ParameterError(f"x: {x!r} was not varied; {', '.join(settings)} were", "x")
+    figures_of(table, [y])
+    wanted = ([by] if isinstance(by, str) else list(by)) or [name for name in settings if name != x]
+    unknown = [name for name in wanted if name not in settings or name == x]
+    if unknown:
+        raise ParameterError(f"by: {unknown[0]!r} is not among the other settings that were varied", "by")
+    left = [name for name in settings if name != x and name not in wanted and table[name].map(repr).nunique() > 1]
+    if left:
+        problem = f"{', '.join(left)} would be mixed in one line; add to `by`, or choose rows of one value"
+        raise ParameterError(f"by: {problem}", "by")
+    rows = means(table, y)
+    lines: dict[str, list[int]] = {}
+    for at, values in enumerate(rows[wanted].itertuples(index=False, name=None)):
+        lines.setdefault(_legend(wanted, values), []).append(at)
+    is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in rows[x].tolist())
+    words = dict.fromkeys(_word(value) for value in rows[x])
+    places_of = {word: float(word) if is_number else float(at) for at, word in enumerate(words)}
+    with style(width):
+        ax = _axes(ax)
+        for name, places in lines.items():
+            group = rows.iloc[places]
+            across = [places_of[_word(value)] for value in group[x]]
+            points = sorted(zip(across, group[y].astype(float), group[f"{y}_ci95"].astype(float), strict=True))
+            across, heights, half_widths = ([point[at] for point in points] for at in range(3))
+            # Where there is no interval there is no bar, and not one of no length.
+            ax.errorbar(across, heights, yerr=half_widths, label=name)
+        if not is_number:
+            ax.set_xticks(list(places_of.values()), list(places_of))
+        if any(lines):
+            ax.legend()
+        _frame(ax, label(x), label(y))
+    return ax
+
+
+def curves(
+    x: ArrayLike,
+    values: Mapping[str, ArrayLike] | ArrayLike,
+    *,
+    xlabel: str = "spare factor",
+    ylabel: str = "write amplification",
+    ax: Axes | None = None,
+    width: Width = "column",
+) -> Axes:
+    """Draw curves of the theory, as lines without markers.
+
+    Parameters
+    ----------
+    x : array_like
+        The parameter on the horizontal axis.
+    values : dict of str to array_like, or array_like
+        The curves by their names, each as long as `x`; or one without a name.
+    xlabel, ylabel : str
+        What the axes say, if they say nothing yet.
+    ax, width
+        Those of `course`. On the axes of a `sweep` the curves stand beside what was simulated.
+    """
+    import numpy as np
+
+    across = np.asarray(x, dtype=float)
+    named = values if isinstance(values, Mapping) else {"": values}
+    columns = {name: np.asarray(column, dtype=float) for name, column in named.items()}
+    for name, column in columns.items():
+        if across.ndim != 1 or column.shape != across.shape:
+            raise ParameterError(f"values: {name!r} has shape {column.shape}, and x has {across.shape}", "values")
+    with style(width):
+        ax = _axes(ax)
+        for name, column in columns.items():
+            ax.plot(across, column, marker="none", label=name or None)
+        if any(columns):
+            ax.legend()
+        _frame(ax, ax.get_xlabel() or xlabel, ax.get_ylabel() or ylabel)
+    return ax
+
+
+def shares(state: SteadyState, ax: Axes | None = None, *, width: Width = "column") -> Axes:
+    """Draw how many blocks, and how many victims, have so many valid pages in a steady state of the theory.
+
+    Parameters
+    ----------
+    state : SteadyState
+        An answer of `wearwell.theory.steady_state`.
+    ax, width
+        Those of `course`.
+    """
+    levels = range(len(state.valid_pages))
+    columns = {"blocks": state.valid_pages, "victims": state.victim_valid_pages}
+    return curves(levels, columns, xlabel="valid pages of a block", ylabel="share", ax=ax, width=width)
+
+
+def response_times(
+    results: Result | Mapping[str, Result] | Sequence[Result],
+    kind: str = "read",
+    ax: Axes | None = None,
+    *,
+    width: Width = "column",
+) -> Axes:
+    """Draw the percentiles of the response times of timed runs: which share of the requests took longer.
+
+    Parameters
+    ----------
+    results : Result, sequence of Result or dict of str to Result
+        The runs, as for `course`.
+    kind : str
+        The kind of requests: a row of ``result.response_times``.
+    ax, width
+        Those of `course`.
+    """
+    named = _named(results)
+    with style(width):
+        ax = _axes(ax)
+        for name, result in named.items():
+            kinds = result.timed().requests
+            if kind not in kinds:
+                raise ParameterError(f"kind: there is no {kind!r}; there are {', '.join(kinds)}", "kind")
+            at = kinds[kind].percentiles
+            ax.plot([each.response_ns / 1e3 for each in at], [1 - each.percent / 100 for each in at], label=name)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        if len(named) > 1:
+            ax.legend()
+        _frame(ax, f"response time of a {kind} (µs)", "share of requests that took longer")
+    return ax
+
+
+def label(key: str) -> str:
+    """Give what an axis says of a setting or a figure: in words, with its unit."""
+    name = key.replace("__", ".").rpartition(".")[2]
+    if name in _NAMES:
+        return _NAMES[name]
+    words, _, unit = name.rpartition("_")
+    if words and unit in _UNITS:
+        return f"{words.replace('_', ' ')} ({_UNITS[unit]})"
+    return name.replace("_", " ")
+
+
+def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[str, Result]:
+    from .result import Result
+
+    if isinstance(results, Result):
+        return {"write amplification": results}
+    if isinstance(results, Mapping):
+        named = {str(name): result for name, result in results.items()}
+    else:
+        given = list(results)
+        names = [str(getattr(result, "scenario", {}).get("name") or f"run {at}") for at, result in enumerate(given, 1)]
+        # Equal names would be one line.
+        numbered = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
+        named = dict(zip(numbered, given, strict=True))
+    wrong = [result for result in named.values() if not isinstance(result, Result)]
+    if wrong or not named:
+        found = f"a {type(wrong[0]).__name__}" if wrong else "nothing"
+        raise TypeError(f"results: runs are wanted, as wearwell.run gives them, not {found}")
+    return named
+
+
+def _inches(width: Width) -> float:
+    inches = WIDTHS.get(width) if isinstance(width, str) else float(width)
+    if inches is None or not 0.5 <= inches <= 100:
+        raise ParameterError(f"width: is {width!r}; {', '.join(WIDTHS)} or inches are wanted, 0.5 to 100", "width")
+    return inches
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1]
+
+
+def _frame(ax: Axes, xlabel: str, ylabel: str) -> None:
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+
+
+def _legend(settings: Sequence[str], values: Sequence[Any]) -> str:
+    """Give the name of a line: the values, with what they are where they are numbers."""
+    parts = []
+    for name, value in zip(settings, values, strict=True):
+        is_name = isinstance(value, str | Mapping)
+        parts.append(_word(value) if is_name else f"{label(name)} {_word(value)}")
+    return ", ".join(parts)
+
+
+def _word(value: Any) -> str:
+    """Give a setting in a word or two; of a table, its values."""
+    return " ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)
