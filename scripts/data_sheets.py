@@ -8,7 +8,8 @@ of each other. With --write the table goes to docs/devices.md, between its marks
 capacity, for a look at small drives; what is measured then is not written.
 
 A drive is simulated as its preset has it, all keys but those of `settings` below as they are by default, with less capacity
-than the product: rates depend on dies and channels, which do not change. Fresh is a drive never written to, or, for
+than the product: rates depend on dies and channels, which do not change. Every write waits for the cleaning and the erases that it
+needs, the slowest that a drive can be. Fresh is a drive never written to, or, for
 reads, written once in order; steady is one that has been overwritten, at random three times. What a sheet does not say the
 state of is measured fresh.
 
@@ -125,7 +126,8 @@ def settings(preset, case):
         workload += ", read_ratio = 1.0"
     keys = ["ftl.victim=greedy", f"ftl.free_blocks_low={free_blocks}"]
     keys.append(f"workload={{{workload}}}")
-    keys.append(f"timing={{queue_depth = {32 if is_sequential else queue_depth}}}")
+    waits = "cleaning = 'foreground', erase_ahead = false"
+    keys.append(f"timing={{queue_depth = {32 if is_sequential else queue_depth}, {waits}}}")
     if case in ("sequential write", "sequential write, fresh", "random write, fresh"):
         keys += ["precondition.fill=none", "measure.warm_up=0", "measure.drive_writes=0.5"]
     elif case.endswith("steady") and not is_sequential:

@@ -365,6 +365,21 @@ call = lambda: ww.sweep(scenario, {"victim": [Stuck, "greedy", Stuck]}, threads=
     "advise": """
 call = lambda: ww.advise(endless, only=["victim"])
 """,
+    "an empty pipe": """
+import os, tempfile, threading
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+held = os.open(path, os.O_RDWR)
+call = lambda: trace.describe(path, "wearwell-csv")
+""",
+    "a pipe with a line": """
+import os, tempfile, threading
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+held = os.open(path, os.O_RDWR)
+os.write(held, b"time_ns,op,volume,offset_bytes,length_bytes,hint\\n1,W,0,0,4096,0\\n")
+call = lambda: trace.convert(path, path + ".out", "wearwell-csv", format="wearwell-csv")
+""",
     "convert": """
 def lines():
     for at in range(1 << 40):

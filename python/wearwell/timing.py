@@ -42,8 +42,10 @@ class Timing(Part):
         Which planes the pages of a block lie on; ``"drive"``, all of them, with a preset.
     multi_plane, copyback : bool
         Operations on several planes at once; moves within a plane without the channel.
+    erase_ahead : bool
+        Whether so much is kept erased that no page waits for the erase of its own block; true with ``controller="drive"``.
     cleaning : {"foreground", "background"}
-        Whether a write waits for the cleaning that it had to do.
+        Whether a write waits for the cleaning that it had to do; in the background with ``controller="drive"``.
     controller : {"ideal", "drive"}
         What stands between the host and the flash: nothing but what is given, or link, controller and write buffer of
         the drive that the preset is modelled on; ``"drive"`` with such a preset.
@@ -74,6 +76,7 @@ class Timing(Part):
     striping: str | None = None
     multi_plane: bool | None = None
     copyback: bool | None = None
+    erase_ahead: bool | None = None
     cleaning: str | None = None
     controller: str | None = None
     controller_read_us: float | None = None

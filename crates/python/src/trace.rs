@@ -1,13 +1,17 @@
 //! Traces, batch by batch.
 
-use crate::errors::{Failure, TraceError, from_trace};
+use crate::errors::{TraceError, from_trace};
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 use wearwell_trace::{
     self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, TraceWriter, WriteOptions,
 };
@@ -15,18 +19,65 @@ use wearwell_trace::{
 /// Requests between two looks at Ctrl-C.
 const BATCH_REQUESTS: usize = 1 << 16;
 
+/// Between two looks at Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A trace that is being read.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct TraceReader {
-    reader: Mutex<wearwell_trace::TraceReader>,
+    reader: Arc<Mutex<wearwell_trace::TraceReader>>,
+    /// Whether a thread that Ctrl-C cut short may still have the reader.
+    interrupted: AtomicBool,
     batch_requests: usize,
 }
 
 impl TraceReader {
-    fn with<T>(&self, look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> T {
-        // A reader is as usable after a panic elsewhere as before.
-        look(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner))
+    fn check(&self) -> PyResult<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(TraceError::new_err("the trace was interrupted while it was read; open it again"));
+        }
+        Ok(())
     }
+
+    fn with<T>(&self, look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> PyResult<T> {
+        self.check()?;
+        // A reader is as usable after a panic elsewhere as before.
+        Ok(look(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// The same with what may have to wait for the file.
+    fn read<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        self.check()?;
+        let reader = self.reader.clone();
+        patiently(py, move || look(&mut reader.lock().unwrap_or_else(PoisonError::into_inner)))
+            .inspect_err(|_| self.interrupted.store(true, Ordering::Relaxed))
+    }
+}
+
+/// Does what may have to wait for a file in another thread, while this one looks after Ctrl-C.
+///
+/// Nothing ends the wait for a pipe that nobody writes to: interrupted, the other thread is left to itself.
+fn patiently<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let (answer, end) = channel();
+    let worker = thread::spawn(move || {
+        // Nobody listens any more after an interruption.
+        let _ = answer.send(work());
+    });
+    let end = Mutex::new(end);
+    let wait = || end.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
+    loop {
+        match py.detach(wait) {
+            Ok(answer) => return Ok(answer),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let panic = worker.join().expect_err("work that ends without an answer has panicked");
+    std::panic::resume_unwind(panic)
 }
 
 #[pymethods]
@@ -34,6 +85,7 @@ impl TraceReader {
     #[new]
     #[pyo3(signature = (path, format=None, *, skip_bad=false, volumes=None, options=vec![], batch_requests=65536))]
     fn new(
+        py: Python<'_>,
         path: PathBuf,
         format: Option<String>,
         skip_bad: bool,
@@ -45,8 +97,13 @@ impl TraceReader {
             return Err(PyValueError::new_err("batch_requests is 0; a batch holds at least one request"));
         }
         let options = ReadOptions { format, skip_bad, volumes, options };
-        let reader = wearwell_trace::open(path, &options).map_err(|error| from_trace(&error))?;
-        Ok(TraceReader { reader: Mutex::new(reader), batch_requests })
+        let reader = patiently(py, move || wearwell_trace::open(path, &options))?;
+        let reader = reader.map_err(|error| from_trace(&error))?;
+        Ok(TraceReader {
+            reader: Arc::new(Mutex::new(reader)),
+            interrupted: AtomicBool::new(false),
+            batch_requests,
+        })
     }
 
     fn __iter__(own: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -54,11 +111,12 @@ impl TraceReader {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let (read, batch) = py.detach(|| {
+        let requests = self.batch_requests;
+        let (read, batch) = self.read(py, move |reader| {
             let mut batch = RequestBatch::default();
-            let read = self.with(|reader| reader.read_batch(&mut batch, self.batch_requests));
+            let read = reader.read_batch(&mut batch, requests);
             (read, batch)
-        });
+        })?;
         match read.map_err(|error| from_trace(&error))? {
             0 => Ok(None),
             _ => columns(py, batch).map(Some),
@@ -66,32 +124,32 @@ impl TraceReader {
     }
 
     #[getter]
-    fn format(&self) -> &'static str {
+    fn format(&self) -> PyResult<&'static str> {
         self.with(|reader| reader.format().name)
     }
 
     #[getter]
-    fn bytes_read(&self) -> u64 {
+    fn bytes_read(&self) -> PyResult<u64> {
         self.with(|reader| reader.bytes_read())
     }
 
     #[getter]
-    fn total_bytes(&self) -> Option<u64> {
+    fn total_bytes(&self) -> PyResult<Option<u64>> {
         self.with(|reader| reader.total_bytes())
     }
 
     #[getter]
-    fn skipped(&self) -> u64 {
+    fn skipped(&self) -> PyResult<u64> {
         self.with(|reader| reader.skipped().count)
     }
 
     #[getter]
-    fn skipped_messages(&self) -> Vec<String> {
+    fn skipped_messages(&self) -> PyResult<Vec<String>> {
         self.with(|reader| reader.skipped().messages.clone())
     }
 
     #[getter]
-    fn volume_names(&self) -> Vec<(u32, String)> {
+    fn volume_names(&self) -> PyResult<Vec<(u32, String)>> {
         self.with(|reader| reader.volume_names())
     }
 }
@@ -121,9 +179,10 @@ fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
-    let file = std::fs::File::open(&path).map_err(|error| TraceError::new_err(format!("{name}: {error}")))?;
-    let guess =
-        py.detach(|| wearwell_trace::guess_columns(&name, file)).map_err(|error| from_trace(&error))?;
+    let file = patiently(py, move || std::fs::File::open(&path))?;
+    let file = file.map_err(|error| TraceError::new_err(format!("{name}: {error}")))?;
+    let guess = patiently(py, move || wearwell_trace::guess_columns(&name, file))?;
+    let guess = guess.map_err(|error| from_trace(&error))?;
     Ok(serde_json::to_string(&guess).expect("guesses are plain data"))
 }
 
@@ -141,24 +200,27 @@ pub fn describe_trace(
     }
     let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance });
     let mut batch = RequestBatch::default();
-    while read_on(py, trace, &mut batch)? {
+    loop {
+        // The batch goes to and fro, so that its memory is taken once.
+        let (read, filled) = trace.read(py, move |reader| {
+            let read = reader.read_batch(&mut batch, BATCH_REQUESTS);
+            (read, batch)
+        })?;
+        batch = filled;
+        if read.map_err(|error| from_trace(&error))? == 0 {
+            break;
+        }
+        py.check_signals()?;
         py.detach(|| describer.add(&batch));
     }
     let mut description = py.detach(|| describer.finish());
-    description.skipped = trace.skipped();
-    for (number, name) in trace.volume_names() {
+    description.skipped = trace.skipped()?;
+    for (number, name) in trace.volume_names()? {
         if let Some(volume) = description.volumes.iter_mut().find(|volume| volume.volume == number) {
             volume.name = Some(name);
         }
     }
     Ok(serde_json::to_string(&description).expect("descriptions are plain data"))
-}
-
-/// Reads the next requests, unless Ctrl-C was pressed; false at the end.
-fn read_on(py: Python<'_>, trace: &TraceReader, batch: &mut RequestBatch) -> PyResult<bool> {
-    py.check_signals()?;
-    let read = py.detach(|| trace.with(|reader| reader.read_batch(batch, BATCH_REQUESTS)));
-    read.map(|requests| requests > 0).map_err(|error| from_trace(&error))
 }
 
 /// Writes what is left of a trace, or a part of it, in another format.
@@ -198,17 +260,16 @@ pub fn convert_trace<'py>(
         rebase_time,
     };
     let options = WriteOptions { format, drop_inexpressible, options };
-    let failure = Failure::default();
-    let goes_on = || failure.attempt(|py| py.check_signals()).is_some();
-    let written = py.detach(|| {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let written = trace.read(py, move |reader| {
+        let goes_on = || !stopped.load(Ordering::Relaxed);
         let mut writer = TraceWriter::create(path, &options)?;
-        trace.with(|reader| wearwell_trace::cut_while(reader, &mut writer, &cut, goes_on))?;
+        wearwell_trace::cut_while(reader, &mut writer, &cut, goes_on)?;
         // Unfinished, the new file goes away.
-        if failure.is_set() { Ok(None) } else { writer.finish().map(Some) }
+        if goes_on() { writer.finish().map(Some) } else { Ok(None) }
     });
-    if let Some(interrupt) = failure.get(py) {
-        return Err(interrupt);
-    }
+    let written = written.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
     let written =
         written.map_err(|error: wearwell_trace::TraceError| TraceError::new_err(error.to_string()))?;
     let written = written.expect("finished, as nothing interrupted it");

@@ -197,17 +197,14 @@ impl Clock {
 
     /// Settles the next request that is known to end, or works off the flash's next event.
     fn go_on(&mut self) {
-        let event_ns = self.flash.next_event_ns();
-        let done_ns = self.done.peek().map(|Reverse((done_ns, _))| *done_ns);
-        match (done_ns, event_ns) {
-            (Some(done_ns), Some(event_ns)) if done_ns <= event_ns => self.settle_until(done_ns),
-            (Some(done_ns), None) => self.settle_until(done_ns),
-            _ => {
-                let went_on = self.flash.step();
-                assert!(went_on, "the device waits for what never comes");
-                self.collect();
-            }
+        if let Some(&Reverse((done_ns, _))) = self.done.peek()
+            && self.flash.next_event_ns().is_none_or(|event_ns| done_ns <= event_ns)
+        {
+            return self.settle_until(done_ns);
         }
+        let went_on = self.flash.step();
+        assert!(went_on, "the device waits for what never comes");
+        self.collect();
     }
 
     fn advance(&mut self, now_ns: u64) {

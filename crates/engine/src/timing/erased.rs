@@ -18,6 +18,8 @@ pub(super) enum Wait {
 /// The last erase of each block.
 #[derive(Debug, Default)]
 pub(super) struct Erased {
+    /// Nobody waits, because others are erased already.
+    is_ahead: bool,
     ends: Vec<u64>,
     /// The latest end; after it, with none pending, there is nothing to look up.
     latest_ns: u64,
@@ -25,8 +27,16 @@ pub(super) struct Erased {
 }
 
 impl Erased {
+    /// Of a drive that erases ahead, or of one whose programs wait.
+    pub fn new(is_ahead: bool) -> Self {
+        Erased { is_ahead, ..Erased::default() }
+    }
+
     /// The erase of `block` will end with `node`.
     pub fn begin(&mut self, block: BlockId, node: u32) {
+        if self.is_ahead {
+            return;
+        }
         if self.ends.len() <= block.index() {
             self.ends.resize(block.index() + 1, 0);
         }
@@ -36,6 +46,9 @@ impl Erased {
 
     /// It ends at `end_ns`.
     pub fn end(&mut self, block: BlockId, node: u32, end_ns: u64) {
+        if self.is_ahead {
+            return;
+        }
         self.pending -= 1;
         self.latest_ns = self.latest_ns.max(end_ns);
         let entry = &mut self.ends[block.index()];

@@ -41,7 +41,8 @@
 //!   takes the pages of the last hash first, and waits for it.
 //! - An erase waits for everything that cleaning did since its last erase; one of another cause than host and cleaning
 //!   for everything that such causes did.
-//! - A program waits for the erase of its block to end, also if an earlier request asked for it.
+//! - A program waits for the erase of its block to end, also if an earlier request asked for it, unless the drive erases ahead
+//!   ([`FlashTiming::erase_ahead`]): then the two only meet at their dies.
 //! - With cleaning in the foreground, the host's programs wait for all cleaning before them. In the background they only
 //!   share dies and channels with it.
 //!
@@ -180,7 +181,7 @@ impl Flash {
             arrived: 0,
             open: Vec::new(),
             free: Vec::new(),
-            erased: Erased::default(),
+            erased: Erased::new(timing.erase_ahead),
             programs: Programs::new(dies),
             planner: Planner::default(),
             placer: Placer::new(&timing.layout, timing.multi_plane),

@@ -2,7 +2,7 @@
 
 use crate::counters::Cause;
 use crate::units::BlockId;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One step on the way of a request, in the order in which the layers took it.
@@ -67,14 +67,48 @@ pub enum Event {
     Recovered,
 }
 
+impl Step {
+    /// A read or a program, as most steps are, in two words; `None`: it is another.
+    #[inline]
+    fn packed(self) -> Option<[u64; 2]> {
+        let (block, page, pages, cause) = match self {
+            Step::Read { block, page, cause } => (block, page, 0, cause),
+            Step::Program { block, page, pages, cause } if pages > 0 => (block, page, pages, cause),
+            _ => return None,
+        };
+        let place = u64::from(block.0) << 32 | u64::from(page);
+        Some([place, (cause as u64) << 32 | u64::from(pages)])
+    }
+
+    /// The same step again.
+    #[inline]
+    fn unpacked([place, rest]: [u64; 2]) -> Step {
+        let (block, page) = (BlockId((place >> 32) as u32), place as u32);
+        let cause = Cause::ALL[(rest >> 32) as usize];
+        match rest as u32 {
+            0 => Step::Read { block, page, cause },
+            pages => Step::Program { block, page, pages, cause },
+        }
+    }
+}
+
+/// There is no step.
+const NONE: u8 = 0;
+/// There is one, in [`Shared::alone`].
+const ALONE: u8 = 1;
+/// All are in [`Shared::steps`].
+const MANY: u8 = 2;
+
 /// Steps not yet timed, shared between those who take them and the clock.
 ///
-/// All users run on one thread at a time; the lock only proves it.
+/// All users run on one thread at a time; locks and atomics only prove it. A step that is alone, as most are, needs no lock.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    state: AtomicU8,
+    alone: [AtomicU64; 2],
     steps: Mutex<Vec<Step>>,
     /// Events, each with the number of steps written down before it.
     events: Mutex<Vec<(usize, Event)>>,
@@ -106,8 +140,17 @@ impl Journal {
     /// Appends a step.
     #[inline]
     pub fn push(&self, step: Step) {
-        if !self.is_paused() {
-            self.lock().push(step);
+        if self.is_paused() {
+            return;
+        }
+        match step.packed() {
+            Some(words) if self.state() == NONE => {
+                for (to, word) in self.0.alone.iter().zip(words) {
+                    to.store(word, Ordering::Relaxed);
+                }
+                self.set_state(ALONE);
+            }
+            _ => self.many().push(step),
         }
     }
 
@@ -115,7 +158,7 @@ impl Journal {
     #[inline]
     pub fn extend(&self, steps: impl Iterator<Item = Step>) {
         if !self.is_paused() {
-            self.lock().extend(steps);
+            self.many().extend(steps);
         }
     }
 
@@ -130,7 +173,7 @@ impl Journal {
     /// Notes an event.
     pub fn note(&self, event: Event) {
         if !self.is_paused() {
-            let at = self.lock().len();
+            let at = self.many().len();
             self.events().push((at, event));
             self.0.has_events.store(true, Ordering::Relaxed);
         }
@@ -151,18 +194,45 @@ impl Journal {
     /// Moves all steps to the end of `steps`.
     #[inline]
     pub fn take(&self, steps: &mut Vec<Step>) {
-        let mut all = self.lock();
-        if steps.is_empty() {
-            std::mem::swap(steps, &mut all);
-        } else {
-            steps.append(&mut all);
+        match self.state() {
+            NONE => {}
+            ALONE => steps.push(self.alone()),
+            _ if steps.is_empty() => std::mem::swap(steps, &mut self.lock()),
+            _ => steps.append(&mut self.lock()),
         }
+        self.set_state(NONE);
     }
 
     /// Forgets all steps and events.
     pub fn clear(&self) {
         self.lock().clear();
+        self.set_state(NONE);
         self.take_events();
+    }
+
+    #[inline]
+    fn state(&self) -> u8 {
+        self.0.state.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set_state(&self, state: u8) {
+        self.0.state.store(state, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn alone(&self) -> Step {
+        Step::unpacked(self.0.alone.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+
+    /// All steps in one place, where others may be added.
+    fn many(&self) -> MutexGuard<'_, Vec<Step>> {
+        let mut all = self.lock();
+        if self.state() == ALONE {
+            all.push(self.alone());
+        }
+        self.set_state(MANY);
+        all
     }
 
     fn events(&self) -> MutexGuard<'_, Vec<(usize, Event)>> {
@@ -172,5 +242,56 @@ impl Journal {
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Vec<Step>> {
         self.0.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Seed, below};
+
+    #[test]
+    fn what_is_written_down_is_taken_in_order() {
+        let (mut random, journal) = (Seed(3).random(), Journal::default());
+        let (mut expected, mut noted, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..5_000 {
+            let (block, page) = (BlockId(u32::MAX - below(&mut random, 3) as u32), u32::MAX - 7);
+            let cause = Cause::ALL[below(&mut random, 7) as usize];
+            let step = match below(&mut random, 8) {
+                0..3 => Step::Read { block, page, cause },
+                3..5 => Step::Program { block, page, pages: 1 + below(&mut random, 9) as u32, cause },
+                5 => Step::ReadSpare { block, page, cause },
+                6 => Step::Erase { block, cause },
+                _ => Step::Hash { pages: 2, cause, percent: 30 },
+            };
+            match below(&mut random, 12) {
+                0 => {
+                    journal.extend([step, step].into_iter());
+                    expected.extend([step, step]);
+                }
+                1 => {
+                    journal.note(Event::Recovered);
+                    noted.push((expected.len(), Event::Recovered));
+                }
+                2 => journal.pausing(|| journal.push(step)),
+                3..6 => {
+                    let before = below(&mut random, 2) as usize;
+                    taken.clear();
+                    taken.extend(std::iter::repeat_n(step, before));
+                    journal.take(&mut taken);
+                    assert_eq!(taken[before..], expected);
+                    assert_eq!((journal.has_events(), journal.take_events()), (!noted.is_empty(), noted));
+                    (expected, noted) = (Vec::new(), Vec::new());
+                }
+                6 => {
+                    journal.clear();
+                    (expected, noted) = (Vec::new(), Vec::new());
+                }
+                _ => {
+                    journal.push(step);
+                    expected.push(step);
+                }
+            }
+        }
     }
 }

@@ -80,6 +80,9 @@ pub struct FlashTiming {
     pub multi_plane: bool,
     /// Whether a page that cleaning moves within its plane stays on the die.
     pub copyback: bool,
+    /// Whether so much is kept erased that no program waits for the erase of its own block, as in drives that keep whole superblocks
+    /// over all dies erased, of which such a block is a share.
+    pub erase_ahead: bool,
     /// Who hashes.
     pub hash: HashEngine,
 }

@@ -40,7 +40,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
         |(erase, program, suspend_ns, resume_ns)| Suspend { erase, program, suspend_ns, resume_ns },
     );
     let times = (1..80u64, 1..9u64, 1..300u64, 1..900u64, 0..6u64, 1..40u64);
-    let kinds = (any::<bool>(), any::<bool>());
+    let kinds = (any::<bool>(), any::<bool>(), any::<bool>());
     (layout(), times, kinds, prop_oneof![Just(Suspend::default()), suspend], 1..3u32, 0..50u64).prop_map(
         |(
             layout,
@@ -64,6 +64,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
                 suspend,
                 multi_plane: false,
                 copyback: false,
+                erase_ahead: kinds.2,
                 hash: HashEngine { engines, hash_ns },
             }
         },

@@ -54,6 +54,7 @@ fn as_it_was(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
         timing.entry("controller").or_insert("ideal".into());
+        timing.entry("erase_ahead").or_insert(false.into());
     }
 }
 

@@ -90,8 +90,12 @@ pub struct TimingConfig {
     /// Whether cleaning moves a page within its plane without sending it over the channel; false unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copyback: Option<bool>,
+    /// Whether so much is kept erased that no page waits for the erase of its own block, as in drives whose superblocks lie on all dies:
+    /// erases then only keep their dies busy. True with `controller` as `drive`, else false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase_ahead: Option<bool>,
     /// Whether a write waits until the cleaning that it had to do has ended, or cleaning only keeps dies and channels busy;
-    /// `foreground` unless given.
+    /// `background` with `controller` as `drive`, else `foreground`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
     /// What stands between the host and the flash: nothing that takes time but what is given below (`ideal`), or link, controller and
@@ -159,6 +163,7 @@ impl TimingConfig {
         let preset = device.preset.as_deref().and_then(Preset::find);
         let geometry = &resolved.geometry;
         let unit_bytes = geometry.page_bytes + geometry.spare_bytes;
+        let controller = self.controller(preset);
         self.channel_mb_per_s = self.channel_mb_per_s.or(preset.map(|preset| preset.channel_mb_per_s));
         let channel = rate("channel_mb_per_s", self.channel_mb_per_s)?;
         let read_ns = nanoseconds("read_us", &mut self.read_us, preset.map(|preset| preset.read_us))?;
@@ -196,6 +201,7 @@ impl TimingConfig {
             },
             multi_plane: *self.multi_plane.get_or_insert(true),
             copyback: *self.copyback.get_or_insert(false),
+            erase_ahead: *self.erase_ahead.get_or_insert(controller == Controller::Drive),
             hash: HashEngine { engines: self.engines()?, hash_ns },
         };
         flash.check()?;
@@ -207,6 +213,12 @@ impl TimingConfig {
         let holds_rows = geometry.pages_per_block.is_multiple_of(geometry.planes * units_per_page);
         let as_drive = device.preset.is_some() && device.superblock_blocks.is_none() && holds_rows;
         *self.striping.get_or_insert(if as_drive { Striping::Drive } else { Striping::Block })
+    }
+
+    /// Unless it is given: that of the drive that the preset is modelled on, if there is one.
+    fn controller(&mut self, preset: Option<&Preset>) -> Controller {
+        let is_drive = preset.is_some_and(|preset| preset.front().is_some());
+        *self.controller.get_or_insert(if is_drive { Controller::Drive } else { Controller::Ideal })
     }
 
     fn engines(&mut self) -> Result<u32, ConfigError> {
@@ -228,7 +240,7 @@ impl TimingConfig {
         let host = HostTiming {
             queue_depth: *self.queue_depth.get_or_insert(32),
             arrivals: self.arrivals(sources)?,
-            cleaning: *self.cleaning.get_or_insert(Cleaning::Foreground),
+            cleaning: self.cleaning(),
             controller_read_ns: nanoseconds(
                 "controller_read_us",
                 &mut self.controller_read_us,
@@ -253,11 +265,11 @@ impl TimingConfig {
 
     /// What the preset's drive has between host and flash, if that is wanted; its link and write buffer are filled in.
     fn front(&mut self, device: &Device, geometry: &Geometry) -> Result<Option<&'static Front>, ConfigError> {
-        let front = device.preset.as_deref().and_then(Preset::find).and_then(Preset::front);
-        let default = if front.is_some() { Controller::Drive } else { Controller::Ideal };
-        if *self.controller.get_or_insert(default) == Controller::Ideal {
+        let preset = device.preset.as_deref().and_then(Preset::find);
+        if self.controller(preset) == Controller::Ideal {
             return Ok(None);
         }
+        let front = preset.and_then(Preset::front);
         let Some(front) = front else {
             let problem = "is \"drive\", for which `device.preset` must be modelled on one; give `host_mb_per_s`, `controller_read_us`, \
                            `controller_write_us` and `write_buffer` instead";
@@ -268,6 +280,12 @@ impl TimingConfig {
         let row_bytes = u64::from(geometry.total_planes()) * page_bytes;
         self.write_buffer.get_or_insert(ByteSize(BUFFERED_ROWS * row_bytes));
         Ok(Some(front))
+    }
+
+    /// Unless it is given: a drive's writes are in its buffer, and wait for cleaning only where that is full.
+    fn cleaning(&mut self) -> Cleaning {
+        let is_drive = self.controller == Some(Controller::Drive);
+        *self.cleaning.get_or_insert(if is_drive { Cleaning::Background } else { Cleaning::Foreground })
     }
 
     fn write_buffer_pages(&self, page_bytes: u32) -> Result<u32, ConfigError> {

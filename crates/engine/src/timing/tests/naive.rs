@@ -193,7 +193,9 @@ impl Naive {
                 }
                 Step::Erase { block, .. } => {
                     let ops = self.plan_erase(&mut plan, block);
-                    erases.insert(block.0, ops);
+                    if !self.timing.erase_ahead {
+                        erases.insert(block.0, ops);
+                    }
                 }
                 Step::Hash { pages, cause, percent } => self.plan_hash(&mut plan, pages, cause, percent),
             }

@@ -32,6 +32,7 @@ pub(super) const ONE_DIE: FlashTiming = FlashTiming {
     suspend: Suspend { erase: false, program: false, suspend_ns: 0, resume_ns: 0 },
     multi_plane: false,
     copyback: false,
+    erase_ahead: false,
     hash: HashEngine { engines: 1, hash_ns: 14_000 },
 };
 

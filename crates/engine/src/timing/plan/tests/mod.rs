@@ -34,6 +34,7 @@ const TIMING: FlashTiming = FlashTiming {
     suspend: Suspend { erase: false, program: false, suspend_ns: 0, resume_ns: 0 },
     multi_plane: false,
     copyback: false,
+    erase_ahead: false,
     hash: HashEngine { engines: 1, hash_ns: 200 },
 };
 
