@@ -323,7 +323,8 @@ impl Source {
         let skipped = if is_long { (column - 1).saturating_sub(BEFORE) } else { 0 };
         // What a terminal would take for more than a character is shown as none.
         let shown = text.chars().skip(skipped).take(LONGEST);
-        let shown: String = shown.map(|of| if of.is_control() && of != '\t' { '\u{fffd}' } else { of }).collect();
+        let shown: String =
+            shown.map(|of| if of.is_control() && of != '\t' { '\u{fffd}' } else { of }).collect();
         let span = floor_boundary(&self.text, span.start)..floor_boundary(&self.text, span.end);
         let first_line = self.text[span].lines().next().unwrap_or_default();
         let before = column - 1 - skipped;

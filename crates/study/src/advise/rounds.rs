@@ -86,7 +86,10 @@ pub fn advise(
         return Err(AdviseError::Options("replicas and depth must be at least 1".into()));
     }
     if options.replicas > MOST_REPLICAS {
-        return Err(AdviseError::Options(format!("replicas: {} are more than {MOST_REPLICAS}", options.replicas)));
+        return Err(AdviseError::Options(format!(
+            "replicas: {} are more than {MOST_REPLICAS}",
+            options.replicas
+        )));
     }
     if draft.scenario()?.measure.until_worn_out_blocks.is_some() {
         let problem = "measures a life and no steady state, so there is no wear to compare; unset it";

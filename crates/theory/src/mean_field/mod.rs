@@ -98,7 +98,9 @@ impl<'a> MeanField<'a> {
         check_size(pages, classes.count(), structure)?;
         let spare_factor = drive.spare_factor();
         if spare_factor < LEAST_SPARE_FACTOR {
-            let problem = format!("{spare_factor:?} is below {LEAST_SPARE_FACTOR:?}, the least that the mean field takes");
+            let problem = format!(
+                "{spare_factor:?} is below {LEAST_SPARE_FACTOR:?}, the least that the mean field takes"
+            );
             return Err(TheoryError::parameter("spare_factor", problem));
         }
         let lattice = Lattice::new(pages, classes.count());
