@@ -12,13 +12,13 @@ pub struct DChoices {
 }
 
 /// Most choices: there, the answer is that of the limit of greedy to more digits than are shown.
-const MOST_CHOICES: f64 = 1e5;
+const MOST_CHOICES: f64 = 1e6;
 
 /// Logarithm of `((S + m) / S)^d` beyond which the smaller power is lost in rounding; the quotient itself may overflow.
 const LARGE_GROWTH: f64 = 40.0;
 
 impl DChoices {
-    /// Draws a victim from `choices` blocks (d, from 1 to 100,000).
+    /// Draws a victim from `choices` blocks (d, from 1 to 1,000,000).
     pub fn new(choices: f64) -> Result<Self, TheoryError> {
         if (1.0..=MOST_CHOICES).contains(&choices) {
             return Ok(DChoices { choices });
