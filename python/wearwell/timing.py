@@ -43,7 +43,8 @@ class Timing(Part):
     multi_plane, copyback : bool
         Operations on several planes at once; moves within a plane without the channel.
     erase_ahead : bool
-        Whether so much is kept erased that no page waits for the erase of its own block; true with ``controller="drive"``.
+        Whether so much is kept erased that no page waits for the erase of its own block; true with
+        ``controller="drive"``.
     cleaning : {"foreground", "background"}
         Whether a write waits for the cleaning that it had to do; in the background with ``controller="drive"``.
     controller : {"ideal", "drive"}

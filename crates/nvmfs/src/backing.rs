@@ -1,10 +1,12 @@
 //! Files and devices that hold the content of NVRAM or an SSD: opened once at a time.
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What becomes of a file that exists already where a new one is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,18 +95,28 @@ fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
     Ok(Backing { bytes: bytes.map_err(with_path)?, file, is_block_device, is_character_device })
 }
 
+/// How long a lock is waited for: `umount` returns before the server of the mount, which writes the last of it, has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is asked for meanwhile.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Two users, of whom one writes, would each spoil what the other keeps in memory.
 fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     let operation = match access {
         Access::Read => FlockOperation::NonBlockingLockShared,
         Access::Write => FlockOperation::NonBlockingLockExclusive,
     };
-    flock(file, operation).map_err(|error| match error {
-        rustix::io::Errno::WOULDBLOCK => {
-            refusal(path, io::ErrorKind::ResourceBusy, "is in use by another process")
+    let begin = Instant::now();
+    loop {
+        match flock(file, operation) {
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(refusal(path, io::ErrorKind::ResourceBusy, "is in use by another process"));
+            }
+            outcome => return outcome.map_err(|error| at_path(path, error)),
         }
-        other => at_path(path, other),
-    })
+    }
 }
 
 /// Bytes of a DAX device, which cannot seek.

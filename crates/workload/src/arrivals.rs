@@ -46,7 +46,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// From time 0. Errors: a rate that is not a finite number, or below [`LOWEST_RATE`].
+    /// From time 0. Errors: a rate that is not a finite number, or below one in a thousand seconds.
     pub fn new(config: &ArrivalConfig, seed: Seed) -> Result<Self, ConfigError> {
         let rate = config.requests_per_second;
         let allowed = "must be a finite number above 0, and at least one in a thousand seconds";

@@ -317,7 +317,13 @@ mod tests {
             assert_eq!(error.to_string(), format!("{}: is in use by another process", path.display()));
         }
         assert_eq!(nvram.bytes()[0], 1);
-        drop(nvram);
+        // Whoever is just ending is waited for.
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            drop(nvram);
+        });
+        drop(MappedNvram::open(&path, Persistence::Auto).expect("it is free in a moment"));
+        ending.join().expect("no panic");
         let error = create(Existing::Refuse).map(|_| ()).expect_err("it exists");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(create(Existing::Overwrite).expect("it may be lost").bytes(), [0; 8192]);
