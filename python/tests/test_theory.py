@@ -273,7 +273,7 @@ def test_several_threads_at_once():
     [
         lambda: theory.double(128, np.full(100_000, 0.05), **HOT),
         lambda: theory.steady_state("double", 440, 1e-4, **HOT),
-        lambda: theory.transient("double", "mixed", 1e6, 1, 64, 0.05, **HOT),
+        lambda: theory.transient("double", "mixed", 9e5, 1, 64, 0.05, **HOT),
         lambda: theory.single(32, np.full(100_000, 0.05), **HOT, policy=nine_choices),
         lambda: theory.windowed(8192, np.full(1_000_000, 0.05), 0.5),
     ],
