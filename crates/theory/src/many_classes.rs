@@ -115,16 +115,6 @@ impl Solved {
             solved => solved,
         }
     }
-
-    /// Multiplications of one evaluation of the equations for so many classes, merged where they have to be: about ten million
-    /// of them are solved in a tenth of a second.
-    pub fn effort(drive: &Drive, classes: usize, structure: Structure) -> f64 {
-        let pages = drive.pages_per_block() as usize;
-        match effort(pages, classes, structure) {
-            all if all <= AFFORDABLE || classes <= 2 => all,
-            _ => effort(pages, ManyClasses::most(pages, structure), structure),
-        }
-    }
 }
 
 /// Cuts `(value, weight)`s in order into `count` runs with the least sum of weighted squared deviations; returns their ends.
@@ -169,7 +159,9 @@ impl ManyClasses {
         structure: Structure,
         selection: &dyn Selection,
     ) -> Result<Self, TheoryError> {
-        let most = Self::most(drive.pages_per_block() as usize, structure);
+        let pages = drive.pages_per_block() as usize;
+        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE;
+        let most = (2..=MOST_MERGED).rev().find(is_affordable).unwrap_or(2);
         let mut merged = Vec::new();
         for count in [most - 1, most].into_iter().filter(|count| *count > 1) {
             let few = classes.merged(count, &drive)?;
@@ -185,12 +177,6 @@ impl ManyClasses {
             _ => merged[merged.len() - 1].1.write_amplification,
         };
         Ok(ManyClasses { write_amplification, merged })
-    }
-
-    /// As many classes as are affordable.
-    fn most(pages: usize, structure: Structure) -> usize {
-        let is_affordable = |count: &usize| effort(pages, *count, structure) <= AFFORDABLE;
-        (2..=MOST_MERGED).rev().find(is_affordable).unwrap_or(2)
     }
 }
 

@@ -24,7 +24,7 @@ pub enum PredictionError {
     Theory(#[from] TheoryError),
 }
 
-/// How much work an answer may take, in multiplications an evaluation of the equations (`Solved::effort`).
+/// How much work an answer may take, in multiplications an evaluation of the equations of two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patience {
     /// A few tenths of a second, beside a run; larger blocks are extrapolated from smaller ones.
