@@ -114,10 +114,9 @@ pub fn reproduce(
     }
     let folder = folder_of(plan.output, found);
     let command = command_of(found, plan);
-    if let Some(record) = Record::read(&folder)? {
-        if !plan.again && record.command == command && record.made_by == journal::build() {
-            return Ok(record);
-        }
+    let there = Record::read(&folder)?.filter(|record| !plan.again && record.command == command);
+    if let Some(record) = there.filter(|record| record.made_by == journal::build()) {
+        return Ok(record);
     }
     let staged = plan.output.join(&found.manifest.name).join(format!(".{}.new", found.item.name));
     let _ = fs::remove_dir_all(&staged);

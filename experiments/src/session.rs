@@ -104,7 +104,8 @@ impl<'a> Session<'a> {
             Some(other) => Err(format!("`{key} = {other}`: a number is expected")),
         };
         let (runs, length) = (number("runs", 2.0)?, number("length", 1.0)?);
-        if !(1.0..1e6).contains(&runs) || !(length > 0.0 && length.is_finite()) {
+        let is_sensible = (1.0..1e6).contains(&runs) && length > 0.0 && length.is_finite();
+        if !is_sensible {
             return Err("`runs` is 1 or more, `length` a number above 0".into());
         }
         Ok(Session {
