@@ -165,14 +165,22 @@ impl TopConfig {
     fn course(&self, ssd_blocks: u64, measure: &Measure) -> Result<Course, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
-            return refuse("measure.warm_up", "is given, and `top.count_from` is not `steady`; one of them decides");
+            return refuse(
+                "measure.warm_up",
+                "is given, and `top.count_from` is not `steady`; one of them decides",
+            );
         }
-        let Some(disks) = self.written else { return Ok(Course { from: self.count_from, written_bytes: None }) };
+        let Some(disks) = self.written else {
+            return Ok(Course { from: self.count_from, written_bytes: None });
+        };
         if !(disks > 0.0 && disks.is_finite()) {
             return Err(ConfigError::new("top.written", format!("is {disks}; it must be a number above 0")));
         }
         if measure.until_worn_out_blocks.is_some() {
-            return refuse("top.written", "is given, and `measure.until_worn_out_blocks` too; one of them decides");
+            return refuse(
+                "top.written",
+                "is given, and `measure.until_worn_out_blocks` too; one of them decides",
+            );
         }
         let written_bytes = Some((disks * ssd_blocks as f64 * BLOCK_BYTES as f64) as u64);
         Ok(Course { from: self.count_from, written_bytes })

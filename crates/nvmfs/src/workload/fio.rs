@@ -78,7 +78,11 @@ impl Kind for Fio {
             blocks: Vec::with_capacity(files as usize),
             sizes: (self.min_bytes / least) as u32..=(self.max_bytes / least) as u32,
             files,
-            draws: Draws::new(files, if law.0 == Order::Permuted { (Order::Uniform, 0.0) } else { law }, seed),
+            draws: Draws::new(
+                files,
+                if law.0 == Order::Permuted { (Order::Uniform, 0.0) } else { law },
+                seed,
+            ),
             pass: (law.0 == Order::Permuted).then(Vec::new),
             read_share: self.read_share,
             bytes: least,

@@ -67,7 +67,8 @@ impl Population {
 
     /// Where a live file is that was drawn by its age.
     fn by_age(&self, random: &mut Random) -> usize {
-        let zipf = Zipf::new(self.live.len() as f64, self.skew).expect("there are files, and the skew is one");
+        let zipf =
+            Zipf::new(self.live.len() as f64, self.skew).expect("there are files, and the skew is one");
         self.live.len() - zipf.sample(random) as usize
     }
 

@@ -115,7 +115,8 @@ fn equal_seeds_give_equal_operations_and_others_others() {
 #[test]
 fn orders_take_everything_once_or_some_more_often() {
     // Each block once a pass.
-    let mut workload = build("kind = 'fio'\nfiles = 10\nmin_bytes = 8192\nmax_bytes = 40960\norder = 'permuted'", MIB, 3);
+    let mut workload =
+        build("kind = 'fio'\nfiles = 10\nmin_bytes = 8192\nmax_bytes = 40960\norder = 'permuted'", MIB, 3);
     let mut model = set_up(&mut *workload);
     let blocks = (model.bytes() / 4096) as usize;
     for _ in 0..3 {
@@ -168,7 +169,10 @@ fn populations_lose_the_oldest_or_any_or_the_youngest() {
             ages.sort_by(f64::total_cmp);
             ages
         });
-        assert!(oldest[0] > 0.85 && oldest[oldest.len() - 1] < 1.15, "{kind}: one dies after 200 others came");
+        assert!(
+            oldest[0] > 0.85 && oldest[oldest.len() - 1] < 1.15,
+            "{kind}: one dies after 200 others came"
+        );
         let median = |ages: &[f64]| ages[ages.len() / 2];
         // Of a life that ends with equal chances at any time, half is over after ln 2 of the mean.
         assert_near(median(&any), std::f64::consts::LN_2, 0.15);

@@ -126,7 +126,9 @@ fn what_has_no_place_of_its_own_is_not_written_block_by_block() {
     let make = |placement, options| {
         let format = Format { placement, ..format() };
         let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-        Nvmfs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format, options).err().map(|error| error.to_string())
+        Nvmfs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format, options)
+            .err()
+            .map(|error| error.to_string())
     };
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let problem = make(PlacementKind::Nvmfs, options(caching, None)).unwrap();
@@ -147,7 +149,8 @@ fn what_has_no_place_of_its_own_is_not_written_block_by_block() {
 fn the_ssd_has_room_for_all_that_does_not_stay() {
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let ssd = Arc::new(MemorySsd::new(24 * 128));
-        let mut fs = Nvmfs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format(), options(caching, None)).unwrap();
+        let mut fs =
+            Nvmfs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format(), options(caching, None)).unwrap();
         let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
         let written = (0..).take_while(|block| {
             let offset = block * BLOCK_BYTES as u64;

@@ -51,7 +51,8 @@ fn got_bytes(result: &RunResult) -> u64 {
 
 #[test]
 fn from_mkfs_on_everything_counts() {
-    let (result, report) = play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
+    let (result, report) =
+        play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
     let counts = report.stats.counts;
     assert!(report.set_up && report.measured.counts == counts, "{report:?}");
     // The set-up is counted; the end is told by what came after it.
@@ -68,7 +69,8 @@ fn from_mkfs_on_everything_counts() {
 
 #[test]
 fn from_the_set_up_on_only_the_workload_counts() {
-    let (result, report) = play(json!({ "nvram": "5 MiB", "count_from": "set_up", "written": 1.0 }), json!({}));
+    let (result, report) =
+        play(json!({ "nvram": "5 MiB", "count_from": "set_up", "written": 1.0 }), json!({}));
     assert_eq!(report.measured.played, report.played);
     assert!((DISK_BYTES..DISK_BYTES + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
@@ -136,7 +138,11 @@ fn what_cannot_be_is_refused_by_its_key() {
         (json!({ "nvram": "5 MiB", "options": { "caching": "write_through" } }), json!({}), "conquest"),
         (json!({ "nvram": "5 MiB", "workload": { "kind": "iozone", "skew": 0.9 } }), json!({}), "order"),
         (json!({ "nvram": "5 MiB", "workload": { "kind": "fio", "order": "zipf" } }), json!({}), "skew"),
-        (json!({ "nvram": "5 MiB", "workload": { "kind": "fio", "order": "permuted", "skew": 1.0 } }), json!({}), "skew"),
+        (
+            json!({ "nvram": "5 MiB", "workload": { "kind": "fio", "order": "permuted", "skew": 1.0 } }),
+            json!({}),
+            "skew",
+        ),
     ] {
         let problem = refused(top.clone(), measure);
         assert!(problem.contains(part), "{top}: {problem}");

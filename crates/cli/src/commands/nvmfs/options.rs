@@ -62,7 +62,10 @@ mod tests {
         assert_eq!((options.file_system.flush_above, options.file_system.flush_below), (0.7, 0.5));
         assert_eq!(options.file_system.grouping, Grouping::Lru);
         let options: MountOptions = "caching=periodic,write_out_share=0.2".parse().unwrap();
-        assert_eq!((options.file_system.caching, options.file_system.write_out_share), (Caching::Periodic, Some(0.2)));
+        assert_eq!(
+            (options.file_system.caching, options.file_system.write_out_share),
+            (Caching::Periodic, Some(0.2))
+        );
     }
 
     #[test]
