@@ -130,20 +130,26 @@ impl Settings {
     }
 }
 
-/// A workload in an order; its own is that which its program has unless it is told otherwise.
+/// The order that the workload's own program has unless it is told otherwise.
+fn own_order(workload: &str) -> &'static str {
+    if workload == "iozone" { "permuted" } else { "uniform" }
+}
+
+/// A workload in an order.
 fn load(workload: &str, order: &str) -> Load {
-    match (order, workload) {
-        ("own", "iozone") => Load::ordered(workload, "permuted"),
-        ("own", _) => Load::ordered(workload, "uniform"),
-        _ => Load::ordered(workload, order),
-    }
+    Load::ordered(workload, if order == "own" { own_order(workload) } else { order })
 }
 
 impl Row<'_> {
     fn is_the_papers(&self) -> bool {
         let Row { case, rival, counted, written, .. } = self;
-        let Case { one_over, order, .. } = *case;
-        Reading { one_over, rival, counted, written: *written } == READING && order == "own"
+        let one_over = case.one_over;
+        Reading { one_over, rival, counted, written: *written } == READING && self.is_in_its_own_order()
+    }
+
+    fn is_in_its_own_order(&self) -> bool {
+        let Case { order, workload, .. } = self.case;
+        order == "own" || order == own_order(workload)
     }
 
     /// Ours over theirs in per cent, seed by seed; `None` where one is nothing in some run.
@@ -215,6 +221,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
         "rivals_page_cost",
         "fast_erases_percent",
         "fast_erases_half_width",
+        "recycled_a_user_block",
         "cleaning_efficiency",
     ];
     let mut table = Table::new(&[&KEYS[..], &columns].concat());
@@ -239,6 +246,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
             cost(&row.theirs),
             signed(row.fast_erases()),
             half_width(row.fast_erases()),
+            format!("{:.3}", mean(&row.ours, |look| look.recycled_blocks as f64 * 4096.0 / look.written_bytes as f64)),
             efficiency.map_or(String::new(), |all| format!("{:.3}", all.iter().sum::<f64>() / all.len() as f64)),
         ]);
         table.push(line);
@@ -310,7 +318,7 @@ fn crossings(settings: &Settings, rows: &[Row]) -> Table {
 /// Of four workloads, in how many NVMFS sends less: a map for each utilisation.
 fn maps(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Failure> {
     for &utilisation in &settings.utilisations {
-        let here = |row: &&Row| row.case.utilisation == utilisation && row.case.order == settings.orders[0];
+        let here = |row: &&Row| row.case.utilisation == utilisation && row.is_in_its_own_order();
         let here: Vec<&Row> = rows.iter().filter(here).collect();
         let name = |row: &Row| (format!("1/{} {}", row.case.one_over, row.rival), format!("{} {}", row.counted, row.written));
         let (mut across, mut down) = (Vec::new(), Vec::new());

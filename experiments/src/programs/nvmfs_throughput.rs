@@ -185,5 +185,31 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         let text = format!("NVMFS is faster than Conquest with {}", rival.name);
         statements.check(&text, against.map(|row| (name(row), row.gain().mean > 0.0)));
     }
+    by_utilisation(&rows, &mut statements);
     statements.publish(session)
+}
+
+/// What the paper says of one utilisation beside another: the first and the last of those that were tried.
+fn by_utilisation(rows: &[Row], statements: &mut Statements) {
+    let same = |row: &&Row, other: &Row| {
+        (row.workload, row.rival) == (other.workload, other.rival) && row.written == other.written
+    };
+    let last = rows.iter().filter(|row| row.utilisation > rows[0].utilisation);
+    let pairs: Vec<(&Row, &Row)> = last
+        .filter_map(|high| rows.iter().find(|row| same(row, high) && row.utilisation < high.utilisation).map(|low| (low, high)))
+        .collect();
+    let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
+    let speed = |speeds: &[Speed]| mean(speeds, |speed| speed.mb_a_second);
+    let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.ours) < 0.9 * speed(&low.ours));
+    // One rival is enough: it is of NVMFS.
+    let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
+    statements.check("NVMFS is clearly slower at the higher utilisation", of_ours.map(slower));
+    let alike = |(low, high): &(&Row, &Row)| {
+        (name(high), (speed(&high.theirs) / speed(&low.theirs) - 1.0).abs() < 0.15)
+    };
+    statements.check("Conquest, which writes in place, is within 15 % at the higher utilisation", pairs.iter().map(alike));
+    let cleaned = |row: &Row| mean(&row.ours, |speed| speed.recycled as f64) > 0.0;
+    let only_high = |(low, high): &(&Row, &Row)| (name(high), cleaned(high) && !cleaned(low));
+    let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
+    statements.check("NVMFS cleans at the higher utilisation and not at the lower", of_ours.map(only_high));
 }
