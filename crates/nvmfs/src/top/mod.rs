@@ -5,9 +5,11 @@
 //! the stack below like any other workload.
 
 mod config;
+mod course;
 mod machine;
 mod workload;
 
-pub use config::{CountFrom, TopConfig, TopKind, resolve, run, run_with, schema};
+pub use config::{TopConfig, TopKind, resolve, run, run_with, schema};
+pub use course::CountFrom;
 pub use machine::{Machine, MachineError, MachineSettings};
 pub use workload::{Measured, TopReport};

@@ -1,6 +1,6 @@
 //! A file system as a workload of the stack below.
 
-use super::config::CountFrom;
+use super::course::{CountFrom, Course};
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
 use crate::ssd::{BlockOp, BlockRequest};
@@ -34,15 +34,6 @@ pub struct Measured {
     pub counts: Counts,
     /// Bytes written to the SSD for each that the workload wrote, which figure 6 compares; `None` where it wrote nothing.
     pub traffic: Option<f64>,
-}
-
-/// When it is measured, and how long.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Course {
-    /// From when on.
-    pub from: CountFrom,
-    /// Bytes that the workload writes while it is measured, its set-up not counting; `None` for as long as the run goes on.
-    pub written_bytes: Option<u64>,
 }
 
 /// A machine whose requests drive a stack.
