@@ -13,6 +13,7 @@ mod error;
 mod large_blocks;
 mod many_classes;
 mod search;
+mod stacked;
 mod zipf;
 
 pub use classes::{Class, Classes};
@@ -21,3 +22,4 @@ pub use error::TheoryError;
 pub use large_blocks::Amplification;
 pub use many_classes::{ManyClasses, Merging, Solved};
 pub use search::{Choice, OptimalChoices, scan_choices, solve_spare};
+pub use stacked::{StackedAmplification, StackedLogs};

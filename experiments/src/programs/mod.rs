@@ -64,6 +64,7 @@ programs! {
     nvmfs_hints: nvmfs_hints::Settings,
     nvmfs_rivals: nvmfs_rivals::Settings,
     placement_question: Sampling,
+    spare_split: Sampling,
     transient: Sampling,
     trim_question: Sampling,
     wear_levelling: Calculation,
