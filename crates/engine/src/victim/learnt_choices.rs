@@ -15,23 +15,23 @@ pub struct Config {
     /// Blocks drawn for each victim at first, 1 to 256; the nearest of the numbers that are tried.
     #[schemars(range(min = 1, max = 256))]
     pub choices: u32,
-    /// Victims for each block that are let go by after a number of choices has changed, before the two are compared; 0 or more.
-    #[schemars(range(min = 0.0))]
-    pub settle: f64,
-    /// How many standard errors the two must differ by before a number is changed; above 0.
+    /// Victims for each block after which the number on trial changes places with the one before, above 0; the first half of them
+    /// is let go by.
+    pub epoch: f64,
+    /// How many standard errors the two must differ by before the one on trial is taken; above 0.
     pub sureness: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { choices: 10, settle: 1.0, sureness: 3.0 }
+        Config { choices: 10, epoch: 4.0, sureness: 3.0 }
     }
 }
 
 impl Victim for Config {
     const ENTRY: Entry = Entry {
         name: "learnt_choices",
-        help: "fewest valid pages among blocks drawn at random, as many as leave the emptier victims of two numbers tried at a time",
+        help: "fewest valid pages among blocks drawn at random, as many as were found to leave victims emptiest while running",
         source: "our own, on the d-choices of Van Houdt, Performance Evaluation 70 (2013), and Li, Lee and Lui, SIGMETRICS 2013",
     };
     type Policy = LearntChoices;
@@ -41,21 +41,16 @@ impl Victim for Config {
             let problem = format!("is {}; it must be from 1 to 256", self.choices);
             return Err(ConfigError::new("choices", problem));
         }
-        if !(self.settle >= 0.0 && self.settle <= 1e6) {
-            return Err(ConfigError::new(
-                "settle",
-                format!("is {}; it must be from 0 to a million", self.settle),
-            ));
+        if !(self.epoch > 0.0 && self.epoch <= 1e6) {
+            return Err(ConfigError::new("epoch", format!("is {}; it must be above 0", self.epoch)));
         }
         if !(self.sureness > 0.0 && self.sureness.is_finite()) {
             return Err(ConfigError::new("sureness", format!("is {}; it must be above 0", self.sureness)));
         }
-        let settle = (self.settle * f64::from(size.blocks)) as u64;
-        let forget = u64::from(size.blocks).saturating_mul(VICTIMS_REMEMBERED);
+        let epoch = ((self.epoch * f64::from(size.blocks)) as u64).max(FEWEST_VICTIMS);
         Ok(LearntChoices {
-            arms: Arms::new(self.choices, settle, self.sureness, forget),
+            trial: Trial::new(self.choices, epoch, self.sureness),
             random: size.seed.of("victim").random(),
-            half: 0,
         })
     }
 }
@@ -63,30 +58,25 @@ impl Victim for Config {
 /// Numbers of choices that are tried, each about a fifth or a half more than the one before.
 const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
-/// Victims for each block after which half of what was seen is forgotten, so that an old load does not outvote a new one.
-const VICTIMS_REMEMBERED: u64 = 4;
-
-/// Victims of a half before it is compared.
+/// Victims of an epoch at least.
 const FEWEST_VICTIMS: u64 = 64;
 
-/// Draws for one victim that may all miss the candidates of a half before the whole drive is drawn from.
-const MOST_DRAWS: u32 = 4096;
+/// Comparisons before a number is taken, and after which the other neighbour has its turn.
+const FEWEST_PAIRS: usize = 2;
+const MOST_PAIRS: usize = 4;
 
-/// Draws from one half of the blocks, those of even and of odd number in turns, and keeps two neighbours of the ladder on
-/// trial, one on each half.
+/// Draws as [`super::d_choices`] does, with two neighbours of the ladder in turns, an epoch each, on the whole drive.
 ///
-/// Both halves get equally many victims and what is written is the same on both, so that the emptier victims are the better
-/// number's, whatever the load does meanwhile: how empty victims are before and after a change of the number on the whole drive
-/// would tell more of the load, and more choices at once find emptier victims for a while whatever they cost later. The half
-/// with the worse number then gets the other neighbour of the better one.
+/// A number on trial is compared with the mean of the epochs before and after it, so that what the load does by itself falls out as
+/// far as it is steady over three epochs. In the first half of an epoch nothing is noted: more choices find emptier victims for a while
+/// whatever they cost later. Two numbers at a time, each on a half of the blocks, were tried and dropped: cold pages that the half
+/// with fewer choices moves end in both halves and stay in the other, so that the smaller number always looks better.
 pub struct LearntChoices {
-    arms: Arms,
+    trial: Trial,
     random: Random,
-    /// Whose turn it is.
-    half: usize,
 }
 
-/// What the victims of a half held, since it was settled.
+/// What the victims of an epoch held.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     victims: f64,
@@ -110,100 +100,122 @@ impl Seen {
     fn uncertainty(&self) -> f64 {
         (self.squares / self.victims - self.mean().powi(2)).max(0.0) / self.victims
     }
-
-    fn halve(&mut self) {
-        *self = Seen { victims: 0.5 * self.victims, sum: 0.5 * self.sum, squares: 0.5 * self.squares };
-    }
 }
 
-/// The numbers on trial.
-struct Arms {
-    /// The place on the ladder of each half's number.
-    at: [usize; 2],
-    seen: [Seen; 2],
-    /// Victims to let go by.
-    unsettled: u64,
-    settle: u64,
+/// The number in use, and its neighbour on trial.
+struct Trial {
+    /// Places on the ladder.
+    base: usize,
+    other: usize,
+    /// Whether the epoch is the other's.
+    is_other: bool,
+    /// Victims of this epoch so far, and of a whole one.
+    victims: u64,
+    epoch: u64,
     sureness: f64,
-    /// Victims of a half after which half of them are forgotten.
-    forget: u64,
+    seen: Seen,
+    /// The last epoch of the base, and that of the other after it.
+    before: Option<Seen>,
+    tried: Option<Seen>,
+    /// What the other's victims held more, each with the square of its standard error.
+    pairs: Vec<(f64, f64)>,
 }
 
-impl Arms {
-    fn new(choices: u32, settle: u64, sureness: f64, forget: u64) -> Self {
-        let nearest = (0..LADDER.len()).min_by_key(|&at| LADDER[at].abs_diff(choices)).unwrap_or(0);
-        let low = nearest.min(LADDER.len() - 2);
-        Arms { at: [low, low + 1], seen: [Seen::default(); 2], unsettled: settle, settle, sureness, forget }
+impl Trial {
+    fn new(choices: u32, epoch: u64, sureness: f64) -> Self {
+        let base = (0..LADDER.len()).min_by_key(|&at| LADDER[at].abs_diff(choices)).unwrap_or(0);
+        let other = if base + 1 < LADDER.len() { base + 1 } else { base - 1 };
+        Trial {
+            base,
+            other,
+            is_other: false,
+            victims: 0,
+            epoch,
+            sureness,
+            seen: Seen::default(),
+            before: None,
+            tried: None,
+            pairs: Vec::with_capacity(MOST_PAIRS),
+        }
     }
 
-    fn choices(&self, half: usize) -> u32 {
-        LADDER[self.at[half]]
+    fn choices(&self) -> u32 {
+        LADDER[if self.is_other { self.other } else { self.base }]
     }
 
-    /// A victim of `half` held so many valid pages.
-    fn note(&mut self, half: usize, valid_pages: u32) {
-        if self.unsettled > 0 {
-            self.unsettled -= 1;
+    /// A victim held so many valid pages.
+    fn note(&mut self, valid_pages: u32) {
+        self.victims += 1;
+        if 2 * self.victims > self.epoch {
+            self.seen.add(valid_pages);
+        }
+        if self.victims < self.epoch {
             return;
         }
-        self.seen[half].add(valid_pages);
-        let [even, odd] = self.seen;
-        if even.victims.min(odd.victims) < FEWEST_VICTIMS as f64 {
-            return;
-        }
-        let error = (even.uncertainty() + odd.uncertainty()).sqrt();
-        if (even.mean() - odd.mean()).abs() > self.sureness * error {
-            self.step(usize::from(odd.mean() < even.mean()));
-        } else if even.victims + odd.victims > self.forget as f64 {
-            self.seen.iter_mut().for_each(Seen::halve);
-        }
-    }
-
-    /// `better` has the better number: the other half goes on to its other neighbour, if there is one.
-    fn step(&mut self, better: usize) {
-        let other = 1 - better;
-        let (from, by) = (self.at[other], self.at[better]);
-        let next = if from < by { by + 1 } else { by.wrapping_sub(1) };
-        self.seen = [Seen::default(); 2];
-        if next < LADDER.len() {
-            self.at[other] = next;
-            self.unsettled = self.settle;
-        }
-    }
-}
-
-impl LearntChoices {
-    /// The first of those drawn from blocks `first`, `first + step`, … with the fewest valid pages, if a candidate is among them.
-    fn draw(&mut self, choices: u32, first: u32, step: u32, blocks: &Blocks) -> Option<BlockId> {
-        let count = (blocks.len() - first).div_ceil(step);
-        let mut best: Option<(u32, BlockId)> = None;
-        for _ in 0..choices {
-            let block = BlockId(first + step * below(&mut self.random, u64::from(count)) as u32);
-            let score = blocks.score(block);
-            if Blocks::is_candidate_score(score) && best.is_none_or(|(least, _)| score < least) {
-                best = Some((score, block));
+        let seen = std::mem::take(&mut self.seen);
+        self.victims = 0;
+        if self.is_other {
+            self.tried = Some(seen);
+        } else {
+            if let (Some(before), Some(tried)) = (self.before, self.tried.take()) {
+                let difference = tried.mean() - 0.5 * (before.mean() + seen.mean());
+                self.pairs.push((
+                    difference,
+                    tried.uncertainty() + 0.25 * (before.uncertainty() + seen.uncertainty()),
+                ));
             }
+            // What the base did before it was the base says nothing.
+            self.before = if self.decide() { None } else { Some(seen) };
         }
-        best.map(|(_, block)| block)
+        self.is_other = !self.is_other;
+    }
+
+    /// Takes the number on trial if its victims are surely emptier, and goes on to the next beyond it; gives the other neighbour its
+    /// turn if they are surely fuller, or if nothing is sure for long. Says whether the number in use has changed.
+    fn decide(&mut self) -> bool {
+        if self.pairs.len() < FEWEST_PAIRS {
+            return false;
+        }
+        let count = self.pairs.len() as f64;
+        let mean = self.pairs.iter().map(|(difference, _)| difference).sum::<f64>() / count;
+        let spread: f64 = self.pairs.iter().map(|(difference, _)| (difference - mean).powi(2)).sum();
+        let within: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
+        // The larger of what pairs differ by and what victims of an epoch do.
+        let error = (within.max(spread / (count - 1.0)) / count).sqrt();
+        let is_sure = mean.abs() > self.sureness * error;
+        if is_sure && mean < 0.0 {
+            let (from, to) = (self.base, self.other);
+            self.base = to;
+            self.turn_to(if to > from { to.checked_add(1) } else { to.checked_sub(1) }, from);
+            return true;
+        }
+        if is_sure || self.pairs.len() == MOST_PAIRS {
+            let beyond = if self.other > self.base { self.base.checked_sub(1) } else { Some(self.base + 1) };
+            self.turn_to(beyond, self.other);
+        }
+        false
+    }
+
+    /// Tries the number at `place`, if the ladder has it, else that at `instead`.
+    fn turn_to(&mut self, place: Option<usize>, instead: usize) {
+        self.pairs.clear();
+        self.other = place.filter(|&place| place < LADDER.len()).unwrap_or(instead);
     }
 }
 
 impl VictimPolicy for LearntChoices {
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        let half = self.half;
-        self.half = 1 - half;
-        let choices = self.arms.choices(half);
-        if blocks.len() > 1 {
-            for _ in 0..MOST_DRAWS.div_ceil(choices) {
-                if let Some(block) = self.draw(choices, half as u32, 2, blocks) {
-                    self.arms.note(half, blocks.score(block));
-                    return block;
+        loop {
+            let mut best: Option<(u32, BlockId)> = None;
+            for _ in 0..self.trial.choices() {
+                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                let score = blocks.score(block);
+                if Blocks::is_candidate_score(score) && best.is_none_or(|(least, _)| score < least) {
+                    best = Some((score, block));
                 }
             }
-        }
-        // A half without a candidate: a drive of few blocks.
-        loop {
-            if let Some(block) = self.draw(choices, 0, 1, blocks) {
+            if let Some((score, block)) = best {
+                self.trial.note(score);
                 return block;
             }
         }
@@ -218,66 +230,59 @@ impl VictimPolicy for LearntChoices {
 mod tests {
     use super::*;
 
-    fn arms(choices: u32) -> Arms {
-        Arms::new(choices, 0, 3.0, 1_000)
+    fn trial(choices: u32) -> Trial {
+        Trial::new(choices, 100, 3.0)
     }
 
-    /// Shows both halves so many victims, whose mean is `mean` of the number that is tried.
-    fn show(arms: &mut Arms, victims: u32, mean: impl Fn(u32) -> u32) {
-        for victim in 0..2 * victims {
-            let half = victim as usize % 2;
-            let noise = (victim / 2).wrapping_mul(2_654_435_761) >> 30;
-            arms.note(half, 10 + mean(arms.choices(half)) + noise);
+    /// Shows so many epochs of victims, whose mean is `mean` of the number in use and of the epoch.
+    fn show(trial: &mut Trial, epochs: u32, mean: impl Fn(u32, u32) -> u32) {
+        for epoch in 0..epochs {
+            for victim in 0..100_u32 {
+                let noise = (epoch * 100 + victim).wrapping_mul(2_654_435_761) >> 30;
+                trial.note(10 + mean(trial.choices(), epoch) + noise);
+            }
         }
     }
 
-    fn tried(arms: &Arms) -> [u32; 2] {
-        let mut tried = [arms.choices(0), arms.choices(1)];
-        tried.sort_unstable();
-        tried
+    fn in_use(trial: &Trial) -> u32 {
+        LADDER[trial.base]
     }
 
     #[test]
     fn it_starts_at_the_nearest_number() {
-        assert_eq!(tried(&arms(10)), [10, 12]);
-        assert_eq!(tried(&arms(1)), [1, 2]);
-        assert_eq!(tried(&arms(256)), [128, 256]);
+        assert_eq!([1, 10, 11, 256].map(|choices| in_use(&trial(choices))), [1, 10, 10, 256]);
     }
 
     #[test]
-    fn it_walks_to_the_least_and_stays_about_there() {
+    fn it_walks_to_the_least_and_stays_there() {
         for start in [1, 10, 256] {
-            let mut arms = arms(start);
-            show(&mut arms, 3_000, |choices| choices.abs_diff(24));
-            assert!(tried(&arms).contains(&24), "from {start}: {:?}", tried(&arms));
+            let mut trial = trial(start);
+            show(&mut trial, 120, |choices, _| choices.abs_diff(24));
+            assert_eq!(in_use(&trial), 24, "from {start}");
+            show(&mut trial, 200, |choices, _| choices.abs_diff(24));
+            assert_eq!(in_use(&trial), 24, "from {start}");
         }
     }
 
     #[test]
     fn it_follows_where_the_least_goes() {
-        let mut arms = arms(10);
-        show(&mut arms, 3_000, |choices| choices.abs_diff(64));
-        assert!(tried(&arms).contains(&64));
-        show(&mut arms, 6_000, |choices| choices.abs_diff(3));
-        assert!(tried(&arms).contains(&3), "{:?}", tried(&arms));
+        let mut trial = trial(10);
+        show(&mut trial, 120, |choices, _| choices.abs_diff(64));
+        assert_eq!(in_use(&trial), 64);
+        show(&mut trial, 200, |choices, _| choices.abs_diff(3));
+        assert_eq!(in_use(&trial), 3);
     }
 
     #[test]
-    fn it_stays_where_both_are_alike_and_at_the_ends() {
-        let mut middle = arms(10);
-        show(&mut middle, 5_000, |_| 5);
-        assert_eq!(tried(&middle), [10, 12]);
-        let mut end = arms(256);
-        show(&mut end, 5_000, |choices| 300 - choices);
-        assert_eq!(tried(&end), [128, 256]);
-    }
-
-    #[test]
-    fn what_a_change_left_is_let_go_by() {
-        let mut arms = Arms::new(10, 500, 3.0, 1_000_000);
-        show(&mut arms, 200, |choices| choices);
-        assert_eq!(tried(&arms), [10, 12], "the first 500 victims do not count");
-        show(&mut arms, 200, |choices| choices);
-        assert_eq!(tried(&arms), [8, 10]);
+    fn it_stays_where_numbers_are_alike_whatever_the_load_does() {
+        let mut still = trial(10);
+        show(&mut still, 200, |_, _| 5);
+        assert_eq!(in_use(&still), 10);
+        let mut drifting = trial(10);
+        show(&mut drifting, 200, |_, epoch| epoch);
+        assert_eq!(in_use(&drifting), 10, "a load that gets heavier by itself");
+        let mut swinging = trial(10);
+        show(&mut swinging, 200, |_, epoch| epoch % 3 * 5);
+        assert_eq!(in_use(&swinging), 10, "one that comes and goes");
     }
 }
