@@ -22,13 +22,16 @@ const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 const MET: f64 = 2.0;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let stacks = USED.iter().flat_map(|used| TRACES.map(|(trace, _)| (*used, trace))).flat_map(|(used, trace)| {
-        SCHEMES.iter().map(move |scheme| {
-            let drive = Drive { timing: None, ..drive(trace, scheme, used) };
-            drive.stack(&[&name(used)], session.length)
-        })
-    });
-    let runs = run_stacks(session, stacks.collect())?;
+    let mut stacks = Vec::new();
+    for used in USED {
+        for (trace, _) in TRACES {
+            for scheme in &SCHEMES {
+                let drive = Drive { timing: None, ..drive(trace, scheme, used) }.assuming(session)?;
+                stacks.push(drive.stack(&[&name(used)], session.length));
+            }
+        }
+    }
+    let runs = run_stacks(session, stacks)?;
     publish(session, &runs)?;
     draw(session, &runs)?;
     let crossings: Vec<Option<f64>> = TRACES.iter().map(|(trace, paper)| crossing(&runs, trace, 100.0 * paper)).collect();
@@ -96,7 +99,10 @@ fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> 
     let mut stacks = Vec::new();
     for ((trace, _), share) in TRACES.iter().zip(crossings) {
         let Some(share) = share.map(rounded) else { continue };
-        stacks.extend(SCHEMES.iter().map(|scheme| drive(trace, scheme, share).stack(&[&name(share)], session.length)));
+        for scheme in &SCHEMES {
+            let drive = drive(trace, scheme, share).assuming(session)?;
+            stacks.push(drive.stack(&[&name(share)], session.length));
+        }
     }
     let timed = run_stacks(session, stacks)?;
     let mut crossed = Table::new(&[
