@@ -3,6 +3,7 @@
 //! Nothing here knows the simulator; the two meet in the tests of `study` and in `wearwell check theory`.
 
 pub mod closed_forms;
+pub mod equal_pages;
 pub mod ftl;
 pub mod mean_field;
 pub mod selection;

@@ -16,7 +16,7 @@ pub struct Feature {
 pub static FEATURES: &[Feature] = &[
     Feature { name: "in_place", help: "`reclaim = \"in_place\"`" },
     Feature { name: "free_pool", help: "`reclaim = \"free_pool\"`" },
-    Feature { name: "watermarks", help: "`free_blocks_low`, `free_blocks_high`" },
+    Feature { name: "watermarks", help: "`free_blocks_low`, `free_share_low`, `free_blocks_high`" },
     Feature { name: "deferral", help: "`free_blocks_deferred`" },
     Feature { name: "idle_cleaning", help: "`free_blocks_idle`" },
     Feature { name: "evict", help: "`evict = true`" },

@@ -8,6 +8,7 @@ use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
+use super::watermark;
 use crate::device::ResolvedDevice;
 use crate::size::ByteSize;
 use schemars::JsonSchema;
@@ -148,6 +149,9 @@ pub struct PolicyKeys {
     /// Cleaning starts at this many erased blocks; as many as the FTL needs to clean unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
+    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_share_low: Option<f64>,
     /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. Not put off unless
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,10 +163,10 @@ pub struct PolicyKeys {
 }
 
 impl PolicyKeys {
-    fn features(&self, wear: &WearConfig) -> Features {
+    fn features(&self, low_key: &'static str, wear: &WearConfig) -> Features {
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_low.is_some(), "watermarks", low_key),
             (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
             (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
             (self.victim.entry().name == "completing", "completing", "victim"),
@@ -196,13 +200,15 @@ impl<D: PagedDesign> Kind for Paged<D> {
         if let Some(wear) = drive.wear {
             config.wear = wear.clone();
         }
+        let blocks = device.geometry.blocks();
+        let low_key = watermark::settle(&mut keys.free_blocks_low, &mut keys.free_share_low, blocks)?;
         config.free_blocks = FreeBlocks {
             low: keys.free_blocks_low,
             deferred: keys.free_blocks_deferred,
             idle: keys.free_blocks_idle,
         };
         context.settle(&mut keys.placement);
-        let mut features = keys.features(&config.wear);
+        let mut features = keys.features(low_key, &config.wear);
         equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
         features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
         let memory_bytes = memory_bytes(device, config.cache_entries);

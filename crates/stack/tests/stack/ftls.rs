@@ -59,6 +59,31 @@ fn every_ftl_runs_alone() {
     }
 }
 
+/// A share of all blocks is the watermark of as many blocks, in every FTL and in a log.
+#[test]
+fn a_watermark_may_be_a_share_of_the_blocks() {
+    let with = |ftl: &str, key: &str| {
+        run_text(&format!("ftl = {{ structure = \"{ftl}\", {key} }}\n{DEVICE}{UNIFORM}{MEASURE}"))
+    };
+    for name in FTLS.iter().chain(&["log"]) {
+        // Log blocks of hybrids are few.
+        let (share, blocks) = if ["fast", "bast"].contains(name) { (0.0125, 2) } else { (0.1, 16) };
+        let by_share = with(name, &format!("free_share_low = {share}"));
+        assert_eq!(text(by_share), text(with(name, &format!("free_blocks_low = {blocks}"))), "{name}");
+        assert_ne!(
+            text(with(name, &format!("free_blocks_low = {blocks}"))),
+            text(run_text(&alone(name))),
+            "{name}"
+        );
+    }
+    let log = |key: &str| {
+        let log = format!("[[log]]\nsegment_blocks = 1\nspare_factor = 0.2\n{key}\n");
+        text(run_text(&format!("{DEVICE}{log}{UNIFORM}{MEASURE}")))
+    };
+    // 112 segments on the pages that the drive shows.
+    assert_eq!(log("free_share_low = 0.1"), log("free_blocks_low = 11"));
+}
+
 #[test]
 fn results_repeat_from_their_own_header() {
     for name in FTLS {
