@@ -78,6 +78,20 @@ const ASKS: &[Ask] = &[
     ask("weighing_below", &[WEIGHING]),
     ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, REFERENCES]),
     ask("more_streams", &[HINTS, ORACLE, REFERENCES]),
+    ask("bitmap_in_ram", &["ftl.structure.kind = 'dftl'", "ftl.structure.validity.kind = 'ram_bitmap'"]),
+    ask(
+        "partial_counters",
+        &[
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'gecko'",
+            "ftl.structure.counters = 'sampled'\nftl.structure.kind = 'mu_ftl'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'ib_ftl'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'dftl'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'lazyftl'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'fast'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'bast'",
+            "ftl.structure.counters = 'none'\nftl.structure.kind = 'zones'",
+        ],
+    ),
     ask("oracle", &[ORACLE]),
     beside(
         "references",
