@@ -51,8 +51,7 @@ test: test-rust test-python
 # Of the same crates as all tests, so that what one has compiled the other need not.
 RUST_TESTS := PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
 
-# Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more. The
-# programs of the experiments have no tests of their own: `make lint` compiles them.
+# Random cases from one seed, so that a test that passed passes again; `make properties` draws new and many more.
 test-rust:
 	$(RUST_TESTS) --no-fail-fast --lib --examples --test '*'
 	$(RUST_TESTS) --doc

@@ -245,18 +245,16 @@ pub fn by_trace(keys: &[&'static str]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Args;
+    use crate::session::tests::with_session;
     use crate::stacks::{erases, run_stacks};
-    use std::path::PathBuf;
 
     #[test]
     fn merging_saves_erases_and_the_mean_of_all_requests_lies_between_reads_and_writes() {
-        let args = Args { runs: 2, length: 0.1, out: PathBuf::new(), command: String::new() };
         let stacks = [NONE, CAGC].map(|scheme| {
             let drive = Drive { flash_mib: 32, ..Drive::new("mail", &scheme) };
-            drive.stack(&["full"], args.length)
+            drive.stack(&["full"], 0.1)
         });
-        let runs = run_stacks(&args, stacks.into()).unwrap();
+        let runs = with_session(2, 0.1, |session| run_stacks(session, stacks.into()).unwrap());
         let pair = Pair::find(&runs, &["full"], "mail", "cagc", "none");
         assert!(pair.saved_percent(erases) > 0.0 && pair.ours.mean(sharing) > 1.0);
         let result = &pair.ours.results[0];

@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use crate::interval::Interval;
+use crate::session::Session;
 use plotters::prelude::*;
-use std::path::Path;
 
 /// Points of one colour, joined by a line where `joined`.
 #[derive(Clone, Debug)]
@@ -41,8 +41,9 @@ const SIZE: (u32, u32) = (860, 520);
 const LEGEND: u32 = 200;
 
 impl Chart<'_> {
-    /// Draws the series with their confidence intervals and writes the chart.
-    pub fn draw(&self, path: &Path, series: &[Series]) -> Result<(), Failure> {
+    /// Draws the series with their confidence intervals and writes the chart as a plot of the session's item.
+    pub fn draw(&self, session: &Session, name: &str, series: &[Series]) -> Result<(), Failure> {
+        let path = &session.path(name, "svg");
         let points = || series.iter().flat_map(|series| &series.points);
         let (left, right) = span(points().map(|point| point.0));
         let ends = points().flat_map(|(_, value)| [value.mean - reach(value), value.mean + reach(value)]);

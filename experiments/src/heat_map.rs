@@ -1,9 +1,9 @@
 //! Maps of coloured cells with their values, as SVG.
 
 use crate::Failure;
+use crate::session::Session;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use std::path::Path;
 
 /// The number that colours a cell, and what is written on it.
 pub type Cell = (f64, String);
@@ -27,8 +27,9 @@ const TOP: i32 = 50;
 const BOTTOM: i32 = 60;
 
 impl HeatMap<'_> {
-    /// Draws the map, low values light and high ones dark, and writes it.
-    pub fn draw(&self, path: &Path) -> Result<(), Failure> {
+    /// Draws the map, low values light and high ones dark, as a plot of the session's item.
+    pub fn draw(&self, session: &Session, name: &str) -> Result<(), Failure> {
+        let path = &session.path(name, "svg");
         let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
         let (width, height) = (columns * CELL.0, rows * CELL.1);
         let size = ((LEFT + width + 20) as u32, (TOP + height + BOTTOM) as u32);

@@ -1,10 +1,10 @@
 //! What the two tables of the hot/cold paper share: their rows, their scenarios and the comparison.
 
 use crate::Failure;
-use crate::args::Args;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::replicas::scenario;
+use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
@@ -174,8 +174,7 @@ const COLUMNS: &[&str] = &[
 
 /// Writes the table of both columns beside each other, and the chart of the differences.
 pub fn publish<const S: usize>(
-    args: &Args,
-    name: &str,
+    session: &Session,
     title: &str,
     columns: &[&str; S],
     rows: &[PaperRow<S>],
@@ -184,10 +183,10 @@ pub fn publish<const S: usize>(
     let mut table = Table::new(COLUMNS);
     for (row, ours) in rows.iter().zip(ours) {
         for (at, column) in columns.iter().enumerate() {
-            table.push(compare(row, column, &row.simulated[at], &ours[at], args.length));
+            table.push(compare(row, column, &row.simulated[at], &ours[at], session.length));
         }
     }
-    table.publish(&args.out.join(format!("{name}.csv")), &args.command)?;
+    table.publish(session, "data")?;
     let series = columns.iter().enumerate().flat_map(|(at, column)| {
         let of = |who: &str, shift: f64, value: &dyn Fn(usize) -> Interval| Series {
             name: format!("{who}, {column}"),
@@ -200,7 +199,7 @@ pub fn publish<const S: usize>(
         [of("paper", shift, &|row| rows[row].simulated[at]), of("ours", shift + 0.1, &|row| ours[row][at])]
     });
     let chart = Chart { title, x: "row of the table", y: "difference from the mean field, %" };
-    chart.draw(&args.out.join(format!("{name}.svg")), &series.collect::<Vec<_>>())
+    chart.draw(session, "plot", &series.collect::<Vec<_>>())
 }
 
 /// The difference from `reference`, per cent.

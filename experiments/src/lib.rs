@@ -1,6 +1,10 @@
-//! What the experiments share: replicas in parallel, confidence intervals, tables, charts and arguments.
+//! The figures, tables and printed claims of five papers, and questions that they leave open, each run again by one command
+//! with its verdict.
+//!
+//! A [`manifest`] says what there is to reproduce and what was printed; a [program](programs) finds it out; [`judge`] holds the
+//! two together; [`pages`] are made of what is left on disk.
 
-pub mod args;
+pub mod assumptions;
 pub mod cagc;
 pub mod chart;
 pub mod figures;
@@ -8,10 +12,19 @@ pub mod gecko;
 pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;
+pub mod journal;
+pub mod judge;
 pub mod log_on_log;
+pub mod manifest;
+#[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
+pub mod pages;
+pub mod programs;
 pub mod replicas;
+pub mod reproduce;
+pub mod sensitivity;
+pub mod session;
 pub mod small_log;
 pub mod stacks;
 pub mod statements;
@@ -20,5 +33,5 @@ pub mod theory;
 pub mod validity_cost;
 pub mod validity_probe;
 
-/// Why an experiment stopped.
+/// Why a reproduction stopped.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

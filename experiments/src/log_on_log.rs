@@ -1,11 +1,11 @@
 //! What the experiments on stacked logs share: a log on an FTL, and what is kept of its run.
 
 use crate::Failure;
-use crate::args::Args;
 use crate::interval::Interval;
 use crate::replicas::{run_each, scenario};
+use crate::session::Session;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Instant;
 use wearwell_stack::{LayerResult, RunResult, Scenario};
 
 /// KiB of a page.
@@ -155,7 +155,7 @@ impl Setting {
 }
 
 /// What is kept of one run. Pages copied are per page that the host wrote.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Total combined write amplification.
     pub total: f64,
@@ -241,12 +241,10 @@ impl Case {
 }
 
 /// Runs all settings with the seeds 1, 2, …
-pub fn run_settings(args: &Args, settings: Vec<Setting>) -> Result<Vec<Case>, Failure> {
-    let began = Instant::now();
+pub fn run_settings(session: &Session, settings: Vec<Setting>) -> Result<Vec<Case>, Failure> {
     let scenarios =
-        settings.iter().map(|setting| setting.scenario(args.length)).collect::<Result<Vec<_>, _>>()?;
-    let outcomes = run_each(&scenarios, args.runs, Outcome::of)?;
-    eprintln!("{} settings, {} runs each, {:.0} s", settings.len(), args.runs, began.elapsed().as_secs_f64());
+        settings.iter().map(|setting| setting.scenario(session.length)).collect::<Result<Vec<_>, _>>()?;
+    let outcomes = run_each(session, &scenarios, "outcome of two logs", Outcome::of)?;
     Ok(settings.into_iter().zip(outcomes).map(|(setting, outcomes)| Case { setting, outcomes }).collect())
 }
 
@@ -263,12 +261,12 @@ pub fn number(value: f64, decimals: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::tests::with_session;
 
     #[test]
     fn matching_segments_leave_the_lower_log_nothing_to_copy() {
-        let args = Args { runs: 2, length: 0.1, out: PathBuf::new(), command: String::new() };
         let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::default() };
-        let cases = run_settings(&args, vec![setting]).unwrap();
+        let cases = with_session(2, 0.1, |session| run_settings(session, vec![setting]).unwrap());
         assert_eq!(cases[0].scatter(), 1.0);
         assert_eq!(cases[0].of(|outcome| outcome.lower_copies).mean, 0.0);
         assert_eq!((size(64), size(2048)), ("64 KiB".to_owned(), "2 MiB".to_owned()));

@@ -2,13 +2,14 @@
 //! then cut off from power.
 
 use crate::Failure;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::ftl::Restart;
 use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
-use wearwell_engine::layer::{Layer, RamPart, RecoveryStep, Reports, no_data};
+use wearwell_engine::layer::{Layer, RecoveryStep, Reports, no_data};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::ValidityConfig;
 
@@ -72,16 +73,16 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
 }
 
 /// What a run showed.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// Pages written and read for each page that the host wrote, in the order of [`CAUSES`].
     pub traffic: [(f64, f64); 3],
     /// Spare areas read for each page that the host wrote.
     pub spare_reads: f64,
-    /// RAM of the device.
-    pub ram: Vec<RamPart>,
-    /// What recovery did.
-    pub recovery: Vec<RecoveryStep>,
+    /// RAM of the device, part by part, bytes.
+    pub ram: Vec<(String, u64)>,
+    /// Recovery, step by step, seconds: 3 us a spare area, 100 us a page read, 1 ms a page written (section 5.3).
+    pub recovery: Vec<(String, f64)>,
     /// Writes a second of processor time, while it was measured.
     pub rate: f64,
     /// Memory of the simulation, bytes.
@@ -97,14 +98,19 @@ impl Measured {
         self.traffic.map(|(writes, reads)| writes + reads / DELTA)
     }
 
-    /// Recovery, seconds: 3 us a spare area, 100 us a page read, 1 ms a page written (section 5.3).
+    /// Recovery, seconds.
     pub fn recovery_s(&self) -> f64 {
-        self.recovery.iter().map(seconds).sum()
+        self.recovery.iter().map(|(_, seconds)| seconds).sum()
+    }
+
+    /// RAM of the device, bytes.
+    pub fn ram_bytes(&self) -> u64 {
+        self.ram.iter().map(|(_, bytes)| bytes).sum()
     }
 }
 
 /// Time of a step.
-pub fn seconds(step: &RecoveryStep) -> f64 {
+fn seconds(step: &RecoveryStep) -> f64 {
     (3.0 * step.spare_reads as f64 + 100.0 * step.page_reads as f64 + 1000.0 * step.page_writes as f64) / 1e6
 }
 
@@ -152,11 +158,12 @@ pub fn run(settings: &PagedSettings, blocks: u32, warm_up: f64, measured: f64) -
         per_write(&[Cause::Translation]),
         per_write(&[Cause::Validity]),
     ];
-    let ram = ftl.ram();
+    let ram = ftl.ram().into_iter().map(|part| (part.name.to_owned(), part.bytes)).collect();
     ftl.save()?;
     let (_, recovery) = PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error)?;
+    let recovery = recovery.steps.iter().map(|step| (step.name.to_owned(), seconds(step))).collect();
     let spare_reads = (spares - spares_before) as f64 / writes as f64;
-    Ok(Measured { traffic, spare_reads, ram, recovery: recovery.steps, rate, memory_bytes })
+    Ok(Measured { traffic, spare_reads, ram, recovery, rate, memory_bytes })
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Stacks of any kind, each given as a scenario, and what tables take from their runs.
 
 use crate::Failure;
-use crate::args::Args;
 use crate::interval::Interval;
 use crate::log_on_log::number;
 use crate::replicas::{run_each, scenario};
+use crate::session::Session;
 use crate::table::Table;
-use std::time::Instant;
 use wearwell_stack::{LayerResult, RunResult};
 
 /// A stack to run: what names it in the table, and its scenario without seed.
@@ -38,11 +37,9 @@ pub fn steady(length: f64) -> String {
 }
 
 /// Runs all stacks with the seeds 1, 2, …
-pub fn run_stacks(args: &Args, stacks: Vec<Stack>) -> Result<Vec<Runs>, Failure> {
-    let began = Instant::now();
+pub fn run_stacks(session: &Session, stacks: Vec<Stack>) -> Result<Vec<Runs>, Failure> {
     let scenarios = stacks.iter().map(|stack| scenario(&stack.toml)).collect::<Result<Vec<_>, _>>()?;
-    let results = run_each(&scenarios, args.runs, |result| Ok(result.clone()))?;
-    eprintln!("{} stacks, {} runs each, {:.0} s", stacks.len(), args.runs, began.elapsed().as_secs_f64());
+    let results = run_each(session, &scenarios, "result", |result| Ok(result.clone()))?;
     Ok(stacks.into_iter().zip(results).map(|(stack, results)| Runs { keys: stack.keys, results }).collect())
 }
 
@@ -178,7 +175,7 @@ pub fn user_pages(result: &RunResult) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::session::tests::with_session;
 
     #[test]
     fn amplifications_of_the_parts_make_that_of_the_whole() {
@@ -196,9 +193,8 @@ mod tests {
             warm_up = 1.0
             drive_writes = 1.0
         "#;
-        let args = Args { runs: 2, length: 1.0, out: PathBuf::new(), command: String::new() };
         let stack = Stack { keys: vec!["log".to_owned(), "two".to_owned()], toml: toml.to_owned() };
-        let runs = run_stacks(&args, vec![stack]).unwrap();
+        let runs = with_session(2, 1.0, |session| run_stacks(session, vec![stack]).unwrap());
         let run = &find(&runs, &["log"]).results[0];
         assert!((total(run) - above(run) * device(run)).abs() < 1e-9);
         let parts = 1.0 + copied_above(run) + metadata(run);

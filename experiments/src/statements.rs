@@ -1,8 +1,11 @@
 //! What a paper says about its figures, held against the numbers.
 
 use crate::Failure;
-use crate::args::Args;
+use crate::session::Session;
 use crate::table::Table;
+
+/// The table of statements, in the folder of every item that tries some.
+pub const FILE: &str = "statements";
 
 /// Exceptions that are named.
 const NAMED: usize = 3;
@@ -28,20 +31,27 @@ impl Statements {
             }
         }
         let held = count - exceptions.len();
-        let mut named = exceptions.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-        if exceptions.len() > NAMED {
-            named += "; …";
-        }
+        let named = some_of(&exceptions);
         self.0.push([statement, &count.to_string(), &held.to_string(), &named].map(without_commas).to_vec());
     }
 
-    /// Prints them and writes them as CSV.
-    pub fn publish(&self, args: &Args, name: &str) -> Result<(), Failure> {
-        self.0.publish(&args.out.join(format!("{name}_statements.csv")), &args.command)
+    /// Writes them as data of the session's item.
+    pub fn publish(&self, session: &Session) -> Result<(), Failure> {
+        self.0.write(session, FILE)
     }
 }
 
-fn without_commas(text: &str) -> String {
+/// The first of these, one after the other.
+pub fn some_of(exceptions: &[String]) -> String {
+    let mut named = exceptions.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if exceptions.len() > NAMED {
+        named += "; …";
+    }
+    named
+}
+
+/// A text as it stands in a table.
+pub fn without_commas(text: &str) -> String {
     text.replace(',', "")
 }
 

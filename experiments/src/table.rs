@@ -1,8 +1,7 @@
-//! Tables as CSV for programs and as Markdown for people.
+//! Tables as CSV.
 
 use crate::Failure;
-use std::fmt::Write;
-use std::path::Path;
+use crate::session::Session;
 
 /// Rows of text under column names.
 #[derive(Clone, Debug, Default)]
@@ -25,37 +24,23 @@ impl Table {
 
     /// The table as CSV, after a comment with the command that made it.
     pub fn to_csv(&self, command: &str) -> String {
-        let mut text = format!("# {command}\n{}\n", self.columns.join(","));
-        for row in &self.rows {
-            let _ = writeln!(text, "{}", row.join(","));
-        }
-        text
+        let mut writer = csv::Writer::from_writer(format!("# {command}\n").into_bytes());
+        writer.write_record(&self.columns).expect("memory takes all");
+        self.rows.iter().for_each(|row| writer.write_record(row).expect("memory takes all"));
+        String::from_utf8(writer.into_inner().expect("memory takes all")).expect("fields are text")
     }
 
-    /// The table as Markdown.
-    pub fn to_markdown(&self) -> String {
-        let line = |fields: Vec<&str>| format!("| {} |\n", fields.join(" | "));
-        let mut text = line(self.columns.clone());
-        text += &line(self.columns.iter().map(|_| "---").collect());
-        for row in &self.rows {
-            text += &line(row.iter().map(String::as_str).collect());
-        }
-        text
+    /// Writes the table as data of the session's item, in a file of this name.
+    pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
+        let path = session.path(name, "csv");
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        Ok(std::fs::write(&path, self.to_csv(session.command())).map_err(failed)?)
     }
 
-    /// Writes the CSV.
-    pub fn write(&self, path: &Path, command: &str) -> Result<(), Failure> {
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
-        }
-        Ok(std::fs::write(path, self.to_csv(command))?)
-    }
-
-    /// Writes the CSV and prints the Markdown.
-    pub fn publish(&self, path: &Path, command: &str) -> Result<(), Failure> {
-        self.write(path, command)?;
-        println!("{}", self.to_markdown());
-        Ok(())
+    /// Writes the table as data that people are shown.
+    pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
+        session.show(name);
+        self.write(session, name)
     }
 }
 
@@ -64,10 +49,9 @@ mod tests {
     use super::Table;
 
     #[test]
-    fn both_forms_hold_the_same_fields() {
+    fn the_command_stands_above_the_fields() {
         let mut table = Table::new(&["b", "WA"]);
         table.push(vec!["16".into(), "4.5".into()]);
         assert_eq!(table.to_csv("make it"), "# make it\nb,WA\n16,4.5\n");
-        assert_eq!(table.to_markdown(), "| b | WA |\n| --- | --- |\n| 16 | 4.5 |\n");
     }
 }

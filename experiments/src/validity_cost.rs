@@ -3,8 +3,10 @@
 
 use crate::Failure;
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::table::Table;
 use crate::validity_probe::{FlashIo, Probe, Spent, Tracked};
+use serde::{Deserialize, Serialize};
 use wearwell_base::config::StoreSize;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
@@ -32,7 +34,7 @@ const MEASURED: f64 = 0.5;
 const BATCH: usize = 64;
 
 /// A drive, and how long it is written to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
     /// Logarithm of the number of blocks to the base 2 (K).
     pub log2_blocks: u32,
@@ -59,7 +61,7 @@ impl Drive {
 }
 
 /// A store to be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Store {
     /// A bitmap in flash.
     Bitmap,
@@ -122,7 +124,7 @@ impl Store {
 }
 
 /// What a store cost: page operations in 10000 application writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The drive.
     pub drive: Drive,
@@ -273,12 +275,22 @@ impl Bench {
     }
 }
 
+/// What the stores of each of `drives` cost on it, one drive after the other in the answer.
+///
+/// # Errors
+///
+/// As of one drive, and [`crate::session::Interrupted`].
+pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
+    let found = session.each("cost of validity", drives, |(drive, stores)| measure(*drive, stores))?;
+    Ok(found.concat())
+}
+
 /// Fills the drive in order, writes random pages, and measures in the last half drive write what each store cost.
 ///
 /// # Errors
 ///
 /// Sizes that the drive or a store cannot have.
-pub fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
+fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
     let mut bench = Bench::new(&drive, stores)?;
     bench.fill()?;
     bench.write(drive.drive_writes() - MEASURED)?;

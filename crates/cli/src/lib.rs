@@ -46,6 +46,7 @@ Examples:
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
+  wearwell reproduce geckoftl/figure-1 --quick    a figure of a paper, with data, plot and verdict
   wearwell check theory                           hold theory and simulation against each other
   wearwell trace describe my-trace.csv.gz --trace-format msr
   wearwell list victims                           every policy with its source
@@ -65,6 +66,7 @@ enum Command {
     Drive(Box<commands::drive::Args>),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
+    Reproduce(commands::reproduce::Args),
     List(commands::list::Args),
     Theory(Box<commands::theory::Args>),
     #[command(subcommand)]
@@ -123,6 +125,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Drive(args) => commands::drive::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(args) => commands::theory::run(&args),
         Command::Model(command) => commands::model::run(&command),

@@ -136,6 +136,45 @@ impl SweepObserver for SweepProgress {
     }
 }
 
+/// The display of an item whose points are run.
+#[cfg(all(target_os = "linux", feature = "reproduce"))]
+pub struct PointProgress(Display);
+
+#[cfg(all(target_os = "linux", feature = "reproduce"))]
+impl PointProgress {
+    /// Begins to show an item.
+    pub fn new(args: ProgressArgs, item: &str) -> Self {
+        let display =
+            Display::new(args, 0, "{spinner} {msg} [{bar:32}] {pos} of {len} points {elapsed} (eta {eta})");
+        display.bar.set_message(item.to_owned());
+        PointProgress(display)
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(all(target_os = "linux", feature = "reproduce"))]
+impl wearwell_experiments::session::Watch for PointProgress {
+    fn expect(&self, points: usize) {
+        self.0.bar.inc_length(points as u64);
+    }
+
+    fn finished(&self, _again: bool) {
+        self.0.bar.inc(1);
+        let bar = &self.0.bar;
+        self.0.line(|| {
+            format!("{}: {} of {} points", bar.message(), bar.position(), bar.length().unwrap_or_default())
+        });
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        interrupt::flow()
+    }
+}
+
 /// The display of a file that is read.
 pub struct ReadProgress(Display);
 

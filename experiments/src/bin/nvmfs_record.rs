@@ -266,7 +266,10 @@ fn main() -> Result<(), Failure> {
     }
     let mut command = "cargo run --release -p wearwell-experiments --bin nvmfs_record --".to_owned();
     arguments.iter().for_each(|argument| command.extend([" ", &argument.to_string_lossy()]));
-    table.publish(&settings.out.join(format!("{}.csv", settings.name)), &command)?;
+    let text = table.to_csv(&command);
+    print!("{text}");
+    std::fs::create_dir_all(&settings.out)?;
+    std::fs::write(settings.out.join(format!("{}.csv", settings.name)), text)?;
     if failed > 0 {
         return Err(format!("{failed} recordings failed").into());
     }

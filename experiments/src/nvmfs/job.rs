@@ -68,7 +68,7 @@ pub struct Job {
 }
 
 /// What the cleaner of a log-structured file system did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
     /// Segments made free.
     pub segments: u64,

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::replicas::scenario;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
@@ -34,7 +35,7 @@ impl ReplayFtl {
 }
 
 /// What the drive did for the requests that were measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replayed {
     /// Pages that the host wrote.
     pub host_pages: u64,

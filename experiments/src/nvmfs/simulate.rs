@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::trial::Trial;
+use serde::Serialize;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::options::{Format, Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -19,7 +20,7 @@ const CONQUEST_KEEPS: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
 /// How large everything is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sizes {
     /// Bytes of the SSD.
     pub disk_bytes: u64,
@@ -32,7 +33,7 @@ pub struct Sizes {
 }
 
 /// A workload with its settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
     /// What it is called in the tables.
     pub name: String,
@@ -55,7 +56,7 @@ impl Load {
 }
 
 /// A file system that is simulated.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
     /// What it is called in the tables.
     pub name: &'static str,

@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
 use crate::nvmfs::timed::{Planes, timed_seconds};
+use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
 /// Bytes of a sector, in which figure 6 counts.
@@ -34,7 +35,7 @@ pub struct Trial {
 }
 
 /// What came of a trial.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Which file system.
     pub file_system: String,

@@ -12,6 +12,11 @@ pub mod nvmfs;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
 pub mod power;
+#[cfg(not(all(target_os = "linux", feature = "reproduce")))]
+#[path = "no_reproduce.rs"]
+pub mod reproduce;
+#[cfg(all(target_os = "linux", feature = "reproduce"))]
+pub mod reproduce;
 pub mod run;
 pub mod scenario;
 pub mod shell;

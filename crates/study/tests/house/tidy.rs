@@ -17,7 +17,8 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["stack"],
     &["study", "nvmfs"],
     &["mount"],
-    &["cli", "python", "experiments"],
+    &["experiments"],
+    &["cli", "python"],
 ];
 
 /// The modules of the lowest crate: each may import those in rows above its own.

@@ -20,6 +20,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
+    ("reproduce", &["geckoftl/table-1", "--quick"]),
     ("list", &[]),
     ("theory", &["--scenario", "small.toml"]),
     ("theory single", &[]),

@@ -1,0 +1,263 @@
+//! `wearwell reproduce`.
+
+use super::run::Format;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::progress::{PointProgress, ProgressArgs};
+use crate::report::{csv_rows, grid, rows_as_json, wrapped};
+use crate::scenario_args::key_and_value;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use wearwell_experiments::assumptions::Assumptions;
+use wearwell_experiments::manifest::{self, Cost, Found, Kind, Manifest};
+use wearwell_experiments::pages;
+use wearwell_experiments::reproduce::{Effort, Plan, Record, judge_again, reproduce};
+use wearwell_experiments::sensitivity::{Effect, vary};
+use wearwell_experiments::session::Interrupted;
+use wearwell_study::Row;
+
+/// Reproduces figures, tables and claims of the five papers, each with data, plots and a verdict
+///
+/// Without items it lists them, with what each costs. An item leaves a folder with its tables (CSV), its plots (SVG) and its
+/// verdict (item.json); a page for each paper shows them. Finished points of an interrupted run are not run again.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Items as PAPER/ITEM, whole papers, or `all`
+    #[arg(value_name = "ITEM")]
+    items: Vec<String>,
+    /// Smaller drives and fewer runs: an answer within minutes
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// As in the paper, or better
+    #[arg(long)]
+    full: bool,
+    /// Where folders and pages go
+    #[arg(long, short, value_name = "DIR", default_value = "reproduced")]
+    output: PathBuf,
+    /// Another setting of the item's program, as its manifest has them
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Another value of a number that no paper gives, by its name in the register of assumptions
+    #[arg(long, value_name = "NAME=VALUE")]
+    assume: Vec<String>,
+    /// Halve and double each assumption that the items use, and say which verdicts turn
+    #[arg(long, conflicts_with_all = ["assume", "judge"])]
+    vary_assumptions: bool,
+    /// Run nothing: decide the claims by the data that is there, and write the pages
+    #[arg(long)]
+    judge: bool,
+    /// Run finished items as well
+    #[arg(long)]
+    again: bool,
+    /// Points at a time; as many as there are cores unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell reproduce
+  wearwell reproduce geckoftl/figure-1 --quick
+  wearwell reproduce hot_cold --quick --output reproduced
+  wearwell reproduce all --full
+  wearwell reproduce cagc --quick --vary-assumptions";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let manifests = manifest::all().map_err(Failure::run)?;
+    let named = args.items.iter().map(|name| manifest::named(&manifests, name));
+    let items: Vec<Vec<Found>> = named.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let items: Vec<Found> = items.concat();
+    if items.is_empty() {
+        if args.vary_assumptions || args.judge {
+            return Err(Failure::Usage("name items, papers or `all`".into()));
+        }
+        return list(&manifests, args.format);
+    }
+    if let Some(threads) = args.threads {
+        // Fails where a pool was built before, as in a test that runs several commands: it has all cores then.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+    }
+    let assumptions = assumptions(&args.assume)?;
+    let effort = if args.full { Effort::Full } else { Effort::Quick };
+    let settings = settings(&args.set)?;
+    let plan = Plan { output: &args.output, effort, settings, assumptions: &assumptions, again: args.again };
+    std::fs::create_dir_all(&args.output)
+        .map_err(|error| Failure::run(format!("{}: {error}", args.output.display())))?;
+    if args.vary_assumptions {
+        return try_assumptions(args, &manifests, &items, &plan);
+    }
+    let records = if args.judge {
+        let again = items.iter().map(|found| judge_again(&manifests, *found, &args.output));
+        let records: Vec<Option<Record>> = again.collect::<Result<_, _>>().map_err(Failure::run)?;
+        records.into_iter().flatten().collect()
+    } else {
+        reproduce_all(args, &manifests, &items, &plan)?
+    };
+    pages::write(&manifests, &args.output).map_err(Failure::run)?;
+    print(&match args.format {
+        Format::Table => wrapped(&verdicts(&records, args)),
+        Format::Json => rows_as_json(&rows(&records)),
+        Format::Csv => csv_rows(&rows(&records))?,
+    })
+}
+
+fn reproduce_all(
+    args: &Args,
+    manifests: &[Manifest],
+    items: &[Found],
+    plan: &Plan,
+) -> Result<Vec<Record>, Failure> {
+    let mut records = Vec::new();
+    for &found in items.iter().filter(|found| found.item.impossible.is_none()) {
+        let display = PointProgress::new(args.progress, &found.name());
+        let record = reproduce(manifests, found, plan, &display);
+        display.clear();
+        records.push(record.map_err(failure)?);
+        pages::write(manifests, &args.output).map_err(Failure::run)?;
+    }
+    Ok(records)
+}
+
+fn failure(error: wearwell_experiments::Failure) -> Failure {
+    if error.is::<Interrupted>() { Failure::Interrupted } else { Failure::Run(error.to_string()) }
+}
+
+fn settings(given: &[String]) -> Result<toml::Table, Failure> {
+    let mut settings = toml::Table::new();
+    for text in given {
+        let (key, value) = key_and_value(text)?;
+        let value = toml::Value::try_from(value)
+            .map_err(|problem| Failure::Usage(format!("--set {text}: {problem}")))?;
+        settings.insert(key.to_owned(), value);
+    }
+    Ok(settings)
+}
+
+fn assumptions(given: &[String]) -> Result<Assumptions, Failure> {
+    let mut assumptions = Assumptions::register();
+    for text in given {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| Failure::Usage(format!("--assume {text}: write NAME=VALUE")))?;
+        let value: f64 = value
+            .parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite())
+            .ok_or_else(|| Failure::Usage(format!("--assume {text}: `{value}` is no number")))?;
+        assumptions = assumptions.with(name, value).map_err(Failure::usage)?;
+    }
+    Ok(assumptions)
+}
+
+/// All items with what they cost.
+fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
+    let cost = |seconds: Option<f64>| seconds.map_or(String::new(), duration);
+    let all: Vec<Found> = manifest::items(manifests).collect();
+    let lines = all.iter().map(|found| {
+        let Cost { quick_core_seconds, full_core_seconds } = found.item.cost;
+        let costs = [cost(quick_core_seconds), cost(full_core_seconds)];
+        let verdict = found.item.verdict().words().to_owned();
+        [vec![found.name(), found.item.title.clone()], costs.to_vec(), vec![verdict]].concat()
+    });
+    let head = ["item", "what it is", "--quick, core time", "--full, core time", "verdict on record"];
+    let row = |found: &Found| -> Row {
+        let kind: Kind = found.item.kind;
+        let fields = json!({
+            "item": found.name(), "kind": kind, "title": found.item.title, "says": found.item.says,
+            "cost": found.item.cost, "verdict": found.item.verdict(),
+        });
+        as_row(fields)
+    };
+    let rows: Vec<Row> = all.iter().map(row).collect();
+    print(&match format {
+        Format::Table => wrapped(&grid(&head, lines.collect(), &[2, 3])),
+        Format::Json => rows_as_json(&rows),
+        Format::Csv => csv_rows(&rows)?,
+    })
+}
+
+/// Seconds of one core in a unit that fits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+fn as_row(value: Value) -> Row {
+    match value {
+        Value::Object(fields) => fields.into_iter().collect(),
+        _ => Row::default(),
+    }
+}
+
+fn verdicts(records: &[Record], args: &Args) -> String {
+    let mut text = String::new();
+    for record in records {
+        text += &format!("{}: {}\n", record.item, record.verdict.words());
+        let lines = record.claims.iter().map(|claim| {
+            let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+            let whose = if claim.ours { "ours: " } else { "" };
+            vec![
+                format!("{whose}{}", claim.says),
+                number(claim.printed),
+                number(claim.measured),
+                format!("{} of {}", claim.holds_in, claim.cases),
+                claim.verdict.words().to_owned(),
+            ]
+        });
+        let head = ["claim", "printed", "ours", "holds in", "verdict"];
+        text += &grid(&head, lines.collect(), &[1, 2, 3]);
+        text += "\n\n";
+    }
+    text + &format!("Data, plots and pages are in {}.\n", args.output.join("README.md").display())
+}
+
+fn rows(records: &[Record]) -> Vec<Row> {
+    let each = records.iter().flat_map(|record| {
+        record.claims.iter().map(move |claim| {
+            as_row(json!({
+                "item": record.item, "effort": record.effort, "claim": claim.says, "ours_only": claim.ours,
+                "printed": claim.printed, "measured": claim.measured, "cases": claim.cases,
+                "holds_in": claim.holds_in, "verdict": claim.verdict, "verdict_of_item": record.verdict,
+            }))
+        })
+    });
+    each.collect()
+}
+
+/// The assumptions that the named items use, halved and doubled.
+fn try_assumptions(args: &Args, manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
+    let names: Vec<String> = items.iter().map(Found::name).collect();
+    let register = Assumptions::register();
+    let mut chosen = register.all().to_vec();
+    chosen.iter_mut().for_each(|assumption| assumption.used_by.retain(|item| names.contains(item)));
+    chosen.retain(|assumption| !assumption.used_by.is_empty());
+    let display = PointProgress::new(args.progress, "assumptions");
+    let effects = vary(manifests, &chosen, plan, &display);
+    display.clear();
+    let effects = effects.map_err(failure)?;
+    pages::write(manifests, &args.output).map_err(Failure::run)?;
+    let row = |effect: &Effect| as_row(serde_json::to_value(effect).expect("effects are plain data"));
+    let rows: Vec<Row> = effects.iter().map(row).collect();
+    let lines = effects.iter().map(|effect| {
+        let [before, after] = [0, 1].map(|at| format!("{} of {}", effect.holds_in[at], effect.cases[at]));
+        let turns = if effect.turns() { effect.verdicts[1].words() } else { "" };
+        let place = vec![effect.assumption.clone(), effect.changed_to.to_string(), effect.item.clone()];
+        [place, vec![effect.claim.clone(), before, after, turns.to_owned()]].concat()
+    });
+    let head = ["assumption", "value", "item", "claim", "held in", "holds in", "turns to"];
+    print(&match args.format {
+        Format::Table => wrapped(&grid(&head, lines.collect(), &[1, 4, 5])),
+        Format::Json => rows_as_json(&rows),
+        Format::Csv => csv_rows(&rows)?,
+    })
+}

@@ -1,0 +1,249 @@
+//! What the data of an item says of its claims.
+
+use crate::Failure;
+use crate::manifest::{Claim, Item, Numbers, Tolerance, Verdict};
+use crate::statements;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A claim, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// What the claim says.
+    pub says: String,
+    /// Whether it is ours and not the paper's.
+    pub ours: bool,
+    /// In how many cases it was tried.
+    pub cases: u64,
+    /// In how many of them it holds.
+    pub holds_in: u64,
+    /// What is printed, and what we have, of the case that is furthest from it; nothing of statements.
+    pub printed: Option<f64>,
+    /// See `printed`.
+    pub measured: Option<f64>,
+    /// Cases in which it does not hold, some of them named.
+    pub exceptions: String,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// Decides the claims of `item` by the tables in `folder`.
+///
+/// # Errors
+///
+/// Tables, rows, columns and statements that are not there.
+pub fn judge(item: &Item, folder: &Path) -> Result<Vec<Decided>, Failure> {
+    item.claims
+        .iter()
+        .map(|claim| {
+            decide(claim, folder).map_err(|error| format!("claim \"{}\": {error}", claim.says).into())
+        })
+        .collect()
+}
+
+/// The verdict on an item with these claims: that on the paper's, or on ours where it has none.
+pub fn verdict(decided: &[Decided]) -> Verdict {
+    let of = |ours: bool| decided.iter().filter(move |one| one.ours == ours).map(|one| one.verdict);
+    Verdict::of_all(of(false)).or_else(|| Verdict::of_all(of(true))).unwrap_or(Verdict::NotReproduced)
+}
+
+fn decide(claim: &Claim, folder: &Path) -> Result<Decided, Failure> {
+    let tried = match (&claim.statement, &claim.numbers) {
+        (Some(text), _) => of_statement(text, folder)?,
+        (None, Some(numbers)) => of_numbers(numbers, folder)?,
+        (None, None) => return Err("neither a statement nor numbers".into()),
+    };
+    let verdict = match tried.holds_in {
+        0 => Verdict::NotReproduced,
+        all if all == tried.cases => Verdict::Reproduced,
+        _ => Verdict::Partly,
+    };
+    Ok(Decided { says: claim.says.clone(), ours: claim.ours, verdict, ..tried })
+}
+
+fn undecided() -> Decided {
+    Decided {
+        says: String::new(),
+        ours: false,
+        cases: 0,
+        holds_in: 0,
+        printed: None,
+        measured: None,
+        exceptions: String::new(),
+        verdict: Verdict::NotReproduced,
+    }
+}
+
+fn of_statement(text: &str, folder: &Path) -> Result<Decided, Failure> {
+    let rows = read(folder, statements::FILE)?;
+    let wanted = statements::without_commas(text);
+    let row = rows.iter().find(|row| row.of("statement").is_ok_and(|found| found == wanted));
+    let row = row.ok_or_else(|| format!("{}.csv has no statement \"{wanted}\"", statements::FILE))?;
+    let count = |column: &str| -> Result<u64, Failure> { Ok(row.of(column)?.parse()?) };
+    Ok(Decided {
+        cases: count("cases")?,
+        holds_in: count("holds_in")?,
+        exceptions: row.of("exceptions")?.to_owned(),
+        ..undecided()
+    })
+}
+
+fn of_numbers(numbers: &Numbers, folder: &Path) -> Result<Decided, Failure> {
+    let rows = read(folder, &numbers.table)?;
+    let mut tried = undecided();
+    let (mut exceptions, mut furthest) = (Vec::new(), -1.0);
+    for row in &rows {
+        let mut is_meant = !row.of(&numbers.ours)?.is_empty();
+        for (column, value) in &numbers.rows {
+            is_meant &= row.of(column)? == value;
+        }
+        if !is_meant {
+            continue;
+        }
+        let measured = row.number(&numbers.ours)?;
+        let printed = match (numbers.printed, &numbers.printed_column) {
+            (Some(printed), _) => printed,
+            (None, Some(column)) => row.number(column)?,
+            (None, None) => return Err("nothing that is printed".into()),
+        };
+        tried.cases += 1;
+        if holds(measured, printed, &numbers.tolerance, row)? {
+            tried.holds_in += 1;
+        } else {
+            exceptions.push(format!("{measured} for {printed}"));
+        }
+        let distance = (measured - printed).abs() / printed.abs().max(f64::MIN_POSITIVE);
+        if distance > furthest {
+            furthest = distance;
+            (tried.printed, tried.measured) = (Some(printed), Some(measured));
+        }
+    }
+    if tried.cases == 0 {
+        return Err(format!("{}.csv has no row where {:?}", numbers.table, numbers.rows).into());
+    }
+    tried.exceptions = statements::some_of(&exceptions);
+    Ok(tried)
+}
+
+fn holds(measured: f64, printed: f64, tolerance: &Tolerance, row: &Row) -> Result<bool, Failure> {
+    let distance = (measured - printed).abs();
+    if tolerance.at_least || tolerance.at_most {
+        return Ok(if tolerance.at_least { measured >= printed } else { measured <= printed });
+    }
+    if let Some(within) = tolerance.within {
+        return Ok(distance <= within);
+    }
+    if let Some(percent) = tolerance.percent {
+        return Ok(distance <= percent / 100.0 * printed.abs());
+    }
+    let mut combined: f64 = 0.0;
+    for column in &tolerance.half_widths {
+        combined = combined.hypot(row.number(column)?);
+    }
+    Ok(distance <= combined)
+}
+
+/// A row of a table, by the names of its columns.
+pub struct Row {
+    columns: csv::StringRecord,
+    fields: csv::StringRecord,
+}
+
+impl Row {
+    /// The field in `column`.
+    ///
+    /// # Errors
+    ///
+    /// A column that is not there.
+    pub fn of(&self, column: &str) -> Result<&str, Failure> {
+        let place = self.columns.iter().position(|name| name == column);
+        place.and_then(|place| self.fields.get(place)).ok_or_else(|| {
+            let there: Vec<&str> = self.columns.iter().collect();
+            format!("no column `{column}`; there are {}", there.join(", ")).into()
+        })
+    }
+
+    fn number(&self, column: &str) -> Result<f64, Failure> {
+        let text = self.of(column)?;
+        text.parse().map_err(|_| format!("column `{column}` has \"{text}\", which is no number").into())
+    }
+
+    /// All columns and all fields.
+    pub fn parts(&self) -> (Vec<&str>, Vec<&str>) {
+        (self.columns.iter().collect(), self.fields.iter().collect())
+    }
+}
+
+/// The rows of the table `name` in `folder`.
+///
+/// # Errors
+///
+/// A table that is not there or cannot be read.
+pub fn read(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
+    let path = folder.join(format!("{name}.csv"));
+    let failed = |error: csv::Error| format!("{}: {error}", path.display());
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(&path).map_err(failed)?;
+    let columns = reader.headers().map_err(failed)?.clone();
+    let row = |fields: Result<_, _>| Ok(Row { columns: columns.clone(), fields: fields.map_err(failed)? });
+    reader.records().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "# command\nstore,log2_blocks,wa,wa_ci,paper\n\
+                         bitmap,16,1.117,0.01,1.1\ngecko,16,0.0267,0.001,0.02\ngecko,22,0.0371,0.001,0.05\n";
+
+    fn tried(claim: &str) -> Result<Decided, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("data.csv"), TABLE).unwrap();
+        let statements = "# command\nstatement,cases,holds_in,exceptions\nit falls and falls,4,3,d = 2\n";
+        std::fs::write(folder.path().join("statements.csv"), statements).unwrap();
+        let claim: Claim = toml::from_str(&format!("says = \"so\"\nverdict = \"partly\"\n{claim}")).unwrap();
+        decide(&claim, folder.path()).map_err(|error| error.to_string())
+    }
+
+    fn numbers(rows: &str, rest: &str) -> Result<Decided, String> {
+        tried(&format!("[numbers]\ntable = \"data\"\nwhere = {{ {rows} }}\nours = \"wa\"\n{rest}"))
+    }
+
+    #[test]
+    fn statements_are_found_by_their_text_and_counted() {
+        let decided = tried("statement = \"it falls, and falls\"").unwrap();
+        assert_eq!((decided.cases, decided.holds_in, decided.verdict), (4, 3, Verdict::Partly));
+        assert_eq!(decided.exceptions, "d = 2");
+        assert!(tried("statement = \"it rises\"").unwrap_err().contains("no statement \"it rises\""));
+    }
+
+    #[test]
+    fn numbers_hold_within_their_tolerance() {
+        let bitmap = "store = \"bitmap\"";
+        let near =
+            numbers(bitmap, "printed = 1.1\ntolerance = { percent = 2.0, from = \"digits\" }").unwrap();
+        assert_eq!((near.verdict, near.measured), (Verdict::Reproduced, Some(1.117)));
+        let far = numbers(bitmap, "printed = 1.1\ntolerance = { within = 0.01, from = \"digits\" }").unwrap();
+        assert_eq!((far.verdict, &far.exceptions[..]), (Verdict::NotReproduced, "1.117 for 1.1"));
+        let beyond = numbers(bitmap, "printed = 1.1\ntolerance = { at_least = true, from = \"its word\" }");
+        assert_eq!(beyond.unwrap().verdict, Verdict::Reproduced);
+    }
+
+    #[test]
+    fn rows_are_held_against_their_own_print() {
+        let widths = "printed_column = \"paper\"\ntolerance = { half_widths = [\"wa_ci\"], from = \"t\" }";
+        let decided = numbers("", widths).unwrap();
+        assert_eq!((decided.cases, decided.holds_in), (3, 0));
+        assert_eq!(decided.printed, Some(0.02), "the furthest, in proportion");
+        let percent = "printed_column = \"paper\"\ntolerance = { percent = 30.0, from = \"t\" }";
+        assert_eq!(numbers("store = \"gecko\"", percent).unwrap().verdict, Verdict::Partly);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let tolerance = "printed = 1.1\ntolerance = { within = 0.01, from = \"digits\" }";
+        assert!(numbers("store = \"log\"", tolerance).unwrap_err().contains("no row where"));
+        assert!(
+            numbers("shop = \"log\"", tolerance).unwrap_err().contains("no column `shop`; there are store")
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! What must be true of every manifest.
+
+use super::*;
+use crate::programs;
+
+#[test]
+fn manifests_can_be_read_and_name_each_item_once() {
+    let manifests = all().unwrap();
+    let mut names: Vec<String> = items(&manifests).map(|found| found.name()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn every_item_has_a_source_of_its_data_or_a_reason_for_none() {
+    let manifests = all().unwrap();
+    for found in items(&manifests) {
+        let Item { program, data_of, impossible, .. } = found.item;
+        let sources = [program.is_some(), data_of.is_some(), impossible.is_some()];
+        assert_eq!(sources.iter().filter(|there| **there).count(), 1, "{}", found.name());
+        if let Some(other) = data_of {
+            let other = find(&manifests, other).unwrap();
+            assert!(
+                other.item.program.is_some(),
+                "{} takes its data from an item with a program",
+                found.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn programs_of_items_exist_and_take_their_settings() {
+    for found in items(&all().unwrap()) {
+        let Some(name) = &found.item.program else { continue };
+        let program = programs::find(name).unwrap();
+        for (scale, settings) in [("quick", &found.item.quick), ("full", &found.item.full)] {
+            (program.check)(settings).unwrap_or_else(|error| panic!("{}, {scale}: {error}", found.name()));
+        }
+    }
+}
+
+#[test]
+fn every_program_belongs_to_an_item() {
+    let manifests = all().unwrap();
+    for program in programs::PROGRAMS {
+        let used = items(&manifests).any(|found| found.item.program.as_deref() == Some(program.name));
+        assert!(used, "no item uses {}", program.name);
+    }
+}
+
+#[test]
+fn claims_are_decided_in_one_way_and_differences_have_reasons() {
+    for found in items(&all().unwrap()) {
+        assert!(found.item.impossible.is_some() || !found.item.claims.is_empty(), "{}", found.name());
+        for claim in &found.item.claims {
+            let place = format!("{}: {}", found.name(), claim.says);
+            assert!(claim.statement.is_some() != claim.numbers.is_some(), "{place}");
+            assert!(claim.why.is_some() || claim.verdict == Verdict::Reproduced, "{place}: why?");
+            let Some(Numbers { printed, printed_column, tolerance, .. }) = &claim.numbers else { continue };
+            assert!(printed.is_some() != printed_column.is_some(), "{place}");
+            let Tolerance { within, percent, half_widths, at_least, at_most, .. } = tolerance;
+            let ways = [within.is_some(), percent.is_some(), !half_widths.is_empty(), *at_least, *at_most];
+            assert_eq!(ways.iter().filter(|there| **there).count(), 1, "{place}: one tolerance");
+        }
+    }
+}
+
+#[test]
+fn wrong_names_are_told_what_there_is() {
+    let manifests = all().unwrap();
+    let error = |name: &str| named(&manifests, name).unwrap_err().to_string();
+    assert!(error("gecko").contains("geckoftl"), "{}", error("gecko"));
+    assert!(error("hot_cold/table-9").contains("table-1"), "{}", error("hot_cold/table-9"));
+    assert!(find(&manifests, "cagc").unwrap_err().to_string().contains("cagc/ITEM"));
+}
+
+#[test]
+fn verdicts_of_parts_make_that_of_the_whole() {
+    use Verdict::{NotReproduced, Partly, Reproduced};
+    assert_eq!(Verdict::of_all([Reproduced, Reproduced]), Some(Reproduced));
+    assert_eq!(Verdict::of_all([Reproduced, NotReproduced]), Some(Partly));
+    assert_eq!(Verdict::of_all([NotReproduced, NotReproduced]), Some(NotReproduced));
+    assert_eq!(Verdict::of_all([Partly, Reproduced]), Some(Partly));
+    assert_eq!(Verdict::of_all([]), None);
+}

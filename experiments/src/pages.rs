@@ -1,0 +1,228 @@
+//! The gallery: a page for each paper and one over all, made of what is left on disk.
+
+use crate::Failure;
+use crate::judge;
+use crate::manifest::{Found, Item, Manifest, Verdict};
+use crate::reproduce::{Effort, Record, folder_of};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Rows of a table that a page shows; the file has the rest.
+const ROWS: usize = 24;
+
+/// The pages of what is in `output`, by their names below it.
+///
+/// # Errors
+///
+/// Records and tables that cannot be read.
+pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let mut pages = BTreeMap::from([("README.md".to_owned(), overview(manifests, output)?)]);
+    for manifest in manifests {
+        pages.insert(format!("{}/README.md", manifest.name), of_paper(manifest, output)?);
+    }
+    Ok(pages)
+}
+
+/// Writes them.
+///
+/// # Errors
+///
+/// As of [`pages`], and of writing.
+pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
+    for (name, text) in pages(manifests, output)? {
+        let path = output.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(output))?;
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// What is known of an item: what its record says, or that it is impossible.
+fn standing(found: Found, output: &Path) -> Result<Option<Verdict>, Failure> {
+    if found.item.impossible.is_some() {
+        return Ok(Some(Verdict::Impossible));
+    }
+    Ok(Record::read(&folder_of(output, found))?.map(|record| record.verdict))
+}
+
+fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
+    let mut text =
+        "# What was reproduced\n\nMade by `wearwell reproduce`: a page for each paper, with data, plots and \
+                    verdicts.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
+                    |---|---|---|---|---|---|---|\n"
+            .to_owned();
+    for manifest in manifests {
+        let mut counts = [0; 5];
+        for item in &manifest.items {
+            let place = match standing(Found { manifest, item }, output)? {
+                Some(Verdict::Reproduced) => 0,
+                Some(Verdict::Partly) => 1,
+                Some(Verdict::NotReproduced) => 2,
+                Some(Verdict::Impossible) => 3,
+                None => 4,
+            };
+            counts[place] += 1;
+        }
+        let counts = counts.map(|count| count.to_string()).join(" | ");
+        let Manifest { name, title, items, .. } = manifest;
+        let _ = writeln!(text, "| [{title}]({name}/README.md) | {} | {counts} |", items.len());
+    }
+    Ok(text)
+}
+
+fn of_paper(manifest: &Manifest, output: &Path) -> Result<String, Failure> {
+    let mut text = format!("# {}\n\n{}\n", manifest.title, manifest.about);
+    for item in &manifest.items {
+        text += &of_item(Found { manifest, item }, output)?;
+    }
+    Ok(text)
+}
+
+fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
+    let Item { name, title, says, impossible, data_of, text: prose, .. } = found.item;
+    let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
+    let folder = folder_of(output, found);
+    if let Some(reason) = impossible {
+        let _ = writeln!(text, "**Impossible here**: {reason}");
+    } else if let Some(record) = Record::read(&folder)? {
+        let effort = match record.effort {
+            Effort::Quick => ", by the quick settings",
+            Effort::Full => "",
+        };
+        let _ = writeln!(text, "**{}**{effort}. `{}`\n", capital(record.verdict.words()), record.command);
+        text += &claims(found.item, &record);
+        match data_of {
+            Some(other) => {
+                let _ = writeln!(text, "\nThe data is that of {other}.");
+            }
+            None => text += &data(found, &folder, &record)?,
+        }
+    } else {
+        let _ = writeln!(text, "Not run. `wearwell reproduce {} --full`", found.name());
+    }
+    if let Some(prose) = prose {
+        let _ = writeln!(text, "\n{}", prose.trim());
+    }
+    Ok(text)
+}
+
+fn claims(item: &Item, record: &Record) -> String {
+    let mut text =
+        "| | printed | ours | cases | holds in | except | verdict |\n|---|---|---|---|---|---|---|\n"
+            .to_owned();
+    let mut reasons = String::new();
+    for (claim, decided) in item.claims.iter().zip(&record.claims) {
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let whose = if claim.ours { "ours: " } else { "" };
+        let _ = writeln!(
+            text,
+            "| {whose}{} | {} | {} | {} | {} | {} | {} |",
+            claim.says,
+            number(decided.printed),
+            number(decided.measured),
+            decided.cases,
+            decided.holds_in,
+            decided.exceptions,
+            decided.verdict.words()
+        );
+        if let Some(why) = &claim.why {
+            let _ = writeln!(reasons, "- *{}*: {}", claim.says, why.trim());
+        }
+    }
+    if reasons.is_empty() { text } else { format!("{text}\n{reasons}") }
+}
+
+/// Its plots, then its tables.
+fn data(found: Found, folder: &Path, record: &Record) -> Result<String, Failure> {
+    let mut text = String::new();
+    let name = &found.item.name;
+    for plot in plots(folder)? {
+        let _ = writeln!(text, "\n![{}, {plot}]({name}/{plot})", found.item.title);
+    }
+    for table in &record.shown {
+        let rows = judge::read(folder, table)?;
+        let Some(first) = rows.first() else { continue };
+        let line = |fields: &[&str]| format!("| {} |\n", fields.join(" | "));
+        let columns = first.parts().0;
+        let _ = writeln!(text, "\n[{table}.csv]({name}/{table}.csv)\n");
+        text += &line(&columns);
+        text += &line(&vec!["---"; columns.len()]);
+        for row in rows.iter().take(ROWS) {
+            text += &line(&row.parts().1);
+        }
+        if rows.len() > ROWS {
+            let _ = writeln!(text, "\nand {} rows more.", rows.len() - ROWS);
+        }
+    }
+    Ok(text)
+}
+
+/// The names of the plots in a folder.
+fn plots(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".svg") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{all, items};
+    use std::path::PathBuf;
+
+    fn results() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("results")
+    }
+
+    #[test]
+    fn pages_are_what_the_recorded_data_gives() {
+        for (name, text) in pages(&all().unwrap(), &results()).unwrap() {
+            let there = fs::read_to_string(results().join(&name)).unwrap_or_default();
+            assert!(
+                there == text,
+                "{name}: `wearwell reproduce all --judge --output experiments/results` writes it"
+            );
+        }
+    }
+
+    #[test]
+    fn recorded_verdicts_are_those_of_the_manifests() {
+        let manifests = all().unwrap();
+        for found in items(&manifests) {
+            let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
+            assert_eq!(record.effort, Effort::Full, "{}", record.item);
+            let source =
+                found.item.data_of.as_deref().map(|other| crate::manifest::find(&manifests, other).unwrap());
+            let decided = judge::judge(found.item, &folder_of(&results(), source.unwrap_or(found))).unwrap();
+            assert_eq!(record.claims, decided, "{}", record.item);
+            for (claim, decided) in found.item.claims.iter().zip(&decided) {
+                assert_eq!(claim.verdict, decided.verdict, "{}: {}", record.item, claim.says);
+            }
+        }
+    }
+
+    #[test]
+    fn every_recorded_folder_is_an_item() {
+        let manifests = all().unwrap();
+        let known: Vec<PathBuf> = items(&manifests).map(|found| folder_of(&results(), found)).collect();
+        for paper in fs::read_dir(results()).unwrap().map(|entry| entry.unwrap().path()) {
+            let folders = fs::read_dir(&paper).into_iter().flatten().map(|entry| entry.unwrap().path());
+            for folder in folders.filter(|path| path.is_dir()) {
+                assert!(known.contains(&folder), "no item has {}", folder.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Figure 2 of the CAGC paper: how much longer requests take on an ultra-low-latency drive that looks for equal pages as
+//! they are written.
+//!
+//! The paper does not say how full the drive was, how fast requests came, what a page took to be hashed (the number is lost
+//! in the copy read), nor how much its flash did in parallel. All are varied here, one after the other.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::cagc::{
+    CLOSED, Drive, HASH_US, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us,
+};
+use crate::chart::{Chart, Series};
+use crate::log_on_log::number;
+use crate::stacks::{Column, Runs, erases, run_stacks};
+use crate::statements::Statements;
+use crate::table::Table;
+use wearwell_stack::RunResult;
+
+/// Share of the space in use that leaves nothing to clean in as long as these runs are, and how long those are.
+const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
+
+/// One die without planes, and a channel that takes no time: each page takes as long as Table I says, one after the other.
+const SERIAL: &str = "dies = 1\nplanes = 1";
+
+/// What an open block spreads over all four planes of the preset, two dies of two: the drive writes four pages at once.
+const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
+
+/// What the flash does at a time.
+#[derive(Clone, Copy, PartialEq)]
+enum Flash {
+    /// An open block is on one plane, and each page crosses the channel first.
+    Preset,
+    Serial,
+    Parallel,
+}
+
+/// A way to read the paper's set-up.
+struct Condition {
+    name: &'static str,
+    used: f64,
+    flash: Flash,
+    /// Microseconds to hash a page; the engine's own unless given.
+    hash_us: f64,
+    timing: &'static str,
+}
+
+const fn condition(name: &'static str, used: f64, timing: &'static str) -> Condition {
+    Condition { name, used, flash: Flash::Preset, hash_us: HASH_US, timing }
+}
+
+const fn closed(name: &'static str, used: f64, flash: Flash, hash_us: f64) -> Condition {
+    Condition { name, used, flash, hash_us, timing: CLOSED }
+}
+
+const fn open(rate: u32) -> &'static str {
+    match rate {
+        100 => "requests = { requests_per_second = 100.0, spacing = \"exponential\" }",
+        500 => "requests = { requests_per_second = 500.0, spacing = \"exponential\" }",
+        5000 => "requests = { requests_per_second = 5000.0, spacing = \"exponential\" }",
+        _ => "requests = { requests_per_second = 10000.0, spacing = \"exponential\" }",
+    }
+}
+
+const NOTHING: f64 = EMPTY.0;
+
+const CONDITIONS: [Condition; 20] = [
+    condition("nothing to clean; closed", NOTHING, CLOSED),
+    condition("nothing to clean; 4 engines", NOTHING, "queue_depth = 1\nhash_engines = 4"),
+    condition("nothing to clean; 500 a second", NOTHING, open(500)),
+    condition("nothing to clean; 5000 a second", NOTHING, open(5000)),
+    condition("nothing to clean; 10000 a second", NOTHING, open(10000)),
+    closed("nothing to clean; serial; 10 us", NOTHING, Flash::Serial, 10.0),
+    closed("nothing to clean; serial; 14 us", NOTHING, Flash::Serial, HASH_US),
+    closed("nothing to clean; serial; 20 us", NOTHING, Flash::Serial, 20.0),
+    closed("nothing to clean; serial; 30 us", NOTHING, Flash::Serial, 30.0),
+    closed("nothing to clean; parallel; 5 us", NOTHING, Flash::Parallel, 5.0),
+    closed("nothing to clean; parallel; 10 us", NOTHING, Flash::Parallel, 10.0),
+    closed("nothing to clean; parallel; 14 us", NOTHING, Flash::Parallel, HASH_US),
+    condition("60 % used; closed", 0.6, CLOSED),
+    condition("80 % used; closed", 0.8, CLOSED),
+    condition("80 % used; 500 a second", 0.8, open(500)),
+    condition("full; closed", 1.0, CLOSED),
+    condition("full; 100 a second", 1.0, open(100)),
+    condition("full; 500 a second", 1.0, open(500)),
+    condition("full; cleaning in the background", 1.0, "queue_depth = 1\ncleaning = \"background\""),
+    closed("full; serial; 14 us", 1.0, Flash::Serial, HASH_US),
+];
+
+/// Response times that are compared.
+const TIMES: [Column; 3] = [("all", all_us), ("writes", write_us), ("p99", write_p99_us)];
+
+/// Conditions that are judged together.
+type Group = (&'static str, fn(&Condition) -> bool);
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let mut stacks = Vec::new();
+    for condition in &CONDITIONS {
+        for (trace, _) in TRACES {
+            stacks.extend([NONE, INLINE].iter().map(|scheme| {
+                let mut drive = Drive::new(trace, scheme);
+                drive.hash_us = condition.hash_us;
+                drive.used = condition.used;
+                if condition.used == NOTHING {
+                    drive.drive_writes = EMPTY.1;
+                }
+                let (device, channel) = match condition.flash {
+                    Flash::Preset => ("dies = 2", ""),
+                    Flash::Serial => (SERIAL, "\nchannel_mb_per_s = 1e9"),
+                    Flash::Parallel => (PARALLEL, ""),
+                };
+                drive.device = device;
+                drive.timing = Some(format!("{}{channel}", condition.timing));
+                drive.stack(&[condition.name], session.length)
+            }));
+        }
+    }
+    let runs = run_stacks(session, stacks)?;
+    publish(session, &runs)?;
+    check(&runs).publish(session)
+}
+
+fn pair<'a>(runs: &'a [Runs], condition: &Condition, trace: &str) -> Pair<'a> {
+    Pair::find(runs, &[condition.name], trace, "inline", "none")
+}
+
+fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "condition",
+        "trace",
+        "none_us",
+        "inline_us",
+        "all_ratio",
+        "ci",
+        "writes_ratio",
+        "writes_ci",
+        "p99_ratio",
+        "p99_ci",
+        "none_erases_per_1000",
+        "inline_erases_per_1000",
+        "none_requests_per_s",
+        "inline_requests_per_s",
+    ]);
+    for condition in &CONDITIONS {
+        for (trace, _) in TRACES {
+            let Pair { ours, base } = pair(runs, condition, trace);
+            let ratios = TIMES.map(|(_, time)| ours.over(base, time));
+            let ratios = ratios.iter().flat_map(|ratio| [ratio.mean, ratio.half_width]);
+            let rate =
+                |result: &RunResult| result.timing.as_ref().map_or(f64::NAN, |timing| timing.requests_per_s);
+            let row = [base.mean(all_us), ours.mean(all_us)].into_iter().chain(ratios);
+            let row = row.chain([base.mean(erases), ours.mean(erases), base.mean(rate), ours.mean(rate)]);
+            let keys = [condition.name, trace].map(str::to_owned).into_iter();
+            table.push(keys.chain(row.map(|value| number(value, 3))).collect());
+        }
+    }
+    table.publish(session, "data")?;
+    let series: Vec<Series> = TRACES
+        .iter()
+        .map(|(trace, _)| {
+            let ratio = |condition: &Condition| {
+                let Pair { ours, base } = pair(runs, condition, trace);
+                ours.over(base, all_us)
+            };
+            let points = (0..).map(f64::from).zip(CONDITIONS.iter().map(ratio)).collect();
+            Series { name: (*trace).to_owned(), points, joined: false }
+        })
+        .collect();
+    let title = "Mean response time, inline over none";
+    let x = "0 to 11 nothing to clean (5 to 8 serial, 9 to 11 parallel), 12 to 14 partly used, 15 to 19 full";
+    Chart { title, x, y: "normalised response time" }.draw(session, "plot", &series)
+}
+
+fn check(runs: &[Runs]) -> Statements {
+    let mut statements = Statements::default();
+    let groups: [Group; 4] = [
+        ("nothing to clean", |condition| condition.used == NOTHING && condition.flash == Flash::Preset),
+        ("nothing to clean; serial", |condition| {
+            condition.used == NOTHING && condition.flash == Flash::Serial
+        }),
+        ("nothing to clean; parallel", |condition| {
+            condition.used == NOTHING && condition.flash == Flash::Parallel
+        }),
+        ("cleaning", |condition| condition.used != NOTHING),
+    ];
+    for (time, field) in TIMES {
+        for (group, is_in) in groups {
+            let cases = CONDITIONS.iter().filter(|condition| is_in(condition)).flat_map(|condition| {
+                TRACES.map(|(trace, _)| {
+                    let Pair { ours, base } = pair(runs, condition, trace);
+                    (format!("{}: {trace}", condition.name), ours.exceeds(base, field))
+                })
+            });
+            statements.check(&format!("inline is slower ({time}; {group})"), cases);
+        }
+    }
+    let average = |condition: &Condition| {
+        let slower = TRACES.map(|(trace, _)| {
+            let Pair { ours, base } = pair(runs, condition, trace);
+            ours.over(base, all_us).mean - 1.0
+        });
+        (slower.iter().sum::<f64>() / 3.0, slower.into_iter().fold(f64::MIN, f64::max))
+    };
+    let of_average =
+        CONDITIONS.iter().map(|condition| (condition.name.to_owned(), average(condition).0 >= 0.431));
+    statements.check("43.1 % on average is reached", of_average);
+    let of_most =
+        CONDITIONS.iter().map(|condition| (condition.name.to_owned(), average(condition).1 >= 0.719));
+    statements.check("71.9 % is reached under a trace", of_most);
+    statements
+}

@@ -1,0 +1,172 @@
+//! GeckoFTL (SIGMOD 2016), Figures 13 and 14, simulated: RAM, recovery and write amplification of five FTLs, and of three that
+//! have the same RAM.
+
+use wearwell_engine::ftl::paged::PagedSettings;
+use crate::Failure;
+use crate::session::Session;
+use crate::gecko::mib;
+use crate::log_on_log::number;
+use crate::paged::{self, CAUSES, FTLS, Measured, settings};
+use crate::statements::Statements;
+use crate::table::Table;
+
+/// Times that the logical pages are written at random before, and while, it is measured.
+const WARM_UP: f64 = 1.0;
+const MEASURED: f64 = 0.25;
+
+/// What it is asked for.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Logarithm of the number of blocks to the base 2; the paper's is 22.
+    log2_blocks: u32,
+    /// Figure 14, where all have the same RAM, in place of figure 13.
+    equal_ram: bool,
+    /// Which FTLs; none means those of the figure.
+    #[serde(default)]
+    ftls: Vec<String>,
+}
+
+/// An FTL that is measured: its name, and all that decides what it does.
+#[derive(serde::Serialize)]
+struct Point {
+    ftl: &'static str,
+    log2_blocks: u32,
+    equal_ram: bool,
+}
+
+impl Settings {
+    fn points(&self) -> Result<Vec<Point>, Failure> {
+        let of_figure = if self.equal_ram { vec!["dftl", "mu_ftl", "gecko"] } else { FTLS.to_vec() };
+        let known = |name: &String| {
+            let known = FTLS.into_iter().find(|ftl| name == *ftl);
+            known.ok_or_else(|| format!("no FTL is called `{name}`; one of {}", FTLS.join(", ")).into())
+        };
+        let asked: Vec<&str> = self.ftls.iter().map(known).collect::<Result<_, Failure>>()?;
+        let &Settings { log2_blocks, equal_ram, .. } = self;
+        let ftls = if asked.is_empty() { of_figure } else { asked };
+        Ok(ftls.into_iter().map(|ftl| Point { ftl, log2_blocks, equal_ram }).collect())
+    }
+}
+
+fn measure(point: &Point) -> Result<Measured, Failure> {
+    let blocks = 1 << point.log2_blocks;
+    let usual = settings(point.ftl, blocks)?;
+    let settings = if point.equal_ram { with_equal_ram(usual) } else { usual };
+    paged::run(&settings, blocks, WARM_UP, MEASURED)
+}
+
+/// Figure 14: what a bitmap in RAM would take goes to the cache of those who have none, and all leave metadata blocks alone.
+fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
+    let mut settings = settings;
+    settings.config.cleans_metadata = false;
+    if !settings.config.bitmap_in_ram() {
+        // 64 MiB for 2^19 entries of 8 bytes.
+        settings.config.cache_entries *= 17;
+    }
+    settings
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let asked: Settings = session.settings()?;
+    let points = asked.points()?;
+    let mut table = Table::new(&[
+        "ftl",
+        "blocks",
+        "ram_mib",
+        "recovery_s",
+        "wa_user",
+        "wa_translation",
+        "wa_validity",
+        "wa",
+        "plain_wa",
+        "spare_reads",
+        "million_writes_per_s",
+        "memory_gib",
+    ]);
+    let mut parts = Table::new(&["ftl", "what", "name", "value"]);
+    let found = session.each("FTL of figures 13 and 14", &points, measure)?;
+    let found: Vec<(&str, Measured)> = points.iter().map(|point| point.ftl).zip(found).collect();
+    for (ftl, measured) in &found {
+        table.push(row(ftl, asked.log2_blocks, measured));
+        for (name, bytes) in &measured.ram {
+            parts.push([*ftl, "RAM; MiB", name, &number(mib(*bytes), 4)].map(str::to_owned).to_vec());
+        }
+        for (name, seconds) in &measured.recovery {
+            parts.push([*ftl, "recovery; s", name, &number(*seconds, 4)].map(str::to_owned).to_vec());
+        }
+    }
+    table.publish(session, "data")?;
+    parts.publish(session, "parts")?;
+    check(&found, asked.equal_ram).publish(session)
+}
+
+fn row(ftl: &str, log2_blocks: u32, measured: &Measured) -> Vec<String> {
+    let amplification = measured.amplification();
+    let plain: f64 = measured.traffic.iter().map(|(writes, _)| writes).sum();
+    let numbers = [
+        number(mib(measured.ram_bytes()), 4),
+        number(measured.recovery_s(), 4),
+        number(amplification[0], 4),
+        number(amplification[1], 4),
+        number(amplification[2], 4),
+        number(amplification.iter().sum(), 4),
+        number(plain, 4),
+        number(measured.spare_reads, 4),
+        number(measured.rate / 1e6, 3),
+        number(measured.memory_bytes as f64 / f64::from(1 << 30), 3),
+    ];
+    [ftl.to_owned(), format!("2^{log2_blocks}")].into_iter().chain(numbers).collect()
+}
+
+/// The paper's sections 5.3 and 5.4.
+fn check(found: &[(&str, Measured)], equal_ram: bool) -> Statements {
+    let mut statements = Statements::default();
+    let Some((_, gecko)) = found.iter().find(|(ftl, _)| *ftl == "gecko") else { return statements };
+    let total = |measured: &Measured| measured.amplification().iter().sum::<f64>();
+    let others: Vec<_> = found.iter().filter(|(ftl, _)| *ftl != "gecko").collect();
+    let case = |ftl: &str, holds: bool| (ftl.to_owned(), holds);
+    statements.check(
+        "GeckoFTL has the lowest write amplification",
+        others.iter().map(|(ftl, other)| case(ftl, total(gecko) < total(other))),
+    );
+    let amplification = |measured: &Measured, cause: &str| {
+        let at = CAUSES.iter().position(|known| *known == cause).expect("a cause of the table");
+        measured.amplification()[at]
+    };
+    statements.check(
+        "its amplification for translation is the lowest",
+        others.iter().map(|(ftl, other)| {
+            case(ftl, amplification(gecko, "translation") <= amplification(other, "translation"))
+        }),
+    );
+    let in_flash = others.iter().filter(|(ftl, _)| ["mu_ftl", "ib_ftl"].contains(ftl));
+    statements.check(
+        "its amplification for validity is below that of FTLs that keep validity in flash, too",
+        in_flash.map(|(ftl, other)| {
+            case(ftl, amplification(gecko, "validity") < amplification(other, "validity"))
+        }),
+    );
+    let bitmap = others.iter().filter(|(ftl, _)| *ftl == "mu_ftl");
+    statements.check(
+        "its amplification for validity is 98 percent below that of a bitmap in flash",
+        bitmap.map(|(ftl, other)| case(ftl, gecko.amplification()[2] <= 0.02 * other.amplification()[2])),
+    );
+    if !equal_ram {
+        let ram = |measured: &Measured| measured.ram_bytes() as f64;
+        let in_ram = others.iter().filter(|(ftl, _)| ["dftl", "lazyftl"].contains(ftl));
+        statements.check(
+            "its RAM without the cache is 95 percent below that of FTLs with the bitmap in RAM",
+            in_ram.map(|(ftl, other)| {
+                let cache = other.ram[0].1 as f64;
+                case(ftl, ram(gecko) - cache <= 0.05 * (ram(other) - cache))
+            }),
+        );
+        let without_battery = others.iter().filter(|(ftl, _)| ["lazyftl", "ib_ftl"].contains(ftl));
+        statements.check(
+            "its recovery is at least 51 percent shorter than that of FTLs without a battery",
+            without_battery.map(|(ftl, other)| case(ftl, gecko.recovery_s() <= 0.49 * other.recovery_s())),
+        );
+    }
+    statements
+}

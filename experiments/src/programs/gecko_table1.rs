@@ -1,0 +1,123 @@
+//! GeckoFTL (SIGMOD 2016), Table 1 and the upper two thirds of Figure 13 by calculation: flash operations for knowing which
+//! pages are valid, and RAM and recovery of five FTLs (and of a page map) on 2 TiB.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::gecko::{drive, mib, ram_mib, ram_of, recovery_of, recovery_s};
+use crate::log_on_log::number;
+use crate::statements::Statements;
+use crate::table::Table;
+use wearwell_theory::ftl::{
+    Ftl, FtlDrive, crossing_log2_blocks, flash_bitmap_write_amplification, gecko_write_amplification,
+    query_cost, update_cost,
+};
+
+/// 2 TiB.
+const LOG2_BYTES: u32 = 41;
+
+/// Whole entries, as in appendix B, and B / key (section 3.3).
+const PARTITIONS: [u32; 2] = [1, 4];
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let drives = PARTITIONS.iter().map(|parts| drive(LOG2_BYTES, *parts)).collect::<Result<Vec<_>, _>>()?;
+    operations(&drives)?.publish(session, "data")?;
+    let balanced = &drives[1];
+    ram_table(balanced).publish(session, "ram")?;
+    recovery_table(balanced).publish(session, "recovery")?;
+    check(&drives)?.publish(session)
+}
+
+/// Table 1 with numbers in the place of orders.
+fn operations(drives: &[FtlDrive]) -> Result<Table, Failure> {
+    let mut table = Table::new(&[
+        "technique",
+        "S",
+        "V",
+        "L",
+        "update_reads",
+        "update_writes",
+        "cleaning_reads",
+        "cleaning_writes",
+        "write_amplification",
+        "crossing_log2_blocks",
+    ]);
+    let bitmap = flash_bitmap_write_amplification(&drives[0])?;
+    let none = String::new;
+    let head = ["bitmap in flash".to_owned(), none(), none(), none()];
+    let row = [1.0, 1.0, 1.0, 0.0, bitmap].map(|value| number(value, 5));
+    table.push(head.into_iter().chain(row).chain([none()]).collect());
+    for drive in drives {
+        let sizes = drive.sizes();
+        let entries = drive.gecko_entries_per_page();
+        let update = update_cost(sizes.size_ratio, entries, sizes.blocks, sizes.partitions);
+        let query = query_cost(sizes.size_ratio, entries, sizes.blocks, sizes.partitions);
+        let head = [
+            "Logarithmic Gecko".to_owned(),
+            sizes.partitions.to_string(),
+            entries.to_string(),
+            drive.gecko_levels().to_string(),
+        ];
+        let row = [update.reads, update.writes, query.reads, query.writes, gecko_write_amplification(drive)?];
+        let crossing = number(crossing_log2_blocks(drive)?, 1);
+        table.push(head.into_iter().chain(row.map(|value| number(value, 5))).chain([crossing]).collect());
+    }
+    Ok(table)
+}
+
+fn ram_table(drive: &FtlDrive) -> Table {
+    let mut table = Table::new(&["ftl", "structure", "mib"]);
+    for ftl in Ftl::ALL {
+        let parts = ram_of(ftl, drive).into_iter().map(|part| (part.name, mib(part.bytes)));
+        for (name, mib) in parts.chain([("sum", ram_mib(ftl, drive))]) {
+            table.push([ftl.title(), name, &number(mib, 3)].map(str::to_owned).to_vec());
+        }
+    }
+    table
+}
+
+fn recovery_table(drive: &FtlDrive) -> Table {
+    let mut table = Table::new(&["ftl", "step", "spare_reads", "page_reads", "page_writes", "seconds"]);
+    for ftl in Ftl::ALL {
+        let mut sums = [0; 3];
+        for step in recovery_of(ftl, drive) {
+            let counts = [step.spare_reads, step.page_reads, step.page_writes];
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            table.push(row(ftl, step.name, counts, step.seconds(drive)));
+        }
+        table.push(row(ftl, "sum", sums, recovery_s(ftl, drive)));
+    }
+    table
+}
+
+fn row(ftl: Ftl, name: &str, counts: [u64; 3], seconds: f64) -> Vec<String> {
+    let counts = counts.map(|count| count.to_string());
+    let head = [ftl.title(), name].map(str::to_owned);
+    head.into_iter().chain(counts).chain([number(seconds, 3)]).collect()
+}
+
+fn check(drives: &[FtlDrive]) -> Result<Statements, Failure> {
+    let mut statements = Statements::default();
+    let mut tell = |statement: &str, value: &dyn Fn(&FtlDrive) -> Result<f64, Failure>, least: f64| {
+        let cases = drives.iter().map(|drive| {
+            let value = value(drive)?;
+            Ok((format!("S = {}: {value:.3}", drive.sizes().partitions), value >= least))
+        });
+        let cases: Vec<(String, bool)> = cases.collect::<Result<_, Failure>>()?;
+        statements.check(statement, cases);
+        Ok::<(), Failure>(())
+    };
+    let bitmap_share = |drive: &FtlDrive| mib(drive.bitmap_bytes()) / ram_mib(Ftl::LazyFtl, drive);
+    tell("the bitmap is 95 % of LazyFTL's RAM", &|drive| Ok(bitmap_share(drive)), 0.95)?;
+    let ram_saved = |drive: &FtlDrive| 1.0 - ram_mib(Ftl::GeckoFtl, drive) / ram_mib(Ftl::LazyFtl, drive);
+    tell("GeckoFTL needs 95 % less RAM", &|drive| Ok(ram_saved(drive)), 0.95)?;
+    let time_saved =
+        |drive: &FtlDrive| 1.0 - recovery_s(Ftl::GeckoFtl, drive) / recovery_s(Ftl::LazyFtl, drive);
+    tell("recovery is 51 % shorter at least", &|drive| Ok(time_saved(drive)), 0.51)?;
+    let writes_saved = |drive: &FtlDrive| {
+        Ok(1.0 - gecko_write_amplification(drive)? / flash_bitmap_write_amplification(drive)?)
+    };
+    tell("98 % less write amplification than a bitmap in flash", &writes_saved, 0.98)?;
+    let factor = |drive: &FtlDrive| Ok(crossing_log2_blocks(drive)? - (drive.blocks() as f64).log2());
+    tell("the curves of figure 11 cross at 2^100 times the blocks", &factor, 100.0)?;
+    Ok(statements)
+}

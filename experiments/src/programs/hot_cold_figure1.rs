@@ -1,0 +1,60 @@
+//! Van Houdt (2013), Figure 1: write amplification of the single frontier over spare factor and choices, b = 32.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::figures::{Grid, name_of, named_panels};
+use crate::statements::{Statements, falls};
+use crate::table::Table;
+use crate::theory::Policy;
+
+/// The text names no values for this figure; these are those of figure 4.
+const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
+
+/// Ours.
+const POLICIES: [Policy; 4] =
+    [Policy::Choices(2), Policy::Choices(5), Policy::Choices(10), Policy::Choices(20)];
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let panels = named_panels();
+    let grids: Vec<Grid> =
+        panels.iter().map(|panel| Grid::solve(panel, &SPARES, &POLICIES)).collect::<Result<_, _>>()?;
+    let mut table = Table::new(&["panel", "r", "f", "S_f", "d", "write_amplification"]);
+    for grid in &grids {
+        for ((r, f), spare, policy, amplification) in grid.points() {
+            let place =
+                [grid.panel.name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), format!("{spare:.2}")];
+            let mut fields = place.to_vec();
+            fields.extend([policy.choices(), format!("{amplification:.4}")]);
+            table.push(fields);
+        }
+        draw(session, grid)?;
+    }
+    table.publish(session, "data")?;
+    let mut statements = Statements::default();
+    Grid::check(&grids, &mut statements);
+    let falling = grids.iter().flat_map(|grid| {
+        grid.panel.loads.iter().enumerate().flat_map(move |(load, place)| {
+            (0..SPARES.len()).map(move |spare| {
+                let values = (0..POLICIES.len()).map(|policy| grid.at(load, spare, policy));
+                (format!("{}, S_f = {}", name_of(*place), SPARES[spare]), falls(values))
+            })
+        })
+    });
+    statements.check("WA falls as d grows", falling);
+    statements.publish(session)
+}
+
+/// Curves over the spare factor, a line for each load and `d`.
+fn draw(session: &Session, grid: &Grid) -> Result<(), Failure> {
+    let mut series = Vec::new();
+    for (load, place) in grid.panel.loads.iter().enumerate() {
+        for (at, policy) in POLICIES.iter().enumerate() {
+            let points = SPARES.iter().enumerate().map(|(spare, x)| (*x, grid.at(load, spare, at)));
+            series.push(Series::line(format!("{}, d = {}", name_of(*place), policy.choices()), points));
+        }
+    }
+    let title = format!("Figure 1 ({}): single frontier, b = 32, {}", grid.panel.name, grid.panel.title);
+    let chart = Chart { title: &title, x: "spare factor S_f", y: "write amplification" };
+    chart.draw(session, grid.panel.name, &series)
+}

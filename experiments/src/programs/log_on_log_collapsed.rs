@@ -1,0 +1,255 @@
+//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on what takes the place of one of the two.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::stacks::{
+    Column, Runs, Stack, above, device, erases, find, metadata, run_stacks, steady, table, total, user_pages,
+};
+use crate::statements::Statements;
+use wearwell_stack::RunResult;
+
+/// Flash of all stacks.
+const FLASH_MIB: u32 = 640;
+
+/// What the user has of it, as a share, where the structure does not ask for more.
+const USER: f64 = 0.8;
+
+/// The FTL's own spare where a log stands on it.
+const FTL_SPARE: f64 = 0.1;
+
+/// The log's share of what is left for data, so that the user has as much: without metadata, and with F2FS's, whose area
+/// takes some of its segments.
+const LOG_SPARES: [f64; 2] = [0.1111, 0.1071];
+
+/// What an FTL needs that has nothing to clean, and the log's spare above it for as much user data.
+const LEAST_SPARE: f64 = 0.02;
+const ABOVE: f64 = 0.1801;
+
+const LOADS: [(&str, &str); 4] = [
+    ("uniform", "kind = \"uniform\""),
+    ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true"),
+    ("zipf in place", "kind = \"zipf\"\nexponent = 0.9"),
+    ("hot and cold", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
+];
+
+/// One request in a hundred deletes a file of 16 pages.
+const DELETED: &str = "trim_ratio = 0.01\ntrim_pages = 16";
+
+/// A stack: its name, its FTL and what stands on it.
+struct Shape {
+    name: &'static str,
+    block_pages: u32,
+    /// Spare of the device, unless it is a zoned one.
+    spare: Option<f64>,
+    ftl: &'static str,
+    log: String,
+}
+
+const SINGLE: &str = "placement = \"single\"";
+const DOUBLE: &str = "placement = \"double\"";
+
+fn log(spare: f64, placement: &str, metadata: &str) -> String {
+    format!(
+        "[[log]]\nsegment_size = \"2 MiB\"\nplacement = {placement}\nspare_factor = {spare:?}\n\
+         free_blocks_low = 3\n{metadata}\n"
+    )
+}
+
+/// F2FS's tables as a log can write them that has no place to overwrite: into its segments.
+const APPENDED: &str = "metadata = { preset = \"f2fs\", summary = \"in_segment\", tables = \"in_log\" }";
+
+fn shapes() -> Vec<Shape> {
+    let [plain, with] = LOG_SPARES;
+    let f2fs = "metadata = \"f2fs\"";
+    let whole = 1.0 - USER;
+    let shape =
+        |name, spare: f64, ftl, log: String| Shape { name, block_pages: 256, spare: Some(spare), ftl, log };
+    let structure = |text: &str| format!("[[log]]\nstructure = {text}\n");
+    let keep = "placement = { kind = \"host_hint\", streams = 2, cleaned = \"keep\" }";
+    let apart = "placement = { kind = \"host_hint\", streams = 2, cleaned = \"apart\" }";
+    let four = "placement = { kind = \"host_hint\", streams = 4, cleaned = \"keep\" }";
+    let six = "placement = { kind = \"host_hint\", streams = 6, beyond = \"last\", cleaned = \"keep\" }";
+    let zones = "structure = { kind = \"zones\", zone_blocks = 2 }";
+    let zoned = |name, log| Shape { name, block_pages: 256, spare: None, ftl: zones, log };
+    let coarse = |shape: Shape| Shape { block_pages: 1024, ..shape };
+    vec![
+        shape("stack without metadata", FTL_SPARE, SINGLE, log(plain, "\"double\"", "")),
+        shape("stack", FTL_SPARE, SINGLE, log(with, "\"double\"", f2fs)),
+        shape("stack on two streams", FTL_SPARE, DOUBLE, log(with, "\"double\"", f2fs)),
+        shape("stack on handles kept", FTL_SPARE, keep, log(with, "\"double\"", f2fs)),
+        shape("stack on handles apart", FTL_SPARE, apart, log(with, "\"double\"", f2fs)),
+        coarse(shape("stack on 4 MiB", FTL_SPARE, SINGLE, log(with, "\"double\"", f2fs))),
+        coarse(shape("stack on 4 MiB handles kept", FTL_SPARE, keep, log(with, "\"double\"", f2fs))),
+        shape("stack with spare above", LEAST_SPARE, SINGLE, log(ABOVE, "\"double\"", f2fs)),
+        zoned("zones without metadata", log(whole, "\"double\"", "")),
+        zoned("zones", log(ZONED_SPARE, "\"double\"", APPENDED)),
+        zoned("zones with 6 streams", log(ZONED_SPARE, "\"age_classes\"", APPENDED)),
+        shape("sparse", whole, DOUBLE, structure("\"sparse\"")),
+        shape("objects", whole, four, structure("\"objects\"")),
+        shape("bare FTL", whole, DOUBLE, String::new()),
+        coarse(shape("bare FTL of 4 MiB", whole, DOUBLE, String::new())),
+        shape("bare FTL 6 streams", whole, "placement = \"age_classes\"", String::new()),
+        shape("merge tree leveled", FTL_SPARE, six, structure("\"lsm\"")),
+        shape(
+            "merge tree tiered",
+            FTL_SPARE,
+            six,
+            structure("{ kind = \"lsm\", compaction = { shape = \"tiered\", runs = 4 } }"),
+        ),
+        shape("SILT", FTL_SPARE, SINGLE, structure("\"silt\"")),
+    ]
+}
+
+/// Of a log on zones with metadata in its segments.
+const ZONED_SPARE: f64 = 0.1973;
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let shapes = shapes();
+    let mut stacks = Vec::new();
+    for load in LOADS {
+        for deletions in ["no", "yes"] {
+            stacks.extend(shapes.iter().map(|shape| stack(load, deletions, shape, session.length)));
+        }
+    }
+    let runs = run_stacks(session, stacks)?;
+    publish(session, &runs)?;
+    let mut statements = Statements::default();
+    check(&mut statements, &runs);
+    statements.publish(session)
+}
+
+fn stack((load, workload): (&str, &str), deletions: &str, shape: &Shape, length: f64) -> Stack {
+    let toml = format!(
+        r#"
+        [device]
+        raw_capacity = "{FLASH_MIB} MiB"
+        {spare}
+        pages_per_block = {block_pages}
+        [ftl]
+        {ftl}
+        {log}
+        [workload]
+        {workload}
+        request_pages = 2
+        {deleted}
+        {end}
+        "#,
+        spare = shape.spare.map_or(String::new(), |spare| format!("spare_factor = {spare:?}")),
+        block_pages = shape.block_pages,
+        ftl = shape.ftl,
+        log = shape.log,
+        deleted = if deletions == "yes" { DELETED } else { "" },
+        end = steady(length),
+    );
+    Stack { keys: [load, deletions, shape.name].map(str::to_owned).to_vec(), toml }
+}
+
+/// Bytes of all maps; not a number where a layer cannot say.
+fn map_bytes(result: &RunResult) -> f64 {
+    result.layers.iter().map(|layer| layer.map_bytes.map_or(f64::NAN, |bytes| bytes as f64)).sum()
+}
+
+/// Reserve and metadata of the layers above the FTL, as a share of the flash.
+fn held_above(result: &RunResult) -> f64 {
+    let logs = &result.layers[..result.layers.len() - 1];
+    let taken = |layer: &wearwell_stack::LayerResult| {
+        layer.reserve_share + layer.metadata.as_ref().map_or(0.0, |metadata| metadata.metadata_share)
+    };
+    logs.iter().map(taken).sum()
+}
+
+fn held_below(result: &RunResult) -> f64 {
+    result.layers.last().map_or(0.0, |ftl| ftl.reserve_share)
+}
+
+fn user_share(result: &RunResult) -> f64 {
+    user_pages(result) / result.device.physical_pages as f64
+}
+
+fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
+    let columns: [Column; 9] = [
+        ("upper_wa", above),
+        ("device_wa", device),
+        ("erases_per_1000", erases),
+        ("metadata_pages", metadata),
+        ("user_share", user_share),
+        ("held_above", held_above),
+        ("held_below", held_below),
+        ("map_kib", |result| map_bytes(result) / 1024.0),
+        ("mapped_share", |result| result.layers[0].mapped_share),
+    ];
+    let keys = ["load", "deletions", "stack"];
+    let out = "data";
+    table(&keys, ("tcwa", total), &columns, runs).publish(session, out)?;
+    for deletions in ["no", "yes"] {
+        let of = |load: &str| {
+            let shown = runs.iter().filter(|runs| runs.is(&[load, deletions]));
+            let points = (0..).map(f64::from).zip(shown.map(|runs| runs.of(total))).collect();
+            Series { name: load.to_owned(), points, joined: true }
+        };
+        let series: Vec<Series> = LOADS.iter().map(|(load, _)| of(load)).collect();
+        let title = if deletions == "yes" { "TCWA by stack, with deletions" } else { "TCWA by stack" };
+        let x = "stacks: 0 to 6, 7 with spare above; 8 to 10 zones; 11 sparse, 12 objects, 13 to 15 bare; 16, 17 merge \
+                 trees, 18 SILT";
+        let name = format!("log_on_log_collapsed_deletions_{deletions}.svg");
+        Chart { title, x, y: "TCWA" }.draw(session, &name, &series)?;
+    }
+    Ok(())
+}
+
+/// Those that collapse the two logs.
+const COLLAPSED: [&str; 4] = ["zones", "sparse", "objects", "bare FTL"];
+
+/// The stacks under one load.
+struct Place<'a> {
+    load: &'a str,
+    deletions: &'a str,
+    runs: &'a [Runs],
+}
+
+impl Place<'_> {
+    fn of(&self, stack: &str) -> &Runs {
+        find(self.runs, &[self.load, self.deletions, stack])
+    }
+}
+
+fn check(statements: &mut Statements, runs: &[Runs]) {
+    let each = |holds: &dyn Fn(&Place) -> bool| -> Vec<(String, bool)> {
+        let places = LOADS.iter().flat_map(|(load, _)| ["no", "yes"].map(|deletions| (*load, deletions)));
+        let tried = places.map(|(load, deletions)| {
+            (format!("{load}; deletions {deletions}"), holds(&Place { load, deletions, runs }))
+        });
+        tried.collect()
+    };
+    let lower = |ours: &Runs, theirs: &Runs, field: fn(&RunResult) -> f64| theirs.exceeds(ours, field);
+    for name in COLLAPSED {
+        let less = each(&|place| lower(place.of(name), place.of("stack"), total));
+        statements.check(&format!("collapsing pays: {name} has a lower TCWA than the stack"), less);
+    }
+    for name in COLLAPSED {
+        let less = each(&|place| lower(place.of(name), place.of("stack on handles kept"), total));
+        statements.check(&format!("ours: … than the stack with handles kept: {name}"), less);
+    }
+    let above = each(&|place| lower(place.of("stack"), place.of("stack with spare above"), total));
+    statements.check("ours: all spare space above costs the stack more than halves", above);
+    let equal = each(&|place| {
+        COLLAPSED
+            .iter()
+            .chain(&["stack", "stack with spare above"])
+            .all(|name| (place.of(name).mean(user_share) - USER).abs() < 0.004)
+    });
+    statements.check("ours: all have the same user capacity within 0.4 % of the flash", equal);
+    for (best, other) in [("zones", "sparse"), ("objects", "sparse"), ("zones with 6 streams", "objects")] {
+        let less = each(&|place| lower(place.of(best), place.of(other), total));
+        statements.check(&format!("ours: {best} has a lower TCWA than {other}"), less);
+    }
+    for name in COLLAPSED {
+        let map = each(&|place| place.of(name).mean(map_bytes) < place.of("stack").mean(map_bytes));
+        statements.check(&format!("collapsing spares RAM for maps: {name} has less than the stack"), map);
+    }
+    let coarse = each(&|place| place.of("stack on 4 MiB").mean(device) > 1.01);
+    statements.check("ours: the stack pays below too where blocks are larger than segments", coarse);
+    let matched = each(&|place| place.of("stack").mean(device) > 1.01);
+    statements.check("ours: … and where they are smaller", matched);
+}

@@ -1,0 +1,260 @@
+//! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL that clean with and without regard to each other.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::interval::Interval;
+use crate::stacks::{
+    Column, Runs, Stack, above, copied_above, copied_below, device, ftl, per_host, run_stacks, steady, table,
+    top, total,
+};
+use crate::statements::Statements;
+use wearwell_stack::RunResult;
+
+const LOADS: [(&str, &str); 2] = [
+    ("uniform", "kind = \"uniform\"\nrequest_pages = 2"),
+    ("skewed", "kind = \"zipf\"\nexponent = 0.9\nscatter = true\nrequest_pages = 2"),
+];
+
+/// Segments of the log over blocks of 256 KiB.
+const UPPERS: [(&str, &str); 3] = [
+    ("64 KiB", "segment_size = \"64 KiB\""),
+    ("192 KiB", "segment_size = \"192 KiB\""),
+    ("matched", "segment_blocks = 1"),
+];
+
+/// How the log cleans: one victim when it needs one, or as many as erase 2 MiB.
+const CLEANINGS: [&str; 2] = ["victims", "bursts"];
+
+const TRIMS: [&str; 2] = ["trim", "no trim"];
+
+/// What is agreed on.
+struct Rule {
+    name: &'static str,
+    /// The FTL's pool, if raised, and whether it waits.
+    pool: Option<(u32, bool)>,
+    /// The weight of `completing`.
+    weight: Option<f64>,
+    /// What the FTL does with cleaned pages, where it keeps the log's streams apart.
+    streams: Option<&'static str>,
+}
+
+const NOTHING: Rule = Rule { name: "nothing", pool: None, weight: None, streams: None };
+
+const RULES: [Rule; 12] = [
+    NOTHING,
+    Rule { name: "raised to 32", pool: Some((32, false)), ..NOTHING },
+    Rule { name: "waits from 32", pool: Some((32, true)), ..NOTHING },
+    Rule { name: "raised to 96", pool: Some((96, false)), ..NOTHING },
+    Rule { name: "waits from 96", pool: Some((96, true)), ..NOTHING },
+    Rule { name: "completing 0", weight: Some(0.0), ..NOTHING },
+    Rule { name: "completing 0.5", weight: Some(0.5), ..NOTHING },
+    Rule { name: "completing 1", weight: Some(1.0), ..NOTHING },
+    Rule { name: "completing 2", weight: Some(2.0), ..NOTHING },
+    Rule { name: "streams kept", streams: Some("keep"), ..NOTHING },
+    Rule { name: "streams apart", streams: Some("apart"), ..NOTHING },
+    Rule { name: "all", pool: Some((32, true)), weight: Some(1.0), streams: Some("keep") },
+];
+
+/// The pools that are tried with and without waiting.
+const WAITING: [(&str, &str); 2] = [("raised to 32", "waits from 32"), ("raised to 96", "waits from 96")];
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let mut stacks = Vec::new();
+    for load in LOADS {
+        for upper in UPPERS {
+            for cleaning in CLEANINGS {
+                for trim in TRIMS {
+                    let of = |rule: &Rule| stack(load, upper, cleaning, trim, rule, session.length);
+                    stacks.extend(RULES.iter().map(of));
+                }
+            }
+        }
+    }
+    let runs = run_stacks(session, stacks)?;
+    let groups: Vec<Group> = runs.chunks(RULES.len()).map(Group).collect();
+    publish(session, &runs, &groups)?;
+    let mut statements = Statements::default();
+    check_waiting(&mut statements, &groups);
+    check_others(&mut statements, &groups);
+    statements.publish(session)
+}
+
+fn stack(
+    (load, workload): (&str, &str),
+    (upper, segment): (&str, &str),
+    cleaning: &str,
+    trim: &str,
+    rule: &Rule,
+    length: f64,
+) -> Stack {
+    let burst = match (cleaning, upper) {
+        ("victims", _) => 0,
+        (_, "64 KiB") => 32,
+        (_, "192 KiB") => 11,
+        _ => 8,
+    };
+    let pool = match rule.pool {
+        None => String::new(),
+        Some((low, waits)) => {
+            format!("free_blocks_low = {low}\n{}", if waits { "free_blocks_deferred = 3" } else { "" })
+        }
+    };
+    let weight =
+        rule.weight.map(|weight| format!("victim = {{ policy = \"completing\", weight = {weight:?} }}"));
+    let hints = |cleaned| format!("{{ kind = \"host_hint\", streams = 2, cleaned = {cleaned:?} }}");
+    let toml = format!(
+        r#"
+        [device]
+        capacity = "512 MiB"
+        spare_factor = 0.1
+        pages_per_block = 64
+        [ftl]
+        placement = {placement}
+        {pool}
+        [[log]]
+        {segment}
+        placement = "double"
+        trim = {trimmed}
+        free_blocks_low = 3
+        free_blocks_high = {high}
+        {victim}
+        [workload]
+        {workload}
+        {end}
+        "#,
+        placement = rule.streams.map_or("\"double\"".to_owned(), hints),
+        trimmed = trim == "trim",
+        high = 3 + burst,
+        victim = weight.unwrap_or_default(),
+        end = steady(length),
+    );
+    Stack { keys: [load, upper, cleaning, trim, rule.name].map(str::to_owned).to_vec(), toml }
+}
+
+/// The rules on one stack.
+struct Group<'a>(&'a [Runs]);
+
+impl Group<'_> {
+    fn name(&self) -> String {
+        self.0[0].keys[..4].join("; ")
+    }
+
+    fn rule(&self, name: &str) -> &Runs {
+        let at = RULES.iter().position(|rule| rule.name == name).expect("a rule of the table");
+        &self.0[at]
+    }
+
+    /// One rule over another.
+    fn over(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> Interval {
+        self.rule(rule).over(self.rule(other), field)
+    }
+
+    /// Whether it is lower with one rule than with another, by more than the interval.
+    fn lower(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> bool {
+        self.rule(other).exceeds(self.rule(rule), field)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0[0].keys.iter().any(|own| own == key)
+    }
+}
+
+fn moved_by_both(result: &RunResult) -> f64 {
+    per_host(result, top(result).moved_below_first_pages.unwrap_or(0))
+}
+
+fn moved_again(result: &RunResult) -> f64 {
+    per_host(result, ftl(result).moved_again_pages.unwrap_or(0))
+}
+
+fn publish(session: &Session, runs: &[Runs], groups: &[Group]) -> Result<(), Failure> {
+    let columns: [Column; 7] = [
+        ("upper_wa", above),
+        ("device_wa", device),
+        ("copied_above", copied_above),
+        ("copied_below", copied_below),
+        ("moved_by_both", moved_by_both),
+        ("moved_again_below", moved_again),
+        ("deferrals_per_1000", |result| 1000.0 * per_host(result, ftl(result).deferrals.unwrap_or(0))),
+    ];
+    let keys = ["load", "upper", "cleaning", "trim", "rule"];
+    let out = "data";
+    table(&keys, ("tcwa", total), &columns, runs).publish(session, out)?;
+    for (load, _) in LOADS {
+        let shown = groups.iter().filter(|group| group.has(load) && group.has("trim"));
+        let series: Vec<Series> = shown
+            .map(|group| Series {
+                name: group.0[0].keys[1..3].join(", "),
+                points: (0..).map(f64::from).zip(group.0.iter().map(|runs| runs.of(total))).collect(),
+                joined: true,
+            })
+            .collect();
+        let title = format!("TCWA by what is agreed on, {load} writes, with TRIM");
+        let x = "nothing, pool raised to 32, waits, to 96, waits, completing 0, 0.5, 1, 2, streams kept, apart, all";
+        let chart = Chart { title: &title, x, y: "TCWA" };
+        chart.draw(session, load, &series)?;
+    }
+    Ok(())
+}
+
+fn check_waiting(statements: &mut Statements, groups: &[Group]) {
+    let each = |key: &str, holds: &dyn Fn(&Group, (&str, &str)) -> bool| -> Vec<(String, bool)> {
+        let pairs =
+            groups.iter().filter(|group| group.has(key)).flat_map(|group| WAITING.map(|pair| (group, pair)));
+        pairs.map(|(group, pair)| (format!("{}; {}", group.name(), pair.1), holds(group, pair))).collect()
+    };
+    for trim in TRIMS {
+        let paper =
+            format!("postponing the lower cleaning while the upper log cleans reduces device WA ({trim})");
+        statements.check(&paper, each(trim, &|group, (_, waits)| group.lower(waits, "nothing", device)));
+    }
+    for cleaning in CLEANINGS {
+        let fair = format!("… against the same pool that does not wait (with and without trim, {cleaning})");
+        statements.check(&fair, each(cleaning, &|group, (raised, waits)| group.lower(waits, raised, device)));
+        let both = format!("… and fewer pages are copied by both ({cleaning})");
+        let fewer = each(cleaning, &|group, (raised, waits)| group.lower(waits, raised, moved_by_both));
+        statements.check(&both, fewer);
+    }
+    let tcwa = |group: &Group, (_, waits): (&str, &str)| group.lower(waits, "nothing", total);
+    statements.check("postponing lowers TCWA below that of nothing (trim)", each("trim", &tcwa));
+    let alone = |group: &Group, (raised, _): (&str, &str)| group.lower("nothing", raised, device);
+    statements.check("ours: the raised pool alone costs device WA (trim)", each("trim", &alone));
+}
+
+fn check_others(statements: &mut Statements, groups: &[Group]) {
+    let each = |keys: [&str; 2], holds: &dyn Fn(&Group) -> bool| -> Vec<(String, bool)> {
+        let wanted = groups.iter().filter(|group| keys.iter().all(|key| key.is_empty() || group.has(key)));
+        wanted.map(|group| (group.name(), holds(group))).collect()
+    };
+    let twice = |group: &Group| {
+        let nothing = group.rule("nothing");
+        nothing.mean(moved_by_both) > 0.01 && nothing.mean(moved_again) > 0.01
+    };
+    statements
+        .check("data is moved by both layers and again below with nothing agreed on", each(["", ""], &twice));
+    for (upper, _) in UPPERS {
+        let weights = |group: &Group| {
+            ["completing 0.5", "completing 1", "completing 2"]
+                .iter()
+                .any(|rule| group.lower(rule, "completing 0", total))
+        };
+        let statement = format!("ours: some weight of completing lowers TCWA below weight 0 ({upper}; trim)");
+        statements.check(&statement, each([upper, "trim"], &weights));
+        let streams = |group: &Group| group.lower("streams kept", "nothing", device);
+        let statement = format!("ours: streams handed down and kept lower device WA ({upper})");
+        statements.check(&statement, each([upper, ""], &streams));
+    }
+    let best = |group: &Group| RULES.iter().all(|rule| group.over("all", rule.name, total).mean <= 1.005);
+    statements
+        .check("ours: all together gives the least TCWA (within 0.5 %; trim)", each(["trim", ""], &best));
+    let all = |group: &Group| group.lower("all", "nothing", total);
+    statements.check("ours: all together lowers TCWA below that of nothing (trim)", each(["trim", ""], &all));
+    let pairs = groups.iter().filter(|group| group.has("trim")).map(|with| {
+        let keys: Vec<&str> = with.0[0].keys.iter().map(String::as_str).collect();
+        let same = |other: &&Group| other.0[0].is(&[keys[0], keys[1], keys[2], "no trim"]);
+        let without = groups.iter().find(same).expect("each also runs without TRIM");
+        (with.name(), without.0[0].exceeds(&with.0[0], device))
+    });
+    statements.check("TRIM reduces device WA with nothing agreed on", pairs.collect::<Vec<_>>());
+}

@@ -1,0 +1,249 @@
+//! Yang et al. (2014), Figure 4: total combined write amplification over the sizes of the segments.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::log_on_log::{Case, Load, Setting, number, run_settings, size, traces};
+use crate::statements::Statements;
+use crate::table::Table;
+
+const UPPERS: [u32; 5] = [64, 128, 256, 512, 2048];
+const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+
+/// A reading of the figure's capacity ratio.
+struct Panel {
+    name: &'static str,
+    upper_spare: f64,
+    lower_spare: f64,
+    trim: &'static str,
+    /// Share of its segments that the log keeps erased, and so trimmed, at any time; as few as it needs if zero.
+    kept_erased: f64,
+}
+
+const fn panel(name: &'static str, upper_spare: f64, lower_spare: f64) -> Panel {
+    Panel { name, upper_spare, lower_spare, trim: "true", kept_erased: 0.0 }
+}
+
+/// The log's reserve is 10 % or 30 % of what the FTL shows. In the last three, the FTL comes to know of it in different ways:
+/// each page is trimmed as it dies; the log keeps a fifth of its segments erased; or the log takes 10 % of a smaller
+/// space, and the FTL has the rest.
+const PANELS: [Panel; 5] = [
+    panel("90", 0.1, 0.1),
+    panel("70", 0.3, 0.1),
+    Panel { trim: "{ unit = \"page\" }", ..panel("70_page", 0.3, 0.1) },
+    Panel { kept_erased: 0.2, ..panel("70_eager", 0.3, 0.1) },
+    panel("70_below", 0.1, 0.3),
+];
+
+/// Panels under a trace.
+const TRACED: usize = 2;
+
+/// The curve of an upper segment size in a panel.
+struct Curve<'a> {
+    load: &'static str,
+    panel: &'static str,
+    upper_kib: u32,
+    cases: &'a [Case],
+}
+
+impl Curve<'_> {
+    fn name(&self) -> String {
+        format!("{} {}, upper {}", self.load, self.panel, size(self.upper_kib))
+    }
+
+    fn totals(&self) -> Vec<f64> {
+        self.cases.iter().map(Case::total).collect()
+    }
+
+    fn at(&self, lower_kib: u32) -> Option<f64> {
+        self.cases.iter().find(|case| case.setting.lower_kib == lower_kib).map(Case::total)
+    }
+
+    /// Growth of TCWA from lower segments of this size to those of twice the size.
+    fn growth(&self, lower_kib: u32) -> Option<f64> {
+        Some(self.at(2 * lower_kib)? - self.at(lower_kib)?)
+    }
+
+    /// The largest lower segment up to which the FTL copies less than a tenth of what it gets.
+    fn onset(&self) -> u32 {
+        let quiet = |case: &&Case| case.of(|outcome| outcome.lower).mean < 1.1;
+        self.cases.iter().take_while(quiet).last().map_or(0, |case| case.setting.lower_kib)
+    }
+
+    /// The lower segment size at which the slope changes most.
+    fn knee(&self) -> u32 {
+        let totals = self.totals();
+        let change = |at: usize| totals[at + 1] - 2.0 * totals[at] + totals[at - 1];
+        let at = (1..totals.len() - 1).max_by(|a, b| change(*a).total_cmp(&change(*b))).unwrap_or(0);
+        self.cases[at].setting.lower_kib
+    }
+}
+
+fn settings() -> Vec<(&'static str, Setting)> {
+    let mut settings = Vec::new();
+    for (load, panels) in
+        [(Load::Oltp, PANELS.len())].into_iter().chain(traces().into_iter().map(|load| (load, TRACED)))
+    {
+        for panel in &PANELS[..panels] {
+            for (upper_kib, lower_kib) in
+                UPPERS.into_iter().flat_map(|upper| LOWERS.map(|lower| (upper, lower)))
+            {
+                let Panel { upper_spare, lower_spare, .. } = *panel;
+                let (load, trim) = (load.clone(), panel.trim.to_owned());
+                let mut setting = Setting {
+                    upper_kib,
+                    lower_kib,
+                    upper_spare,
+                    lower_spare,
+                    trim,
+                    load,
+                    ..Setting::default()
+                };
+                if panel.kept_erased > 0.0 {
+                    let kept = panel.kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib);
+                    setting.pools[0] = Some(kept as u32);
+                }
+                settings.push((panel.name, setting));
+            }
+        }
+    }
+    settings
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let (panels, settings): (Vec<_>, Vec<_>) = settings().into_iter().unzip();
+    let cases = run_settings(session, settings)?;
+    let mut curves: Vec<Curve> = Vec::new();
+    for (at, cases) in cases.chunks(LOWERS.len()).enumerate() {
+        let Setting { upper_kib, load, .. } = &cases[0].setting;
+        curves.push(Curve {
+            load: load.name(),
+            panel: panels[at * LOWERS.len()],
+            upper_kib: *upper_kib,
+            cases,
+        });
+    }
+    write(session, &curves)?;
+    for chunk in curves.chunks(UPPERS.len()) {
+        draw(session, chunk)?;
+    }
+    check(&curves).publish(session)
+}
+
+fn write(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "load",
+        "panel",
+        "upper_kib",
+        "lower_kib",
+        "tcwa",
+        "ci",
+        "upper_wa",
+        "lower_wa",
+        "scatter_blocks",
+        "moved_by_both",
+        "moved_again",
+    ]);
+    let mut knees = Table::new(&[
+        "load",
+        "panel",
+        "upper_kib",
+        "knee_lower_kib",
+        "quiet_up_to_kib",
+        "best_lower_kib",
+        "tcwa_at_best",
+        "upper_wa",
+    ]);
+    for curve in curves {
+        let place = || vec![curve.load.to_owned(), curve.panel.to_owned(), curve.upper_kib.to_string()];
+        for case in curve.cases {
+            let total = case.of(|outcome| outcome.total);
+            let mut row = place();
+            row.extend([case.setting.lower_kib.to_string()]);
+            let upper = case.of(|outcome| outcome.upper).mean;
+            let lower = case.of(|outcome| outcome.lower).mean;
+            let both = case.of(|outcome| outcome.moved_by_both).mean;
+            let again = case.of(|outcome| outcome.moved_again).mean;
+            let values = [total.mean, total.half_width, upper, lower, case.scatter(), both, again];
+            row.extend(values.map(|value| number(value, 4)));
+            table.push(row);
+        }
+        let best =
+            curve.cases.iter().min_by(|a, b| a.total().total_cmp(&b.total())).expect("a curve has cases");
+        let mut row = place();
+        row.extend([curve.knee().to_string(), curve.onset().to_string(), best.setting.lower_kib.to_string()]);
+        row.extend([best.total(), best.of(|outcome| outcome.upper).mean].map(|value| number(value, 4)));
+        knees.push(row);
+    }
+    table.write(session, "data")?;
+    knees.publish(session, "knees")
+}
+
+fn check(curves: &[Curve]) -> Statements {
+    let mut statements = Statements::default();
+    let at_upper = |holds: &dyn Fn(&Curve) -> Option<bool>| -> Vec<(String, bool)> {
+        curves.iter().filter_map(|curve| Some((curve.name(), holds(curve)?))).collect()
+    };
+    statements.check(
+        "the largest change of slope is where the lower segment outgrows the upper one",
+        at_upper(&|curve| Some(curve.knee() == curve.upper_kib)),
+    );
+    statements.check(
+        "TCWA grows more from lower = upper to 2 x upper than on the doubling before",
+        at_upper(&|curve| Some(curve.growth(curve.upper_kib)? > curve.growth(curve.upper_kib / 2)?)),
+    );
+    let up_to = |curve: &Curve| {
+        let small = curve.cases.iter().filter(|case| case.setting.lower_kib <= curve.upper_kib);
+        Some(small.into_iter().all(|case| case.of(|outcome| outcome.lower).mean < 1.001))
+    };
+    statements.check("the lower WA is 1 where lower <= upper", at_upper(&up_to));
+    let twin = |curve: &Curve, panel: &str| {
+        curves.iter().find(|other| {
+            other.panel == panel && other.load == curve.load && other.upper_kib == curve.upper_kib
+        })
+    };
+    for panel in ["70", "70_page", "70_eager", "70_below"] {
+        let pairs: Vec<(&Curve, &Curve)> = curves
+            .iter()
+            .filter(|curve| curve.panel == "90")
+            .filter_map(|curve| Some((curve, twin(curve, panel)?)))
+            .collect();
+        let knees = pairs.iter().map(|(curve, twin)| (curve.name(), twin.knee() > curve.knee()));
+        statements.check(&format!("the knee is at a larger lower segment in panel {panel}"), knees);
+        let onsets = pairs.iter().map(|(curve, twin)| (curve.name(), twin.onset() > curve.onset()));
+        statements.check(&format!("the FTL is quiet up to a larger segment in panel {panel}"), onsets);
+    }
+    let smaller_lower_is_best = |curve: &Curve| {
+        let totals = curve.totals();
+        Some(totals[1..].iter().any(|total| *total < totals[0] * 0.999))
+    };
+    statements.check(
+        "smaller is not always better: the smallest lower segment is not the best",
+        at_upper(&smaller_lower_is_best),
+    );
+    let panels = curves.chunks(UPPERS.len()).flat_map(|panel| {
+        LOWERS.into_iter().filter_map(move |lower| {
+            let first = panel[0].at(lower)?;
+            let better = panel[1..].iter().any(|curve| curve.at(lower).is_some_and(|total| total < first));
+            Some((format!("{} {}, lower {}", panel[0].load, panel[0].panel, size(lower)), better))
+        })
+    });
+    statements.check("smaller is not always better: the smallest upper segment is not the best", panels);
+    statements
+}
+
+fn draw(session: &Session, curves: &[Curve]) -> Result<(), Failure> {
+    let series: Vec<Series> = curves
+        .iter()
+        .map(|curve| {
+            let place = |case: &Case| f64::from(case.setting.lower_kib).log2();
+            let points = curve.cases.iter().map(|case| (place(case), case.of(|outcome| outcome.total)));
+            let name = format!("upper segment {}", size(curve.upper_kib));
+            Series { name, points: points.collect(), joined: true }
+        })
+        .collect();
+    let (load, panel) = (curves[0].load, curves[0].panel);
+    let title = format!("TCWA, {load}, upper/lower capacity ratio {}", panel.replace('_', ", "));
+    let chart = Chart { title: &title, x: "log2 of the lower segment in KiB", y: "TCWA" };
+    chart.draw(session, &format!("{load}_{panel}"), &series)
+}

@@ -1,0 +1,249 @@
+//! Yang et al. (2014), sec. 4.5 with Figures 6 and 7: a log on an FTL with and without TRIM.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::log_on_log::{Case, Setting, number, run_settings};
+use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
+use crate::statements::Statements;
+use crate::table::Table;
+
+const LOWER_KIB: u32 = 256;
+const UPPERS: [u32; 6] = [64, 128, 192, 256, 384, 1024];
+
+/// Share of its segments that the log keeps erased: just what it needs, and half of its reserve.
+const KEPT_ERASED: [f64; 2] = [0.016, 0.1];
+
+/// How the log trims. `BATCH` stands for as many segments as make so many MiB.
+const RULES: [(&str, &str); 10] = [
+    ("off", "false"),
+    ("segment", "true"),
+    ("page", "{ unit = \"page\" }"),
+    ("delayed 1 MiB", "{ delay = \"1 MiB\" }"),
+    ("delayed 4 MiB", "{ delay = \"4 MiB\" }"),
+    ("delayed 64 MiB", "{ delay = \"64 MiB\" }"),
+    ("batches of 1 MiB", "{ batch = BATCH1 }"),
+    ("batches of 4 MiB", "{ batch = BATCH4 }"),
+    ("aligned to 256 KiB", "{ align = \"256 KiB\" }"),
+    ("aligned to 1 MiB", "{ align = \"1 MiB\" }"),
+];
+
+/// The log's reserve.
+const SPARE: f64 = 0.2;
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let mut statements = Statements::default();
+    unit(session, &mut statements)?;
+    let mut settings = Vec::new();
+    for kept_erased in KEPT_ERASED {
+        for upper_kib in UPPERS {
+            for (_, rule) in RULES {
+                let batch = |mib: u32| (1024 * mib / upper_kib).max(1).to_string();
+                let trim = rule.replace("BATCH1", &batch(1)).replace("BATCH4", &batch(4));
+                let setting = Setting {
+                    upper_kib,
+                    lower_kib: LOWER_KIB,
+                    upper_spare: SPARE,
+                    trim,
+                    ..Setting::default()
+                };
+                let kept = (kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
+                settings.push(Setting { pools: [Some(kept), None], ..setting });
+            }
+        }
+    }
+    let cases = run_settings(session, settings)?;
+    let groups: Vec<Group> = cases
+        .chunks(RULES.len())
+        .enumerate()
+        .map(|(at, cases)| Group {
+            kept_erased: KEPT_ERASED[at / UPPERS.len()],
+            upper_kib: UPPERS[at % UPPERS.len()],
+            cases,
+        })
+        .collect();
+    publish(session, &groups)?;
+    check(&mut statements, &groups);
+    statements.publish(session)
+}
+
+/// What the lower log copied in one order of the two cleanings.
+struct Order {
+    name: &'static str,
+    trim: bool,
+    device_first: bool,
+    /// Pages that the lower log copied in its first cleaning.
+    copied: u64,
+    /// Pages of the upper segment that were copied by both.
+    twice: u64,
+    /// Of those that the lower log copied, dead ones.
+    dead: u64,
+    /// Lower blocks that lie partly dead in the end.
+    holes: usize,
+}
+
+/// Figures 6 and 7 on blocks of eight pages and segments of four.
+///
+/// Of the upper segment of pages 4 to 7, pages 4 and 6 are dead above. The other half of its lower block is dead already,
+/// and all other blocks hold more. The upper log moves 5 and 7 to pages 20 and 21, and trims the segment; three other
+/// writes make the lower log clean. Which comes first is what differs.
+fn order(name: &'static str, trim: bool, device_first: bool) -> Result<Order, Failure> {
+    let mut log = SmallLog::new(7, 4 * PAGES_PER_BLOCK)?;
+    log.write(0..4 * PAGES_PER_BLOCK)?;
+    log.write([0, 1, 2, 3, 8, 9, 10, 16, 24, 25, 26, 8, 24, 25])?;
+    let (mut twice, mut dead) = (0, 0);
+    for device in [device_first, !device_first] {
+        if device {
+            log.write([9, 10, 26])?;
+            dead = if device_first { log.copied_of([4, 6]) } else { log.copied_of(4..8) };
+        } else {
+            twice = log.copied_of([5, 7]);
+            log.write([20, 21])?;
+            if trim {
+                log.trim(4..8)?;
+            }
+        }
+    }
+    Ok(Order { name, trim, device_first, copied: log.copied(), twice, dead, holes: log.partly_valid().len() })
+}
+
+fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+    let orders = [
+        order("Figure 6 without TRIM, device first", false, true)?,
+        order("Figure 6 without TRIM, file system first", false, false)?,
+        order("Figure 7 with TRIM, device first", true, true)?,
+        order("Figure 7 with TRIM, file system first", true, false)?,
+    ];
+    let mut table = Table::new(&[
+        "scenario",
+        "copied_below",
+        "of_them_dead_above",
+        "copied_by_both",
+        "partly_valid_blocks",
+    ]);
+    for order in &orders {
+        let values =
+            [order.copied, order.dead, order.twice, order.holes as u64].map(|value| value.to_string());
+        table.push([order.name.replace(',', ";")].into_iter().chain(values).collect());
+    }
+    table.publish(session, "unit")?;
+    let each = |wanted: &dyn Fn(&Order) -> bool, holds: &dyn Fn(&Order) -> bool| -> Vec<(String, bool)> {
+        orders
+            .iter()
+            .filter(|order| wanted(order))
+            .map(|order| (order.name.to_owned(), holds(order)))
+            .collect()
+    };
+    let dead = each(&|order| !order.trim, &|order| order.dead > 0);
+    statements.check("unit: without TRIM the lower log copies pages that are dead above", dead);
+    let twice = each(&|order| order.device_first, &|order| order.twice == 2);
+    statements.check("unit: if the device cleans first valid pages are copied by both", twice);
+    let holes = [("Figure 7".to_owned(), orders[2].holes > orders[0].holes)];
+    statements
+        .check("unit: a trim after the device has cleaned leaves one more lower segment partly valid", holes);
+    let postponed = each(&|order| order.trim && !order.device_first, &|order| order.copied == 0);
+    statements.check("unit: with TRIM and the lower cleaning postponed nothing is copied below", postponed);
+    Ok(())
+}
+
+/// The rules on one shape of stack.
+struct Group<'a> {
+    kept_erased: f64,
+    upper_kib: u32,
+    cases: &'a [Case],
+}
+
+impl Group<'_> {
+    fn name(&self) -> String {
+        format!("upper {} KiB, {} % erased", self.upper_kib, 100.0 * self.kept_erased)
+    }
+
+    fn case(&self, rule: &str) -> &Case {
+        &self.cases[RULES.iter().position(|(name, _)| *name == rule).expect("a rule of the table")]
+    }
+
+    fn total(&self, rule: &str) -> f64 {
+        self.case(rule).total()
+    }
+}
+
+fn publish(session: &Session, groups: &[Group]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "kept_erased",
+        "upper_kib",
+        "trim",
+        "tcwa",
+        "ci",
+        "upper_wa",
+        "lower_wa",
+        "copied_below",
+        "copied_by_both",
+        "copied_again_below",
+        "sequential_share",
+        "scatter_blocks",
+        "trims_lost",
+    ]);
+    let mut series = Vec::new();
+    for group in groups {
+        let mut points = Vec::new();
+        for (at, ((rule, _), case)) in RULES.iter().zip(group.cases).enumerate() {
+            let total = case.of(|outcome| outcome.total);
+            let mut row =
+                vec![group.kept_erased.to_string(), group.upper_kib.to_string(), (*rule).to_owned()];
+            let mean = |field: fn(&crate::log_on_log::Outcome) -> f64| case.of(field).mean;
+            let values = [
+                total.mean,
+                total.half_width,
+                mean(|outcome| outcome.upper),
+                mean(|outcome| outcome.lower),
+                mean(|outcome| outcome.lower_copies),
+                mean(|outcome| outcome.moved_by_both),
+                mean(|outcome| outcome.moved_again),
+                mean(|outcome| outcome.sequential),
+                case.scatter(),
+                mean(|outcome| outcome.trims_lost),
+            ];
+            row.extend(values.map(|value| number(value, 4)));
+            table.push(row);
+            points.push((at as f64, total));
+        }
+        series.push(Series { name: group.name(), points, joined: true });
+    }
+    table.publish(session, "data")?;
+    let title = "TCWA by TRIM rule, lower segment 256 KiB";
+    let x = "off, segment, page, delayed 1, 4, 64 MiB, batches of 1, 4 MiB, aligned 256 KiB, 1 MiB";
+    Chart { title, x, y: "TCWA" }.draw(session, "plot", &series)
+}
+
+fn check(statements: &mut Statements, groups: &[Group]) {
+    let each = |holds: &dyn Fn(&Group) -> bool| -> Vec<(String, bool)> {
+        groups.iter().map(|group| (group.name(), holds(group))).collect()
+    };
+    statements.check(
+        "without TRIM the lower log copies more: TCWA off above that with segments trimmed",
+        each(&|group| group.total("off") > group.total("segment")),
+    );
+    statements.check(
+        "TRIM is critical: off costs 10 % or more",
+        each(&|group| group.total("off") > 1.1 * group.total("segment")),
+    );
+    statements.check(
+        "even with TRIM the lower log fragments: it copies pages with segments trimmed",
+        each(&|group| group.case("segment").of(|outcome| outcome.lower_copies).mean > 0.001),
+    );
+    statements.check(
+        "valid pages are copied by both layers with segments trimmed",
+        each(&|group| group.case("segment").of(|outcome| outcome.moved_by_both).mean > 0.001),
+    );
+    statements.check(
+        "the same view of validity is best: pages trimmed as they die give the least TCWA of all",
+        each(&|group| RULES.iter().all(|(rule, _)| group.total("page") <= 1.005 * group.total(rule))),
+    );
+    statements.check(
+        "ours: a longer delay costs more",
+        each(&|group| {
+            group.total("delayed 1 MiB") <= group.total("delayed 4 MiB")
+                && group.total("delayed 4 MiB") <= group.total("delayed 64 MiB")
+        }),
+    );
+}

@@ -1,0 +1,249 @@
+//! Qiu and Reddy (2013), figures 6 to 11: what NVMFS and Conquest send to their drive, what that costs the drive, and how
+//! fast it is. For real file systems see `nvmfs_rivals`.
+
+use serde::Serialize;
+use crate::Failure;
+use crate::session::Session;
+use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::trial::Outcome;
+use crate::table::Table;
+use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+/// What it is asked for.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Of the SSD. A sixteenth of the paper's flash of 24 GB is 1536.
+    disk_mib: u64,
+    /// Of the NVRAM.
+    nvram_mib: u64,
+    /// What a workload writes once its files are made.
+    written_mib: u64,
+    /// The seed.
+    seed: u64,
+    /// Shares of the disk that the files take.
+    utilisations: Vec<f64>,
+    /// Which workloads; all four unless given.
+    #[serde(default)]
+    workloads: Vec<String>,
+    /// Not the figures, but NVMFS that recycles below these shares of free extents.
+    #[serde(default)]
+    recycle_free: Vec<f64>,
+}
+
+/// A file system under a workload.
+#[derive(Serialize)]
+struct Point {
+    utilisation: f64,
+    load: Load,
+    simulated: Simulated,
+    sizes: Sizes,
+}
+
+impl Settings {
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            disk_bytes: self.disk_mib << 20,
+            nvram_bytes: self.nvram_mib << 20,
+            written_bytes: self.written_mib << 20,
+            seed: self.seed,
+        }
+    }
+
+    /// What each workload is tried with: the file systems of the figures, or NVMFS with each share of free extents.
+    fn file_systems(&self) -> Vec<Simulated> {
+        if self.recycle_free.is_empty() {
+            return Simulated::all().into();
+        }
+        let [nvmfs, ..] = Simulated::all();
+        let with = |&recycle_free| Simulated {
+            options: Options { recycle_free, ..nvmfs.options.clone() },
+            ..nvmfs.clone()
+        };
+        self.recycle_free.iter().map(with).collect()
+    }
+
+    /// Everything that is to be tried, in the order of the tables.
+    fn outcomes(&self, session: &Session) -> Result<Vec<Outcome>, Failure> {
+        let sizes = self.sizes();
+        let all = || FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect();
+        let workloads: Vec<String> = if self.workloads.is_empty() { all() } else { self.workloads.clone() };
+        let mut points = Vec::new();
+        for &utilisation in &self.utilisations {
+            for workload in &workloads {
+                let load = || Load::named(workload);
+                let point = |simulated| Point { utilisation, load: load(), simulated, sizes };
+                points.extend(self.file_systems().into_iter().map(point));
+            }
+        }
+        session.each("file system on two FTLs", &points, |Point { utilisation, load, simulated, sizes }| {
+            simulated.play(load, *utilisation, sizes)?.evaluate(sizes.disk_bytes)
+        })
+    }
+}
+
+/// A table with a line for each outcome, after which it is.
+fn table(
+    outcomes: &[Outcome],
+    columns: &[&'static str],
+    values: impl Fn(&Outcome) -> Option<Vec<String>>,
+) -> Table {
+    let mut table = Table::new(&[&["utilisation", "workload", "file_system"], columns].concat());
+    for outcome in outcomes {
+        let Some(values) = values(outcome) else { continue };
+        let mut row =
+            vec![outcome.utilisation.to_string(), outcome.workload.clone(), outcome.file_system.clone()];
+        row.extend(values);
+        table.push(row);
+    }
+    table
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or(String::new(), |value| format!("{value:.digits$}"))
+}
+
+fn traffic(outcomes: &[Outcome]) -> Table {
+    table(outcomes, &["user_sectors", "sectors", "sectors_a_user_sector", "kib_a_request"], |outcome| {
+        let kib = outcome.sectors as f64 / 2.0 / outcome.write_requests as f64;
+        Some(vec![
+            outcome.user_sectors.to_string(),
+            outcome.sectors.to_string(),
+            format!("{:.3}", outcome.traffic()),
+            format!("{kib:.1}"),
+        ])
+    })
+}
+
+fn erases(outcomes: &[Outcome]) -> Table {
+    let columns = [
+        "page_erases",
+        "page_erases_a_gib",
+        "page_cost",
+        "page_wa",
+        "fast_erases",
+        "fast_erases_a_gib",
+        "fast_cost",
+        "fast_wa",
+    ];
+    table(outcomes, &columns, |outcome| {
+        let of = |(ftl, replayed): (usize, &crate::nvmfs::replay::Replayed)| {
+            [
+                replayed.erases.to_string(),
+                format!("{:.0}", outcome.erases_a_gib(ftl)),
+                number(replayed.erase_cost(), 2),
+                number(replayed.write_amplification(), 3),
+            ]
+        };
+        Some(outcome.replayed.iter().enumerate().flat_map(of).collect())
+    })
+}
+
+fn throughput(outcomes: &[Outcome]) -> Table {
+    let columns =
+        ["memory_seconds", "drive_seconds", "mb_a_second", "drive_seconds_planes", "mb_a_second_planes"];
+    table(outcomes, &columns, |outcome| {
+        let mut row = vec![format!("{:.2}", outcome.memory_seconds)];
+        for (drive, seconds) in outcome.drive_seconds.iter().enumerate() {
+            row.extend([format!("{seconds:.2}"), format!("{:.1}", outcome.throughput(drive))]);
+        }
+        Some(row)
+    })
+}
+
+fn cleaning(outcomes: &[Outcome]) -> Table {
+    table(outcomes, &["recycled_blocks", "moved_blocks", "cleaning_efficiency"], |outcome| {
+        outcome.cleaned.map(|cleaned| {
+            let counts = [cleaned.recycled_blocks, cleaned.moved_blocks].map(|count| count.to_string());
+            counts.into_iter().chain([number(cleaned.efficiency(), 3)]).collect()
+        })
+    })
+}
+
+/// What it brings to recycle later. `outcomes` has one for each of `recycle_free`, again and again.
+fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new(&[
+        "utilisation",
+        "workload",
+        "recycle_free",
+        "user_bytes_an_ssd_byte",
+        "cleaning_efficiency",
+        "page_erases",
+        "mb_a_second",
+        "mb_a_second_planes",
+    ]);
+    for (outcome, share) in outcomes.iter().zip(recycle_free.iter().cycle()) {
+        let mut row = vec![outcome.utilisation.to_string(), outcome.workload.clone(), share.to_string()];
+        row.push(format!("{:.3}", 1.0 / outcome.traffic()));
+        row.push(number(outcome.cleaned.and_then(|cleaned| cleaned.efficiency()), 3));
+        row.push(outcome.replayed[0].erases.to_string());
+        row.extend([0, 1].map(|drive| format!("{:.1}", outcome.throughput(drive))));
+        table.push(row);
+    }
+    table
+}
+
+/// NVMFS over Conquest and over itself without grouping, and the average over Conquest.
+fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new(&[
+        "utilisation",
+        "workload",
+        "over",
+        "traffic_percent",
+        "page_erases_percent",
+        "fast_erases_percent",
+        "throughput_percent",
+        "throughput_planes_percent",
+    ]);
+    for &utilisation in &settings.utilisations {
+        let here: Vec<_> = outcomes.iter().filter(|outcome| outcome.utilisation == utilisation).collect();
+        let mut gains = Vec::new();
+        for ours in here.iter().filter(|outcome| outcome.file_system == "nvmfs") {
+            let same = here.iter().filter(|other| other.workload == ours.workload);
+            for other in same.filter(|other| other.file_system != "nvmfs") {
+                let gain = [0, 1].map(|drive| percent(ours.throughput(drive), other.throughput(drive)));
+                if other.file_system == "conquest" {
+                    gains.push(gain);
+                }
+                let mut row = vec![utilisation.to_string(), ours.workload.clone(), other.file_system.clone()];
+                row.push(signed(percent(ours.traffic(), other.traffic())));
+                let erases = [0, 1].map(|ftl| percent(ours.erases_a_gib(ftl), other.erases_a_gib(ftl)));
+                row.extend(erases.map(signed));
+                row.extend(gain.map(signed));
+                table.push(row);
+            }
+        }
+        let mean = [0, 1].map(|drive| gains.iter().map(|gain| gain[drive]).sum::<f64>() / gains.len() as f64);
+        let mut row = vec![utilisation.to_string(), "average".to_owned(), "conquest".to_owned()];
+        row.extend([String::new(), String::new(), String::new()]);
+        row.extend(mean.map(signed));
+        table.push(row);
+    }
+    table
+}
+
+fn percent(ours: f64, other: f64) -> f64 {
+    (ours / other - 1.0) * 100.0
+}
+
+/// Empty where both are 0, as erases in a short run.
+fn signed(percent: f64) -> String {
+    if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let outcomes = settings.outcomes(session)?;
+    if !settings.recycle_free.is_empty() {
+        return recycling(&settings.recycle_free, &outcomes).publish(session, "recycle_free");
+    }
+    let tables = [
+        ("figure6", traffic(&outcomes)),
+        ("figure7", erases(&outcomes)),
+        ("figures8_9", throughput(&outcomes)),
+        ("figures10_11", cleaning(&outcomes)),
+        ("advantages", advantages(&settings, &outcomes)),
+    ];
+    tables.iter().try_for_each(|(name, table)| table.publish(session, name))
+}

@@ -1,0 +1,139 @@
+//! Beyond Qiu and Reddy (2013): the update likelihood that NVMFS groups by, handed to the FTL as a stream; trims; extents
+//! that fill a superblock or straddle two.
+
+use serde::{Deserialize, Serialize};
+use crate::Failure;
+use crate::session::Session;
+use crate::nvmfs::replay::{Drive, Replayed, replay_on};
+use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::trial::Trial;
+use crate::table::Table;
+use wearwell_nvmfs::options::{Grouping, Options};
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_trace::{Op, Request, RequestBatch};
+
+const HALF_EXTENT_BYTES: u64 = 256 << 10;
+
+/// Pages of a block or superblock: 256 KiB as in the paper, an extent, eight extents.
+const BLOCK_PAGES: [u32; 3] = [64, 128, 1024];
+
+/// What the FTL does with streams: all writes of the host in one, or one each for the four and for none; what cleaning
+/// moves is apart in both.
+const FTLS: [(&str, &str); 2] = [
+    ("double", "placement = \"double\""),
+    ("host_hint", "placement = { kind = \"host_hint\", streams = 5, cleaned = \"apart\" }"),
+];
+
+fn loads() -> [Load; 4] {
+    let skewed = |name: &str, skew| Load {
+        name: name.to_owned(),
+        kind: "fio".to_owned(),
+        settings: format!("skew = {skew:?}\n"),
+    };
+    [Load::named("postmark"), Load::named("fileserver"), Load::named("fio"), skewed("fio, zipf 0.9", 0.9)]
+}
+
+fn file_systems() -> Vec<Simulated> {
+    let groupings = [("update_likelihood", Grouping::UpdateLikelihood), ("lru", Grouping::Lru)];
+    let each = groupings.map(|(name, grouping)| {
+        [true, false].map(|trim| Simulated {
+            name,
+            placement: PlacementKind::Nvmfs,
+            options: Options { grouping, trim, ..Options::default() },
+        })
+    });
+    each.into_iter().flatten().collect()
+}
+
+/// The requests after half an extent more, so that each extent begins in the middle of a block that holds one.
+fn straddling(requests: &RequestBatch) -> RequestBatch {
+    let mut all = RequestBatch::default();
+    let half = Request {
+        time_ns: 0,
+        op: Op::Write,
+        volume: 0,
+        offset_bytes: 0,
+        length_bytes: HALF_EXTENT_BYTES,
+        hint: 0,
+    };
+    all.push(&half);
+    (0..requests.len()).for_each(|at| all.push(&requests.get(at)));
+    all
+}
+
+#[derive(Serialize, Deserialize)]
+struct Case {
+    block_pages: u32,
+    placement: String,
+    straddles: bool,
+    replayed: Replayed,
+}
+
+fn cases(trial: &Trial, shown_bytes: u64) -> Result<Vec<Case>, Failure> {
+    let straddling = straddling(&trial.requests);
+    let mut cases = Vec::new();
+    for pages_per_block in BLOCK_PAGES {
+        for (placement, ftl) in FTLS {
+            let drive = Drive { shown_bytes, pages_per_block, ftl };
+            let mut push = |requests, from, straddles| -> Result<(), Failure> {
+                let replayed = replay_on(requests, from, &drive)?;
+                let placement = placement.to_owned();
+                cases.push(Case { block_pages: pages_per_block, placement, straddles, replayed });
+                Ok(())
+            };
+            push(&trial.requests, trial.measured_from, false)?;
+            if pages_per_block == 128 {
+                push(&straddling, trial.measured_from + 1, true)?;
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// What it is asked for.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Of the SSD.
+    disk_mib: u64,
+    /// Share of it that the files take.
+    utilisation: f64,
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let Settings { disk_mib, utilisation } = session.settings()?;
+    let disk_bytes = disk_mib << 20;
+    let sizes = Sizes { disk_bytes, nvram_bytes: disk_bytes / 16, written_bytes: 2 * disk_bytes, seed: 1 };
+    let loads = loads();
+    let jobs: Vec<_> =
+        loads.iter().flat_map(|load| file_systems().into_iter().map(move |it| (load, it, sizes))).collect();
+    let found = session.each("hints and trims", &jobs, |(load, simulated, sizes)| {
+        let trial = simulated.play(load, utilisation, sizes)?;
+        let sent = Trial::written_pages(&trial.requests, trial.measured_from..trial.requests.len());
+        Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes)?))
+    })?;
+    let mut table = Table::new(&[
+        "workload",
+        "grouping",
+        "trim",
+        "block_kib",
+        "ftl_placement",
+        "extents",
+        "traffic",
+        "ftl_wa",
+        "erases",
+        "erase_cost",
+    ]);
+    for ((load, simulated, _), (traffic, cases)) in jobs.iter().zip(found) {
+        for Case { block_pages, placement, straddles, replayed } in cases {
+            let maybe = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+            let mut row = vec![load.name.replace(", ", " "), simulated.name.to_owned()];
+            row.extend([simulated.options.trim.to_string(), (block_pages * 4).to_string()]);
+            row.extend([placement, if straddles { "straddle" } else { "as written" }.to_owned()]);
+            row.extend([format!("{traffic:.3}"), maybe(replayed.write_amplification())]);
+            row.extend([replayed.erases.to_string(), maybe(replayed.erase_cost())]);
+            table.push(row);
+        }
+    }
+    table.publish(session, "data")
+}

@@ -1,0 +1,266 @@
+//! The path from a beginning to the steady state: the mean field's, eq. (6) and (9), beside the simulator's.
+
+use std::iter::zip;
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::hot_cold::{Frontier, Setting};
+use crate::interval::Interval;
+use crate::replicas::{run_all, run_each, write_amplification};
+use crate::table::Table;
+use crate::theory::{Load, Model, Policy, of_all};
+use wearwell_stack::{Phase, RunResult};
+use wearwell_theory::mean_field::{Beginning, Structure};
+
+const BLOCKS: u32 = 2000;
+/// Numbers of blocks between which the steady states are compared.
+const SIZES: [u32; 3] = [500, 1000, 2000];
+const STRUCTURES: [(&str, Structure, Frontier); 2] =
+    [("single", Structure::Single, Frontier::Single), ("double", Structure::Double, Frontier::DoubleRandom)];
+const LOADS: [(&str, Load); 2] = [("hot_cold", (0.9, 0.1)), ("uniform", (0.1, 0.1))];
+
+/// How the drive begins, in the model and in the simulator.
+const BEGINNINGS: [(&str, Beginning, &str); 3] = [
+    ("fresh", Beginning::Fresh, "fill = \"none\""),
+    ("sequential", Beginning::Sequential, ""),
+    ("mixed", Beginning::Mixed, "random_overwrites = 20.0"),
+];
+
+/// Drive writes that are followed: thirteen turnovers of the cold data.
+const FOLLOWED: f64 = 120.0;
+const WINDOW: f64 = 0.5;
+
+/// Drive writes that are drawn.
+const DRAWN: f64 = 30.0;
+
+/// Share of the steady state within which a path has arrived.
+const NEAR: f64 = 0.01;
+
+/// One pair of paths.
+struct Pair {
+    structure: &'static str,
+    load: (&'static str, Load),
+    beginning: &'static str,
+    drive_writes: Vec<f64>,
+    model: Vec<f64>,
+    simulated: Vec<Interval>,
+    /// By the fixed point.
+    steady: f64,
+}
+
+fn setting((r, f): Load) -> Setting {
+    Setting { pages_per_block: 32, spare_factor: 0.1, choices: 10, hot_writes: r, hot_space: f }
+}
+
+/// Write amplification, window by window.
+fn windows(result: &RunResult) -> Result<Vec<f64>, Failure> {
+    let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
+    Ok(measured.map(|window| window.write_amplification).collect())
+}
+
+fn pairs(session: &Session) -> Result<Vec<Pair>, Failure> {
+    let points = (session.length * FOLLOWED / WINDOW).round() as usize;
+    let drive_writes = points as f64 * WINDOW;
+    let mut found = Vec::new();
+    let (mut scenarios, mut models) = (Vec::new(), Vec::new());
+    for (name, structure, frontier) in STRUCTURES {
+        for load in LOADS {
+            for (beginning, from, precondition) in BEGINNINGS {
+                let course = format!(
+                    "[precondition]\n{precondition}\n[measure]\nwarm_up = 0.0\n\
+                     drive_writes = {drive_writes:?}\nwindow = {WINDOW:?}\n"
+                );
+                scenarios.push(setting(load.1).scenario_with(frontier, BLOCKS, &course)?);
+                let policy = Policy::Choices(10);
+                let model = Model { structure, pages_per_block: 32, spare_factor: 0.1, policy, load: load.1 };
+                models.push((model, from));
+                found.push((name, load, beginning));
+            }
+        }
+    }
+    let replicas = run_each(session, &scenarios, "windows", windows)?;
+    let asked: Vec<Model> = models.iter().map(|(model, _)| *model).collect();
+    let steady = of_all(&asked, |model| Ok(model.steady_state()?.write_amplification))?;
+    let mut pairs = Vec::new();
+    for (at, ((structure, load, beginning), (model, from))) in zip(found, models).enumerate() {
+        let path = model.path(from, drive_writes, points)?;
+        let simulated = (0..points).map(|point| {
+            Interval::of(&replicas[at].iter().map(|windows| windows[point]).collect::<Vec<_>>())
+        });
+        pairs.push(Pair {
+            structure,
+            load,
+            beginning,
+            drive_writes: path.iter().map(|point| point.drive_writes).collect(),
+            model: path.iter().map(|point| point.write_amplification).collect(),
+            simulated: simulated.collect(),
+            steady: steady[at],
+        });
+    }
+    Ok(pairs)
+}
+
+impl Pair {
+    /// By how much the simulated window lies above the model's, per cent.
+    fn difference(&self, point: usize) -> f64 {
+        100.0 * (self.simulated[point].mean / self.model[point] - 1.0)
+    }
+
+    /// Means of the model's and the simulated windows of the last quarter.
+    fn ends(&self) -> [f64; 2] {
+        let from = self.model.len() * 3 / 4;
+        let count = (self.model.len() - from) as f64;
+        let simulated: f64 = self.simulated[from..].iter().map(|window| window.mean).sum();
+        [self.model[from..].iter().sum::<f64>() / count, simulated / count]
+    }
+
+    /// Drive writes after which all windows lie near `steady`.
+    fn arrival(&self, values: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator, steady: f64) -> f64 {
+        let is_far = |value: f64| (value / steady - 1.0).abs() > NEAR;
+        let last_far = values.enumerate().rev().find(|(_, value)| is_far(*value));
+        last_far.map_or(0.0, |(point, _)| self.drive_writes[point])
+    }
+
+    fn place(&self) -> Vec<String> {
+        let (r, f) = self.load.1;
+        vec![self.structure.to_owned(), format!("{r:.2}"), format!("{f:.2}"), self.beginning.to_owned()]
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let points = || 0..self.model.len();
+        let largest = |from: f64| {
+            let later = points().filter(|&point| self.drive_writes[point] > from);
+            let sizes = later.map(|point| (self.difference(point).abs(), point));
+            sizes.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, point)| point)
+        };
+        let (first, later) = (largest(0.0), largest(2.0));
+        let [model_end, end] = self.ends();
+        let simulated = self.simulated.iter().map(|window| window.mean);
+        let fields = [
+            format!("{:+.2}", self.difference(first)),
+            format!("{:.1}", self.drive_writes[first]),
+            format!("{:+.2}", self.difference(later)),
+            format!("{:.4}", self.steady),
+            format!("{model_end:.4}"),
+            format!("{end:.4}"),
+            format!("{:+.2}", 100.0 * (end / model_end - 1.0)),
+            format!("{:.1}", self.arrival(self.model.iter().copied(), self.steady)),
+            format!("{:.1}", self.arrival(simulated, end)),
+        ];
+        self.place().into_iter().chain(fields).collect()
+    }
+}
+
+const SUMMARY: &[&str] = &[
+    "structure",
+    "r",
+    "f",
+    "beginning",
+    "largest_difference_percent",
+    "at_drive_writes",
+    "largest_after_two_percent",
+    "steady",
+    "model_end",
+    "simulated_end",
+    "end_difference_percent",
+    "model_arrives",
+    "simulator_arrives",
+];
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let pairs = pairs(session)?;
+    let columns = [
+        "structure",
+        "r",
+        "f",
+        "beginning",
+        "drive_writes",
+        "model",
+        "simulated",
+        "ci",
+        "difference_percent",
+    ];
+    let mut paths = Table::new(&columns);
+    let mut summary = Table::new(SUMMARY);
+    for pair in &pairs {
+        for point in 0..pair.model.len() {
+            let fields = [
+                format!("{:.1}", pair.drive_writes[point]),
+                format!("{:.4}", pair.model[point]),
+                format!("{:.4}", pair.simulated[point].mean),
+                format!("{:.4}", pair.simulated[point].half_width),
+                format!("{:+.2}", pair.difference(point)),
+            ];
+            paths.push(pair.place().into_iter().chain(fields).collect());
+        }
+        summary.push(pair.summary());
+    }
+    paths.write(session, "data")?;
+    summary.publish(session, "summary")?;
+    pairs.chunks(BEGINNINGS.len()).try_for_each(|panel| draw(session, panel))?;
+    by_size(session)?.publish(session, "sizes")
+}
+
+/// The steady state over the number of blocks, beside the model and the model without the spare space that lies erased
+/// in the internal frontier, `(b - 1) / 2` pages on average.
+fn by_size(session: &Session) -> Result<Table, Failure> {
+    let mut table = Table::new(&[
+        "structure",
+        "r",
+        "f",
+        "blocks",
+        "simulated",
+        "ci",
+        "above_model_percent",
+        "expected_percent",
+    ]);
+    for (name, structure, frontier) in STRUCTURES {
+        for (_, load) in LOADS {
+            let at = |spare_factor: f64| {
+                let policy = Policy::Choices(10);
+                let model = Model { structure, pages_per_block: 32, spare_factor, policy, load };
+                Ok::<_, Failure>(model.steady_state()?.write_amplification)
+            };
+            let model = at(0.1)?;
+            let course = |length: f64| {
+                let (warm_up, measured) = (45.0 * length, 60.0 * length);
+                format!("[measure]\nwarm_up = {warm_up:?}\ndrive_writes = {measured:?}\nwindow = 1.0\n")
+            };
+            let scenarios =
+                SIZES.map(|blocks| setting(load).scenario_with(frontier, blocks, &course(session.length)));
+            let scenarios = scenarios.into_iter().collect::<Result<Vec<_>, _>>()?;
+            for (blocks, replicas) in zip(SIZES, run_all(session, &scenarios)?) {
+                let idle =
+                    if structure == Structure::Double { 15.5 / (32.0 * f64::from(blocks)) } else { 0.0 };
+                let expected = at((0.1 - idle) / (1.0 - idle))?;
+                let found = write_amplification(&replicas);
+                let (r, f) = load;
+                let fields = [format!("{:.4}", found.mean), format!("{:.4}", found.half_width)];
+                let percent =
+                    [found.mean, expected].map(|value| format!("{:+.3}", 100.0 * (value / model - 1.0)));
+                let place = [name.to_owned(), format!("{r:.2}"), format!("{f:.2}"), blocks.to_string()];
+                table.push(place.into_iter().chain(fields).chain(percent).collect());
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// The paths from all beginnings.
+fn draw(session: &Session, panel: &[Pair]) -> Result<(), Failure> {
+    let series = panel.iter().flat_map(|pair| {
+        let middles = pair.drive_writes.iter().map(|end| end - 0.5 * WINDOW).take_while(|at| *at < DRAWN);
+        let middles: Vec<f64> = middles.collect();
+        let model = Series::line(
+            format!("{}, model", pair.beginning),
+            zip(middles.iter().copied(), pair.model.iter().copied()),
+        );
+        let points = zip(middles, pair.simulated.iter().copied()).collect();
+        [model, Series { name: format!("{}, simulated", pair.beginning), points, joined: false }]
+    });
+    let (name, (r, f)) = panel[0].load;
+    let structure = panel[0].structure;
+    let title = format!("{structure} frontier, b = 32, S_f = 0.1, d = 10, r = {r}, f = {f}");
+    let chart = Chart { title: &title, x: "drive writes", y: "write amplification of half a drive write" };
+    chart.draw(session, &format!("{structure}_{name}"), &series.collect::<Vec<_>>())
+}

@@ -1,0 +1,133 @@
+//! What does TRIM change?
+//!
+//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page,
+//! drawn by the same law as the writes. Beside each drive runs its twin without TRIM whose spare space is what TRIM
+//! should make of it.
+
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::interval::Interval;
+use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::table::Table;
+use wearwell_stack::Scenario;
+
+/// `(r, f)`: share of the writes, and of the space, that is hot; the first is uniform.
+const LOADS: [(f64, f64); 3] = [(0.2, 0.2), (0.8, 0.2), (0.9, 0.1)];
+
+const TRIM_RATIOS: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.3];
+
+const PLACEMENTS: [&str; 2] = ["single", "double"];
+
+const SPARE_FACTOR: f64 = 0.1;
+
+/// Spare factor of a drive on which a share `t` of the requests trims.
+///
+/// Each page is as likely to be hit by a trim as by a write, `t` to `1 - t`, whatever the law, so a share `1 - t` of
+/// the pages holds data. A page that holds data dies at the same rate per host write as on a drive of only so many
+/// logical pages: on `U` uniform pages at `1 / U` a request, trims included, that is `1 / (U (1 - t))` a write.
+fn effective_spare_factor(trim_ratio: f64) -> f64 {
+    1.0 - (1.0 - SPARE_FACTOR) * (1.0 - trim_ratio)
+}
+
+fn scenario_of(
+    placement: &str,
+    (r, f): (f64, f64),
+    spare_factor: f64,
+    trim_ratio: f64,
+    length: f64,
+) -> Result<Scenario, Failure> {
+    let drive_writes = length * (5.0 * (1.0 - f) / (1.0 - r)).max(20.0);
+    scenario(&format!(
+        r#"
+        [device]
+        blocks_per_plane = 5000
+        pages_per_block = 32
+        spare_factor = {spare_factor:?}
+        [ftl]
+        victim = {{ policy = "d_choices", choices = 10 }}
+        placement = "{placement}"
+        reclaim = "in_place"
+        copy_order = "random"
+        [workload]
+        kind = "hot_cold"
+        hot_writes = {r:?}
+        hot_space = {f:?}
+        trim_ratio = {trim_ratio:?}
+        [precondition]
+        random_overwrites = 2.0
+        [measure]
+        warm_up = {drive_writes:?}
+        drive_writes = {drive_writes:?}
+        window = 1.0
+        "#
+    ))
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let mut scenarios = Vec::new();
+    for placement in PLACEMENTS {
+        for load in LOADS {
+            for trim_ratio in TRIM_RATIOS {
+                let twin = effective_spare_factor(trim_ratio);
+                scenarios.push(scenario_of(placement, load, SPARE_FACTOR, trim_ratio, session.length)?);
+                scenarios.push(scenario_of(placement, load, twin, 0.0, session.length)?);
+            }
+        }
+    }
+    let replicas = run_all(session, &scenarios)?;
+    publish(session, &replicas)
+}
+
+/// A curve: a placement under a load.
+fn curves() -> impl Iterator<Item = (&'static str, (f64, f64))> {
+    PLACEMENTS.into_iter().flat_map(|placement| LOADS.into_iter().map(move |load| (placement, load)))
+}
+
+fn publish(session: &Session, replicas: &[Vec<Replica>]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "placement",
+        "r",
+        "f",
+        "trim_ratio",
+        "mapped_share",
+        "effective_spare_factor",
+        "write_amplification",
+        "ci",
+        "twin_without_trim",
+        "twin_ci",
+        "diff_percent",
+        "diff_in_ci",
+    ]);
+    let mut series = Vec::new();
+    for ((placement, (r, f)), curve) in curves().zip(replicas.chunks(2 * TRIM_RATIOS.len())) {
+        let mut points = Vec::new();
+        for (trim_ratio, pair) in TRIM_RATIOS.into_iter().zip(curve.chunks(2)) {
+            let mut fields = vec![placement.to_owned(), format!("{r:.2}"), format!("{f:.2}")];
+            fields.extend(compare(trim_ratio, &pair[0], &pair[1]));
+            table.push(fields);
+            points.push((trim_ratio, write_amplification(&pair[0])));
+        }
+        series.push(Series { name: format!("{placement}, r = {r}, f = {f}"), points, joined: true });
+    }
+    table.publish(session, "data")?;
+    let title = "Write amplification with TRIM, d = 10, b = 32, S_f = 0.1";
+    let chart = Chart { title, x: "share of the requests that trim", y: "write amplification" };
+    chart.draw(session, "plot", &series)
+}
+
+fn compare(trim_ratio: f64, with: &[Replica], twin: &[Replica]) -> Vec<String> {
+    let (ours, theirs) = (write_amplification(with), write_amplification(twin));
+    let mapped = Interval::of(&with.iter().map(|replica| replica.mapped_share).collect::<Vec<_>>()).mean;
+    vec![
+        format!("{trim_ratio:.2}"),
+        format!("{mapped:.4}"),
+        format!("{:.4}", 1.0 - (1.0 - SPARE_FACTOR) * mapped),
+        format!("{:.4}", ours.mean),
+        format!("{:.4}", ours.half_width),
+        format!("{:.4}", theirs.mean),
+        format!("{:.4}", theirs.half_width),
+        format!("{:+.3}", 100.0 * (ours.mean / theirs.mean - 1.0)),
+        format!("{:+.2}", ours.distance(&theirs)),
+    ]
+}

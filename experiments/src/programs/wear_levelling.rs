@@ -1,0 +1,245 @@
+//! What wear levelling evens out, and at what cost: DFTL and GeckoFTL with each kind, to the first block that wears out.
+
+use serde::{Deserialize, Serialize};
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::layer::{Layer, Reports, no_data};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
+use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
+use crate::Failure;
+use crate::session::Session;
+use crate::log_on_log::number;
+use crate::statements::Statements;
+use crate::table::Table;
+
+const BLOCKS: u32 = 512;
+const PAGES_PER_BLOCK: u32 = 32;
+const PAGE_BYTES: u32 = 1024;
+/// Load 0.7, the paper's.
+const LOGICAL_PAGES: u32 = 11_469;
+const CACHE_ENTRIES: u32 = 512;
+/// Erases that each block endures.
+const ENDURANCE_CYCLES: u32 = 1000;
+/// Share of the pages that are hot.
+const HOT_SPACE: f64 = 0.1;
+/// Drive writes after which the cost is read off, in every run.
+const COMPARED_AT: u64 = 60;
+/// Host pages written between looks at the drive.
+const BATCH: usize = 2048;
+
+/// Shares of the writes that go to hot pages.
+const LOADS: [(&str, f64); 2] = [("90:10", 0.9), ("static", 1.0)];
+
+struct Kind {
+    name: &'static str,
+    wear: WearConfig,
+}
+
+fn kinds() -> Vec<Kind> {
+    let scan =
+        |threshold, dynamic| WearConfig::Scan(ScanConfig { threshold, dynamic, ..ScanConfig::default() });
+    let start_gap = |interval| WearConfig::StartGap(StartGapConfig { interval });
+    vec![
+        Kind { name: "none", wear: WearConfig::default() },
+        Kind { name: "scan", wear: scan(8, true) },
+        Kind { name: "scan, static only", wear: scan(8, false) },
+        Kind { name: "scan, threshold 32", wear: scan(32, true) },
+        Kind { name: "start_gap", wear: start_gap(100) },
+        Kind { name: "start_gap, interval 10", wear: start_gap(10) },
+    ]
+}
+
+fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
+    let dftl = PagedConfig {
+        kind: ftl,
+        logical_pages: LOGICAL_PAGES,
+        page_bytes: PAGE_BYTES,
+        cache_entries: CACHE_ENTRIES,
+        dirty_entries: None,
+        eager: true,
+        directory: DirectoryConfig::Global,
+        validity: ValidityConfig::RamBitmap(RamBitmapSettings::default()),
+        cleans_metadata: true,
+        checkpoints: false,
+        durability: Durability::Battery,
+        free_blocks: Default::default(),
+        wear,
+        seed: Seed(1),
+    };
+    if ftl == "dftl" {
+        return dftl;
+    }
+    PagedConfig {
+        eager: false,
+        cleans_metadata: false,
+        checkpoints: true,
+        durability: Durability::Deferred { dated: true },
+        validity: ValidityConfig::Gecko(GeckoSettings::default()),
+        ..dftl
+    }
+}
+
+/// How a drive stands.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Standing {
+    write_amplification: f64,
+    moved_share: f64,
+    spare_reads_per_write: f64,
+    min: u32,
+    max: u32,
+    /// Standard deviation of the erase counts over their mean.
+    variation: f64,
+    /// Mean erase count over what a block endures.
+    used: f64,
+    worn_out: bool,
+}
+
+fn standing(ftl: &PagedFtl<Nand<()>>) -> Result<Standing, Failure> {
+    let mut reports = Reports::default();
+    ftl.describe(&mut reports);
+    let nand = reports.nand.ok_or("no report of the flash")?;
+    let layer = reports.layers.first().ok_or("no report of the FTL")?;
+    let spare_reads = layer.ftl.as_ref().map_or(0, |ftl| ftl.spare_reads[Cause::WearLevelling as usize]);
+    let counters = &layer.counters;
+    let host = counters.incoming(Operation::Write) as f64;
+    let counts = nand.erase_counts.iter().map(|&erases| f64::from(erases));
+    let mean = counts.clone().sum::<f64>() / counts.len() as f64;
+    let variance = counts.clone().map(|erases| (erases - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+    Ok(Standing {
+        write_amplification: counters.write_amplification().ok_or("nothing was written")?,
+        moved_share: counters.outgoing(Cause::WearLevelling, Operation::Write) as f64 / host,
+        spare_reads_per_write: spare_reads as f64 / host,
+        min: nand.erase_counts.iter().copied().min().unwrap_or(0),
+        max: nand.erase_counts.iter().copied().max().unwrap_or(0),
+        variation: variance.sqrt() / mean,
+        used: mean / f64::from(ENDURANCE_CYCLES),
+        worn_out: nand.worn_out_blocks > 0,
+    })
+}
+
+#[derive(Serialize, Deserialize)]
+struct Run {
+    ftl: String,
+    load: String,
+    kind: String,
+    /// After [`COMPARED_AT`] drive writes.
+    compared: Standing,
+    /// Drive writes until the first block wore out.
+    life: f64,
+    /// Then.
+    end: Standing,
+}
+
+fn draw(random: &mut Random, hot_writes: f64, pages: &mut [Lpn]) {
+    const UNIT: u64 = 1 << 32;
+    let hot_pages = (f64::from(LOGICAL_PAGES) * HOT_SPACE) as u64;
+    let share = (hot_writes * UNIT as f64) as u64;
+    for page in pages {
+        let is_hot = below(random, UNIT) < share;
+        *page = Lpn(if is_hot {
+            below(random, hot_pages)
+        } else {
+            hot_pages + below(random, u64::from(LOGICAL_PAGES) - hot_pages)
+        } as u32);
+    }
+}
+
+fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &Kind) -> Result<Run, Failure> {
+    let wear = Wear { endurance_cycles: Some(ENDURANCE_CYCLES), ..Wear::default() };
+    let geometry = Geometry::flat(BLOCKS, PAGES_PER_BLOCK, PAGE_BYTES);
+    let settings = PagedSettings {
+        config: config(ftl, kind.wear.clone()),
+        victim: serde_json::from_str("\"greedy\"")?,
+        placement: serde_json::from_str("\"double\"")?,
+    };
+    let mut drive = settings.build(Nand::<()>::new(geometry, wear, Seed(1)).with_spare_area())?;
+    let mut random = Seed(1).of("load").random();
+    for page in 0..LOGICAL_PAGES {
+        drive.write(&[Lpn(page)], no_data(1), 0)?;
+    }
+    let mut pages = [Lpn(0); BATCH];
+    let mut written = u64::from(LOGICAL_PAGES);
+    let mut compared = None;
+    let end = loop {
+        draw(&mut random, hot_writes, &mut pages);
+        drive.write(&pages, no_data(BATCH), 0)?;
+        written += BATCH as u64;
+        let standing = standing(&drive)?;
+        if compared.is_none() && written >= COMPARED_AT * u64::from(LOGICAL_PAGES) {
+            compared = Some(standing.clone());
+        }
+        if standing.worn_out {
+            break standing;
+        }
+    };
+    drive.check()?;
+    let life = written as f64 / f64::from(LOGICAL_PAGES);
+    Ok(Run { ftl: ftl.to_owned(), load: load.to_owned(), kind: kind.name.to_owned(), compared: compared.unwrap_or_else(|| end.clone()), life, end })
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let kinds = kinds();
+    let cases: Vec<_> = ["dftl", "geckoftl"]
+        .into_iter()
+        .flat_map(|ftl| LOADS.map(move |load| (ftl, load)))
+        .flat_map(|(ftl, load)| (0..kinds.len()).map(move |kind| (ftl, load, kind)))
+        .collect();
+    let runs = session.each("life of a drive", &cases, |&(ftl, load, kind)| wear_out(ftl, load, &kinds[kind]))?;
+    table(&runs).publish(session, "data")?;
+    check(&runs).publish(session)
+}
+
+fn table(runs: &[Run]) -> Table {
+    let mut table = Table::new(&[
+        "ftl",
+        "load",
+        "levelling",
+        "write_amplification",
+        "moved_for_wear",
+        "spare_reads",
+        "life_drive_writes",
+        "erases_min",
+        "erases_max",
+        "erases_variation",
+        "endurance_used",
+    ]);
+    for Run { ftl, load, kind, compared, life, end } in runs {
+        let names = [ftl, load, kind].map(|name| name.replace(',', ";"));
+        let costs = [compared.write_amplification, compared.moved_share, compared.spare_reads_per_write];
+        let costs = costs.map(|cost| number(cost, 3));
+        let spread = [number(*life, 0), end.min.to_string(), end.max.to_string()];
+        let evenness = [end.variation, end.used].map(|share| number(share, 3));
+        table.push(names.into_iter().chain(costs).chain(spread).chain(evenness).collect());
+    }
+    table
+}
+
+fn check(runs: &[Run]) -> Statements {
+    // Each kind beside none, on the same FTL under the same load.
+    let pairs: Vec<(&Run, &Run)> = runs
+        .chunks(kinds().len())
+        .flat_map(|chunk| chunk[1..].iter().map(|levelled| (levelled, &chunk[0])))
+        .collect();
+    let mut statements = Statements::default();
+    let mut hold = |statement: &str, of: &str, holds: &dyn Fn(&Run, &Run) -> bool| {
+        let cases = pairs.iter().filter(|(levelled, _)| levelled.kind.starts_with(of));
+        let name = |run: &Run| format!("{} {} {}", run.ftl, run.load, run.kind);
+        statements.check(statement, cases.map(|&(levelled, none)| (name(levelled), holds(levelled, none))));
+    };
+    hold("the scan lengthens life", "scan", &|levelled, none| levelled.life > none.life);
+    hold("the rotation lengthens life", "start_gap", &|levelled, none| levelled.life > none.life);
+    hold("the scan evens out wear", "scan", &|levelled, none| levelled.end.variation < none.end.variation);
+    hold("the rotation evens out wear", "start_gap", &|levelled, none| {
+        levelled.end.variation < none.end.variation
+    });
+    hold("levelling costs writes", "", &|levelled, none| {
+        levelled.compared.write_amplification > none.compared.write_amplification
+    });
+    hold("the scan writes at most 5 % more", "scan", &|levelled, none| {
+        levelled.compared.write_amplification <= 1.05 * none.compared.write_amplification
+    });
+    statements
+}

@@ -1,0 +1,180 @@
+//! How well few merged classes stand for Zipf's law: mean fields of one to four classes, and what is extrapolated from
+//! them, beside the simulator.
+
+use rayon::prelude::*;
+use crate::Failure;
+use crate::session::Session;
+use crate::chart::{Chart, Series};
+use crate::hot_cold::{Frontier, stack};
+use crate::interval::Interval;
+use crate::replicas::{run_all, scenario, write_amplification};
+use crate::table::Table;
+use wearwell_theory::mean_field::{MeanField, Structure};
+use wearwell_theory::selection::DChoices;
+use wearwell_theory::{Class, Classes, Drive, ManyClasses};
+
+const BLOCKS: u32 = 2000;
+const SPARE_FACTOR: f64 = 0.1;
+const CHOICES: u32 = 10;
+const STRUCTURES: [(&str, Structure, Frontier); 2] =
+    [("single", Structure::Single, Frontier::Single), ("double", Structure::Double, Frontier::DoubleRandom)];
+const PAGES: [u32; 2] = [16, 32];
+const EXPONENTS: [f64; 4] = [0.6, 0.8, 0.99, 1.2];
+
+/// Numbers of classes that are solved.
+const COUNTS: [usize; 4] = [1, 2, 3, 4];
+
+/// Fewest drive writes of warm-up, and turnovers of the coldest pages.
+const FEWEST: f64 = 100.0;
+const TURNOVERS: f64 = 5.0;
+
+/// A drive under Zipf's law.
+#[derive(Clone)]
+struct Case {
+    name: &'static str,
+    structure: Structure,
+    frontier: Frontier,
+    drive: Drive,
+    exponent: f64,
+    classes: Classes,
+}
+
+/// What the models say: with each of [`COUNTS`], and extrapolated.
+struct Answer {
+    merged: [f64; COUNTS.len()],
+    extrapolated: f64,
+}
+
+fn cases() -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    for (name, structure, frontier) in STRUCTURES {
+        for pages in PAGES {
+            let drive = Drive::new(pages, SPARE_FACTOR)?;
+            let logical_pages = (f64::from(BLOCKS) * drive.mean_valid_pages()).round() as u64;
+            for exponent in EXPONENTS {
+                let classes = Classes::zipf(exponent, logical_pages)?;
+                cases.push(Case { name, structure, frontier, drive, exponent, classes });
+            }
+        }
+    }
+    Ok(cases)
+}
+
+impl Case {
+    /// Drive writes: five times as many as overwrite the coldest page once on average, and no less than 100.
+    fn warm_up(&self, length: f64) -> f64 {
+        let coldest = self.classes.as_slice().last().map_or(1.0, Class::heat);
+        length * (TURNOVERS / coldest).max(FEWEST)
+    }
+
+    fn scenario(&self, length: f64) -> Result<wearwell_stack::Scenario, Failure> {
+        let stack = stack(self.frontier, BLOCKS, self.drive.pages_per_block(), SPARE_FACTOR, CHOICES);
+        let (exponent, drive_writes) = (self.exponent, self.warm_up(length));
+        scenario(&format!(
+            r#"
+            {stack}
+            [workload]
+            kind = "zipf"
+            exponent = {exponent:?}
+            [precondition]
+            random_overwrites = 2.0
+            [measure]
+            warm_up = {drive_writes:?}
+            drive_writes = {drive_writes:?}
+            window = 1.0
+            "#
+        ))
+    }
+
+    fn answer(&self) -> Result<Answer, Failure> {
+        let selection = DChoices::new(f64::from(CHOICES))?;
+        let mut merged = [0.0; COUNTS.len()];
+        for (found, count) in merged.iter_mut().zip(COUNTS) {
+            let few = self.classes.merged(count, &self.drive)?;
+            let state = MeanField::new(self.drive, few, self.structure, &selection)?.steady_state()?;
+            *found = state.write_amplification;
+        }
+        let many = ManyClasses::solve(self.drive, &self.classes, self.structure, &selection)?;
+        Ok(Answer { merged, extrapolated: many.write_amplification })
+    }
+}
+
+fn percent(value: f64, simulated: &Interval) -> f64 {
+    100.0 * (value / simulated.mean - 1.0)
+}
+
+const COLUMNS: &[&str] = &[
+    "structure",
+    "b",
+    "exponent",
+    "warm_up",
+    "simulated",
+    "ci",
+    "extrapolated",
+    "error_of_1_percent",
+    "error_of_2_percent",
+    "error_of_3_percent",
+    "error_of_4_percent",
+    "error_extrapolated_percent",
+];
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let cases = cases()?;
+    let answers: Vec<Answer> =
+        cases.par_iter().with_max_len(1).map(Case::answer).collect::<Result<_, _>>()?;
+    let scenarios: Vec<_> = cases.iter().map(|case| case.scenario(session.length)).collect::<Result<_, _>>()?;
+    let replicas = run_all(session, &scenarios)?;
+    let simulated: Vec<Interval> = replicas.iter().map(|runs| write_amplification(runs)).collect();
+    let mut table = Table::new(COLUMNS);
+    for ((case, answer), simulated) in cases.iter().zip(&answers).zip(&simulated) {
+        let mut fields = vec![
+            case.name.to_owned(),
+            case.drive.pages_per_block().to_string(),
+            format!("{:.2}", case.exponent),
+            format!("{:.0}", case.warm_up(session.length)),
+            format!("{:.4}", simulated.mean),
+            format!("{:.4}", simulated.half_width),
+            format!("{:.4}", answer.extrapolated),
+        ];
+        let values = answer.merged.iter().chain([&answer.extrapolated]);
+        fields.extend(values.map(|value| format!("{:+.2}", percent(*value, simulated))));
+        table.push(fields);
+    }
+    table.publish(session, "data")?;
+    largest(&cases, &answers, &simulated).publish(session, "largest")?;
+    draw(session, &answers, &simulated)
+}
+
+/// The largest error of each number of classes, over each structure.
+fn largest(cases: &[Case], answers: &[Answer], simulated: &[Interval]) -> Table {
+    let mut table = Table::new(&["structure", "classes", "largest_error_percent"]);
+    for (name, ..) in STRUCTURES {
+        let largest = |value: &dyn Fn(&Answer) -> f64| -> String {
+            let all = cases.iter().zip(answers).zip(simulated).filter(|((case, _), _)| case.name == name);
+            let errors = all.map(|((_, answer), simulated)| percent(value(answer), simulated).abs());
+            format!("{:.2}", errors.fold(0.0, f64::max))
+        };
+        for (at, count) in COUNTS.iter().enumerate() {
+            table.push(vec![name.to_owned(), count.to_string(), largest(&|answer| answer.merged[at])]);
+        }
+        let extrapolated = largest(&|answer| answer.extrapolated);
+        table.push(vec![name.to_owned(), "extrapolated".to_owned(), extrapolated]);
+    }
+    table
+}
+
+fn draw(session: &Session, answers: &[Answer], simulated: &[Interval]) -> Result<(), Failure> {
+    let points = |value: &dyn Fn(&Answer) -> f64| -> Vec<(f64, f64)> {
+        let errors = answers.iter().zip(simulated).enumerate();
+        errors.map(|(at, (answer, simulated))| ((at + 1) as f64, percent(value(answer), simulated))).collect()
+    };
+    // One class is off the scale.
+    let mut series: Vec<Series> = (1..COUNTS.len())
+        .map(|at| Series::line(format!("{} classes", COUNTS[at]), points(&|answer| answer.merged[at])))
+        .collect();
+    series.push(Series::line("extrapolated".to_owned(), points(&|answer| answer.extrapolated)));
+    let series: Vec<Series> = series.into_iter().map(|series| Series { joined: false, ..series }).collect();
+    let title = "Merged classes for Zipf's law, S_f = 0.1, d = 10";
+    let chart = Chart { title, x: "row of the table", y: "difference from the simulation, %" };
+    chart.draw(session, "plot", &series)
+}

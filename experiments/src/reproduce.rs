@@ -1,0 +1,281 @@
+//! One item reproduced: its program run, its claims decided, and all of it left in a folder of its own.
+
+use crate::Failure;
+use crate::assumptions::Assumptions;
+use crate::journal::{self, Journal};
+use crate::judge::{Decided, judge, verdict};
+use crate::manifest::{Found, Manifest, Verdict, find};
+use crate::programs;
+use crate::session::{Session, Watch};
+use cpu_time::ProcessTime;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a folder of an item says of it.
+pub const RECORD: &str = "item.json";
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// An answer within minutes.
+    Quick,
+    /// As in the paper, or better.
+    Full,
+}
+
+impl Effort {
+    /// As it is said in a command.
+    pub fn option(self) -> &'static str {
+        match self {
+            Effort::Quick => "--quick",
+            Effort::Full => "--full",
+        }
+    }
+}
+
+/// What is to be done with items.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// The folder that has one for each paper.
+    pub output: &'a Path,
+    /// How much is run.
+    pub effort: Effort,
+    /// Settings in place of the manifest's.
+    pub settings: toml::Table,
+    /// The numbers that no paper gives.
+    pub assumptions: &'a Assumptions,
+    /// Whether what is there already is found out again.
+    pub again: bool,
+}
+
+/// What became of an item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its full name.
+    pub item: String,
+    /// How much was run.
+    pub effort: Effort,
+    /// The command that makes the same.
+    pub command: String,
+    /// Which build of the program made it.
+    pub made_by: String,
+    /// What that cost, seconds of one core; unknown if some of it was finished before.
+    pub core_seconds: Option<f64>,
+    /// Its tables for people.
+    pub shown: Vec<String>,
+    /// Its claims.
+    pub claims: Vec<Decided>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+impl Record {
+    /// The record in an item's folder, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// A file that is no record.
+    pub fn read(folder: &Path) -> Result<Option<Record>, Failure> {
+        let path = folder.join(RECORD);
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), Failure> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(fs::write(folder.join(RECORD), text)?)
+    }
+}
+
+/// The folder of an item below that of all papers.
+pub fn folder_of(output: &Path, found: Found) -> PathBuf {
+    output.join(&found.manifest.name).join(&found.item.name)
+}
+
+/// Reproduces an item: what it leaves stands in its folder, whole or not at all.
+///
+/// # Errors
+///
+/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`].
+pub fn reproduce(
+    manifests: &[Manifest],
+    found: Found,
+    plan: &Plan,
+    watch: &dyn Watch,
+) -> Result<Record, Failure> {
+    if let Some(reason) = &found.item.impossible {
+        return Err(format!("{} cannot be reproduced: {reason}", found.name()).into());
+    }
+    if let Some(other) = &found.item.data_of {
+        return from_other(found, find(manifests, other)?, manifests, plan, watch);
+    }
+    let folder = folder_of(plan.output, found);
+    let command = command_of(found, plan);
+    let there = Record::read(&folder)?.filter(|record| !plan.again && record.command == command);
+    if let Some(record) = there.filter(|record| record.made_by == journal::build()) {
+        return Ok(record);
+    }
+    let staged = plan.output.join(&found.manifest.name).join(format!(".{}.new", found.item.name));
+    let _ = fs::remove_dir_all(&staged);
+    fs::create_dir_all(&staged).map_err(|error| format!("{}: {error}", staged.display()))?;
+    let made = run(found, plan, &staged, command, watch).and_then(|record| {
+        let _ = fs::remove_dir_all(&folder);
+        fs::rename(&staged, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(record)
+    });
+    if made.is_err() {
+        let _ = fs::remove_dir_all(&staged);
+    }
+    made
+}
+
+/// Runs the program of an item into `folder` and decides its claims.
+fn run(
+    found: Found,
+    plan: &Plan,
+    folder: &Path,
+    command: String,
+    watch: &dyn Watch,
+) -> Result<Record, Failure> {
+    let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
+    let settings = settings_of(found, plan);
+    (program.check)(&settings).map_err(|error| format!("{}: settings: {error}", found.name()))?;
+    let journal = Journal::open(&plan.output.join("points").join(format!("{}.jsonl", program.name)))?;
+    let session = Session::new(settings, folder, &command, plan.assumptions, &journal, watch)?;
+    let began = ProcessTime::now();
+    (program.run)(&session)?;
+    let core_seconds = (session.found_again() == 0).then(|| began.elapsed().as_secs_f64());
+    let claims = judge(found.item, folder).map_err(|error| format!("{}: {error}", found.name()))?;
+    let record = Record {
+        item: found.name(),
+        effort: plan.effort,
+        command: command.clone(),
+        made_by: journal::build(),
+        core_seconds,
+        shown: session.shown(),
+        verdict: verdict(&claims),
+        claims,
+    };
+    record.write(folder)?;
+    Ok(record)
+}
+
+/// An item that is decided by the data of another one, which is reproduced first.
+fn from_other(
+    found: Found,
+    other: Found,
+    manifests: &[Manifest],
+    plan: &Plan,
+    watch: &dyn Watch,
+) -> Result<Record, Failure> {
+    let source = reproduce(manifests, other, plan, watch)?;
+    let claims = judge(found.item, &folder_of(plan.output, other))?;
+    let record = Record {
+        item: found.name(),
+        command: command_of(found, plan),
+        core_seconds: None,
+        shown: Vec::new(),
+        verdict: verdict(&claims),
+        claims,
+        ..source
+    };
+    let folder = folder_of(plan.output, found);
+    fs::create_dir_all(&folder)?;
+    record.write(&folder)?;
+    Ok(record)
+}
+
+/// Decides the claims of an item again by the data that is there, after its manifest has changed.
+///
+/// # Errors
+///
+/// As of [`judge`]; nothing if there is no data.
+pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Result<Option<Record>, Failure> {
+    let folder = folder_of(output, found);
+    let source = match &found.item.data_of {
+        Some(other) => find(manifests, other)?,
+        None => found,
+    };
+    let source_folder = folder_of(output, source);
+    let Some(record) = Record::read(&source_folder)? else { return Ok(None) };
+    let claims = judge(found.item, &source_folder).map_err(|error| format!("{}: {error}", found.name()))?;
+    let own = found.item.data_of.is_none();
+    let record = Record {
+        item: found.name(),
+        core_seconds: record.core_seconds.filter(|_| own),
+        shown: if own { record.shown } else { Vec::new() },
+        verdict: verdict(&claims),
+        claims,
+        ..record
+    };
+    fs::create_dir_all(&folder)?;
+    record.write(&folder)?;
+    Ok(Some(record))
+}
+
+/// The manifest's settings for this effort, and what the plan has in place of some.
+pub fn settings_of(found: Found, plan: &Plan) -> toml::Table {
+    let mut settings = match plan.effort {
+        Effort::Quick => found.item.quick.clone(),
+        Effort::Full => found.item.full.clone(),
+    };
+    settings.extend(plan.settings.clone());
+    settings
+}
+
+/// The command that makes the same, but for the output folder.
+fn command_of(found: Found, plan: &Plan) -> String {
+    let mut command = format!("wearwell reproduce {} {}", found.name(), plan.effort.option());
+    for (key, value) in &plan.settings {
+        command += &format!(" --set '{key}={value}'");
+    }
+    for (name, value) in plan.assumptions.changed() {
+        command += &format!(" --assume {name}={value}");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::all;
+    use crate::session::Unwatched;
+
+    fn plan<'a>(output: &'a Path, assumptions: &'a Assumptions) -> Plan<'a> {
+        let settings = toml::Table::new();
+        Plan { output, effort: Effort::Quick, settings, assumptions, again: false }
+    }
+
+    #[test]
+    fn an_item_leaves_data_plots_and_verdict_and_is_not_run_twice() {
+        let output = tempfile::tempdir().unwrap();
+        let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
+        let found = find(&manifests, "geckoftl/figure-1").unwrap();
+        let plan = plan(output.path(), &assumptions);
+        let record = reproduce(&manifests, found, &plan, &Unwatched).unwrap();
+        assert_eq!(record.claims.len(), found.item.claims.len());
+        let folder = folder_of(output.path(), found);
+        assert_eq!(Record::read(&folder).unwrap(), Some(record.clone()));
+        let data = fs::read_to_string(folder.join("data.csv")).unwrap();
+        assert!(data.starts_with("# wearwell reproduce geckoftl/figure-1 --quick\n"), "{data}");
+        let written = fs::metadata(folder.join("data.csv")).unwrap().modified().unwrap();
+        assert_eq!(reproduce(&manifests, found, &plan, &Unwatched).unwrap(), record);
+        assert_eq!(fs::metadata(folder.join("data.csv")).unwrap().modified().unwrap(), written);
+        assert_eq!(judge_again(&manifests, found, output.path()).unwrap(), Some(record));
+    }
+
+    #[test]
+    fn settings_that_a_program_does_not_take_leave_nothing_behind() {
+        let output = tempfile::tempdir().unwrap();
+        let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
+        let found = find(&manifests, "hot_cold/table-1").unwrap();
+        let settings = toml::toml! { swept = 12 };
+        let plan = Plan { settings, ..plan(output.path(), &assumptions) };
+        let error = reproduce(&manifests, found, &plan, &Unwatched).unwrap_err().to_string();
+        assert!(error.contains("hot_cold/table-1") && error.contains("swept"), "{error}");
+        assert!(!folder_of(output.path(), found).exists());
+    }
+}
