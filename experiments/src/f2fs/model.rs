@@ -34,16 +34,16 @@ fn placement(logs: u8) -> &'static str {
 }
 
 impl Model {
-    /// With `logs` logs, on a disk of `disk_bytes`, and a checkpoint after so many bytes. As `mkfs.f2fs` 1.15 makes it on 1 GiB,
-    /// cleaning begins at 39 erased segments, and 15 % of the disk are not shown.
+    /// With `logs` logs, on a disk of `disk_bytes`, a checkpoint after so many bytes, and cleaning at so many erased
+    /// segments. As F2FS has it on 1 GiB, 15 % of the disk are not shown.
     ///
     /// # Errors
     ///
     /// Sizes that do not fit.
-    pub fn new(logs: u8, disk_bytes: u64, checkpoint_bytes: u64) -> Result<Model, Failure> {
+    pub fn new(logs: u8, disk_bytes: u64, checkpoint_bytes: u64, cleans_at: u32) -> Result<Model, Failure> {
         let mut scenario = scenario(&format!(
             "[device]\ncapacity = {disk_bytes}\nspare_factor = 0.1\npages_per_block = 512\n\
-             [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.15\nfree_blocks_low = 39\nplacement = {}\n\
+             [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.15\nfree_blocks_low = {cleans_at}\nplacement = {}\n\
              metadata = {{ preset = \"f2fs_{logs}\", checkpoint_every = {checkpoint_bytes} }}\n\
              [workload]\nkind = \"uniform\"\n",
             placement(logs)
