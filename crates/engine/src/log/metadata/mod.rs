@@ -8,7 +8,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{MetadataLayout, MetadataPlan, OnFlush, SummaryPlace, TablePlace};
+pub use plan::{MetadataLayout, MetadataPlan, OnFlush, SummaryPlace};
+pub use table::TablePlace;
 
 use crate::config::ConfigError;
 use crate::counters::Cause;

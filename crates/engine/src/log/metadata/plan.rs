@@ -1,6 +1,6 @@
 //! What metadata a log keeps, and where: worked out before the log runs.
 
-use super::table::{Kind, Shape, Table};
+use super::table::{Kind, Shape, Table, TablePlace};
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,17 +16,6 @@ pub enum SummaryPlace {
     #[default]
     InSegment,
     /// Into an area of its own, in place, when the segment is full.
-    Area,
-}
-
-/// Where a table is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TablePlace {
-    /// Appended to the log like data; cleaning moves it.
-    #[default]
-    InLog,
-    /// Into an area of its own, in place.
     Area,
 }
 

@@ -1,6 +1,18 @@
 //! Tables of a log's metadata: entries gathered in pages, of which the changed ones are written back.
 
-use super::plan::TablePlace;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a table is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TablePlace {
+    /// Appended to the log like data; cleaning moves it.
+    #[default]
+    InLog,
+    /// Into an area of its own, in place.
+    Area,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
