@@ -45,8 +45,8 @@ pub struct MetadataLayout {
     pub map_entry_bytes: u32,
     /// Where the map is.
     pub map: TablePlace,
-    /// Map in the log: entries in its first page, which also changes whenever the host writes: an inode. 0: as many as in
-    /// the others, and it is like them.
+    /// Map in the log: entries in its first page, if there is room for more, which also changes whenever the host writes: an
+    /// inode. 0: as many as in the others, and it is like them.
     pub inode_entries: u32,
     /// Map in the log: bytes for the place of each of its pages, in a table beside the segment information.
     pub map_index_bytes: u32,
@@ -310,14 +310,13 @@ fn check(layout: &MetadataLayout, page_bytes: u32) -> Result<(), ConfigError> {
         ),
         (
             "journal_bytes",
-            layout.journal_bytes > 0 && (!layout.packed_summaries || layout.journal_bytes > page_bytes / 4),
-            "is in front of packed summaries, for each of two tables: at most a quarter of a page".to_owned(),
+            layout.journal_bytes > 0 && (!layout.packed_summaries || layout.journal_bytes >= page_bytes / 2),
+            "is in front of packed summaries, for each of two tables: less than half a page".to_owned(),
         ),
         (
             "inode_entries",
-            layout.inode_entries > 0
-                && (!in_log || layout.inode_entries > page_bytes / layout.map_entry_bytes),
-            "is the beginning of a map in the log: at most as many as in another page of it".to_owned(),
+            layout.inode_entries > 0 && !in_log,
+            "is the beginning of a map in the log".to_owned(),
         ),
         (
             "on_flush",
