@@ -67,7 +67,9 @@ impl Plain {
         let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
         for &(key, entry) in newer {
             if entry.erased {
-                (key..key + self.parts()).for_each(|part| drop(merged.remove(&part)));
+                for part in key..key + self.parts() {
+                    merged.remove(&part);
+                }
             }
             let old = merged.get(&key).copied().unwrap_or_default();
             let erased = entry.erased || old.erased;
