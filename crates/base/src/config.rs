@@ -42,6 +42,9 @@ fn with_short_numbers(text: String) -> String {
     while let Some(start) = rest.find(is_digit) {
         let digits = rest[start..].find(|c| !is_digit(c)).unwrap_or(rest.len() - start);
         let (before, number) = (&rest[..start], &rest[start..start + digits]);
+        // The last point may end the sentence.
+        let digits = number.trim_end_matches('.').len().max(1);
+        let number = &number[..digits];
         short += before;
         match number.parse::<f64>() {
             Ok(value) if digits > MOST_DIGITS => short += &format!("{value:e}"),
