@@ -85,7 +85,7 @@ greedy-limit has no path, for its law is not smooth; many choices come near.
 Examples:
   wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --drive-writes 20
   wearwell theory transient --from fresh --structure double --simulate
-  wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --structure double --moves-every 2
+  wearwell theory transient --pages-per-block 32 --hot-writes 0.9 --hot-space 0.1 --structure double --moves-every 2
   wearwell theory transient --format csv > path.csv";
 
 /// Beginnings.
