@@ -251,10 +251,10 @@ mod counters {
     use wearwell_theory::ftl::{Counters, FtlDrive, FtlSizes, cleaning_write_amplification};
 
     const PARTIAL: [BlockCounters; 4] = [
-        BlockCounters::None { choices: 1 },
+        BlockCounters::None { choices: 3 },
         BlockCounters::None { choices: 7 },
         BlockCounters::Sampled { share: 0.04, choices: 2 },
-        BlockCounters::Sampled { share: 1.0, choices: 1 },
+        BlockCounters::Sampled { share: 1.0, choices: 3 },
     ];
 
     fn with(counters: BlockCounters, validity: &str, victim: &str) -> PagedSettings {
@@ -400,6 +400,7 @@ mod counters {
             with(counters, validity, "greedy").build(nand(BLOCKS)).err().expect("refused").key
         };
         assert_eq!(refused(BlockCounters::None { choices: 0 }, "gecko"), "counter_choices");
+        assert_eq!(refused(BlockCounters::Sampled { share: 0.1, choices: 1 }, "gecko"), "counter_choices");
         assert_eq!(refused(BlockCounters::Sampled { share: 1.1, choices: 2 }, "gecko"), "counter_share");
         assert_eq!(refused(BlockCounters::None { choices: 3 }, "ram_bitmap"), "counters");
     }

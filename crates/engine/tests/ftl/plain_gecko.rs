@@ -183,6 +183,6 @@ fn it_reads_and_writes_what_the_papers_text_says() {
         }
         let own: Vec<u64> = gecko.runs().map(|(_, pages)| pages).collect();
         assert_eq!(own, plain.runs.iter().map(|run| run.pages.len() as u64).collect::<Vec<_>>());
-        assert!(own.len() > 2, "{own:?}");
+        assert!(own.len() > 1, "{own:?}");
     }
 }

@@ -76,7 +76,7 @@ pub enum HeldCounters {
 const SAMPLED_SHARE: f64 = 0.05;
 
 /// Blocks drawn for each victim where nothing is said: with a sample, which remembers what was drawn before, and without.
-const SAMPLED_CHOICES: u32 = 2;
+const SAMPLED_CHOICES: u32 = 4;
 const CHOICES: u32 = 10;
 
 /// What an FTL has where nothing is said.
@@ -143,7 +143,7 @@ pub struct Paged<D> {
     /// counters = "sampled": share of the blocks whose number is held, above 0 and at most 1; 0.05 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter_share: Option<f64>,
-    /// counters = "sampled", "none": blocks drawn for each victim; 2 and 10 unless given.
+    /// counters = "sampled", "none": blocks drawn for each victim, at least 2 and 1; 4 and 10 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub counter_choices: Option<u32>,

@@ -49,7 +49,7 @@ pub enum Counters {
     Sampled {
         /// Share of the blocks that are remembered, above 0 and at most 1.
         share: f64,
-        /// Blocks drawn for each victim, 1 or more.
+        /// Blocks drawn for each victim, 2 or more.
         choices: u32,
     },
     /// Of none: for each victim so many blocks are drawn at random and asked about.

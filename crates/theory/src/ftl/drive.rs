@@ -104,8 +104,13 @@ impl FtlDrive {
             let problem = format!("{share} is not above 0 and at most 1");
             return Err(TheoryError::parameter("counter_share", problem));
         }
-        if sizes.counters.queries() == u32::from(matches!(sizes.counters, Counters::Sampled { .. })) {
-            return Err(TheoryError::parameter("counter_choices", "0 is less than 1".to_owned()));
+        let (choices, least) = match sizes.counters {
+            Counters::Full => (1, 1),
+            Counters::Sampled { choices, .. } => (choices, 2),
+            Counters::None { choices } => (choices, 1),
+        };
+        if choices < least {
+            return Err(TheoryError::parameter("counter_choices", format!("{choices} is less than {least}")));
         }
         let times = [
             ("read_us", sizes.read_us),
@@ -218,7 +223,7 @@ mod tests {
             ("load", FtlSizes { load: f64::NAN, ..sound }),
             ("dirty_share", FtlSizes { dirty_share: 0.0, ..sound }),
             ("counter_share", FtlSizes { counters: Counters::Sampled { share: 0.0, choices: 2 }, ..sound }),
-            ("counter_choices", FtlSizes { counters: Counters::Sampled { share: 0.1, choices: 0 }, ..sound }),
+            ("counter_choices", FtlSizes { counters: Counters::Sampled { share: 0.1, choices: 1 }, ..sound }),
             ("counter_choices", FtlSizes { counters: Counters::None { choices: 0 }, ..sound }),
             ("program_us", FtlSizes { program_us: f64::INFINITY, ..sound }),
         ];

@@ -89,7 +89,7 @@ struct DesignArgs {
     /// Share of the blocks in the sample of --counters sampled
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
     counter_share: f64,
-    /// Blocks drawn for each victim with --counters sampled or none; 2 and 10 unless given
+    /// Blocks drawn for each victim with --counters sampled or none; 4 and 10 unless given
     #[arg(long, value_name = "D")]
     counter_choices: Option<u32>,
     /// Whether a battery saves what is in RAM; each FTL as it was published unless given
@@ -113,7 +113,7 @@ impl DesignArgs {
         let (share, choices) = (self.counter_share, self.counter_choices);
         match self.counters {
             Held::Full => Counters::Full,
-            Held::Sampled => Counters::Sampled { share, choices: choices.unwrap_or(2) },
+            Held::Sampled => Counters::Sampled { share, choices: choices.unwrap_or(4) },
             Held::None => Counters::None { choices: choices.unwrap_or(10) },
         }
     }

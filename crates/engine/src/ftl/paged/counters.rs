@@ -24,7 +24,7 @@ pub enum BlockCounters {
     Sampled {
         /// Share of the blocks that are remembered, above 0 and at most 1.
         share: f64,
-        /// Blocks drawn for each victim, at least 1.
+        /// Blocks drawn for each victim, at least 2: with one, that is the victim, and nothing is left to be remembered.
         choices: u32,
     },
     /// Of none.
@@ -55,8 +55,15 @@ impl BlockCounters {
     /// Refuses what means nothing; errors name the key `counter_share` or `counter_choices`.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Some(choices) = self.choices() else { return Ok(()) };
-        if choices == 0 {
-            return Err(ConfigError::new("counter_choices", "is 0; at least one block must be drawn"));
+        let is_sampled = matches!(self, BlockCounters::Sampled { .. });
+        if choices < 1 + u32::from(is_sampled) {
+            // The only block that is known is the next victim, and none is left to be remembered.
+            let least = if is_sampled {
+                "two blocks must be drawn for one to be remembered"
+            } else {
+                "one block must be drawn"
+            };
+            return Err(ConfigError::new("counter_choices", format!("is {choices}; at least {least}")));
         }
         if let BlockCounters::Sampled { share, .. } = *self
             && !(share > 0.0 && share <= 1.0)

@@ -7,9 +7,12 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::BlockId;
 
-/// Times in a row that nothing but full blocks may be known before dirty entries are synchronised, so that their pages'
-/// former places become known as invalid.
-const FRUITLESS_DRAWS: u64 = 8;
+/// Draws in vain, in rounds for each victim and for each candidate, and at most, before dirty entries are synchronised, so that
+/// their pages' former places become known as invalid. A synchronisation writes a page; a drive with few candidates is better
+/// looked through.
+const FRUITLESS_ROUNDS: u64 = 8;
+const DRAWS_PER_CANDIDATE: u64 = 4;
+const MOST_DRAWS: u64 = 256;
 
 impl<F: Flash> PagedFtl<F> {
     /// Asks about some candidates before a victim is chosen among those known. Each is a query of the validity store, whose
@@ -54,8 +57,11 @@ impl<F: Flash> PagedFtl<F> {
 
     /// Whether it was looked long enough for a block that is worth cleaning.
     pub(super) fn looked_in_vain(&self, fruitless: u64) -> bool {
-        let is_partial = matches!(self.space.pool.victim, Chooser::Known(_));
-        is_partial && fruitless >= FRUITLESS_DRAWS && self.cache.oldest_dirty().is_some()
+        let Chooser::Known(known) = &self.space.pool.victim else { return false };
+        let candidates = u64::from(self.space.pool.blocks.candidates());
+        let enough = (DRAWS_PER_CANDIDATE * candidates).min(MOST_DRAWS);
+        let draws = fruitless * u64::from(known.choices());
+        fruitless >= FRUITLESS_ROUNDS && draws >= enough && self.cache.oldest_dirty().is_some()
     }
 
     /// A victim was chosen, or none that is worth it: forgets those blocks that may not be remembered.

@@ -152,10 +152,10 @@ fn gecko_survives_power_cuts() {
 /// Counters of valid pages of a sample, or of none.
 fn partial(random: &mut Random) -> BlockCounters {
     match one_of(random, &[false, true]) {
-        false => BlockCounters::None { choices: one_of(random, &[1, 2, 10]) },
+        false => BlockCounters::None { choices: one_of(random, &[2, 3, 10]) },
         true => BlockCounters::Sampled {
             share: one_of(random, &[0.01, 0.2, 1.0]),
-            choices: one_of(random, &[1, 3]),
+            choices: one_of(random, &[2, 3]),
         },
     }
 }
