@@ -43,6 +43,10 @@ def test_a_scenario_of_the_drive_runs():
     result = ww.run(scenario, **{"measure.warm_up": 1.0, "measure.drive_writes": 1.0})
     assert result.rating.dwpd == pytest.approx(1.0)
     assert result.rating.life_ratio == pytest.approx(result.lifetime.tbw / result.rating.tbw)
+    rating = {"rated_tbw": "tbw", "rated_dwpd": "dwpd", "rated_years": "years", "life_ratio": "life_ratio"}
+    summary = result.summary()
+    assert {name: summary[name] for name in rating} == {name: result.rating[key] for name, key in rating.items()}
+    assert summary["write_amplification_limit"] == result.rating.write_amplification_limit
 
 
 def test_misuse_is_said_with_the_figure_or_the_file():

@@ -372,6 +372,53 @@ os.mkfifo(path)
 held = os.open(path, os.O_RDWR)
 call = lambda: trace.describe(path, "wearwell-csv")
 """,
+    "a run of an empty pipe": """
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+held = os.open(path, os.O_RDWR)
+replay = {key: value for key, value in scenario.items() if key != "workload"} | {"trace": {"path": path}}
+call = lambda: ww.run(replay)
+""",
+    "a run of a pipe that nobody opens, with a policy of one's own": """
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+replay = {key: value for key, value in scenario.items() if key != "workload"} | {"trace": {"path": path}}
+call = lambda: ww.run(replay, victim=Greedy)
+""",
+    "a run that begins a pipe again": """
+import os, tempfile, threading
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+replay = {key: value for key, value in endless.items() if key != "workload"} | {"trace": {"path": path}}
+def say():
+    with open(path, "w") as pipe:
+        pipe.write("time_ns,op,volume,offset_bytes,length_bytes,hint\\n1,W,0,0,4096,0\\n")
+threading.Thread(target=say).start()
+call = lambda: ww.run(replay)
+""",
+    "a sweep over an empty pipe": """
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+replay = {key: value for key, value in scenario.items() if key != "workload"} | {"trace": {"path": path}}
+call = lambda: ww.sweep(replay, {"victim": ["greedy", Greedy]}, threads=2)
+""",
+    "a drive that is to fit an empty pipe": """
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+device = {"fit": True, "spare_factor": 0.2, "pages_per_block": 32, "page_size": 4096}
+call = lambda: ww.sweep({"device": device, "trace": {"path": path}}, {"victim": ["greedy", "fifo"]})
+""",
+    "advise on an empty pipe": """
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "pipe")
+os.mkfifo(path)
+replay = {key: value for key, value in scenario.items() if key != "workload"} | {"trace": {"path": path}}
+call = lambda: ww.advise(replay, only=["victim"])
+""",
     "a pipe with a line": """
 import os, tempfile, threading
 path = os.path.join(tempfile.mkdtemp(), "pipe")

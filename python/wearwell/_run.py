@@ -32,8 +32,8 @@ def run(
     scenario : Scenario, dict, Result, path or TOML text
         What to run.
     progress : bool or callable
-        ``True`` shows a bar; a callable is called with a `Progress` about once for every million pages, and may
-        raise an exception to end the run.
+        ``True`` shows a bar; a callable is called with a `Progress` about once for every million pages and,
+        while a pipe with a trace says nothing, many times a second; it may raise an exception to end the run.
     victim : str, dict or object with a method ``select``
         The FTL's victim policy: one of `list_victims`, or one of your own, for prototyping. ``select(blocks)`` is
         passed a `Blocks` and returns the number of a candidate block. If the object has them, ``begin(store)`` is

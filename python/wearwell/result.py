@@ -240,7 +240,7 @@ class Result:
                 row[f"{tenant.name}_{figure}"] = tenant[figure]
         if data.get("timing") is not None:
             row |= self._timing_figures()
-        return row | {
+        row |= {
             "erases_mean": data.wear.erases_mean,
             "erases_deviation": data.wear.erases_deviation,
             "erases_max": data.wear.erases_max,
@@ -248,6 +248,16 @@ class Result:
             "dwpd": lifetime.get("dwpd"),
             "years": lifetime.get("years"),
             "worn_out_tbw": worn_out.get("tbw"),
+        }
+        if rating := data.get("rating"):
+            row |= {
+                "rated_tbw": rating.tbw,
+                "rated_dwpd": rating.dwpd,
+                "rated_years": rating.years,
+                "life_ratio": rating.life_ratio,
+                "write_amplification_limit": rating.write_amplification_limit,
+            }
+        return row | {
             "seed": data.scenario.seed,
             "mode": data.mode,
             "version": data.version,

@@ -19,9 +19,9 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// `key` has `problem`.
+    /// `key` has `problem`, in which numbers of hundreds of digits are written with an exponent.
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
-        ConfigError { key: key.into(), problem: problem.into() }
+        ConfigError { key: key.into(), problem: with_short_numbers(problem.into()) }
     }
 
     /// The same error, its key being part of `parent`.
@@ -29,6 +29,30 @@ impl ConfigError {
         self.key = format!("{parent}.{}", self.key);
         self
     }
+}
+
+/// More digits than any number has that somebody means.
+const MOST_DIGITS: usize = 25;
+
+/// `text` with longer numbers as a power of ten.
+fn with_short_numbers(text: String) -> String {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let mut short = String::new();
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find(is_digit) {
+        let digits = rest[start..].find(|c| !is_digit(c)).unwrap_or(rest.len() - start);
+        let (before, number) = (&rest[..start], &rest[start..start + digits]);
+        // The last point may end the sentence.
+        let digits = number.trim_end_matches('.').len().max(1);
+        let number = &number[..digits];
+        short += before;
+        match number.parse::<f64>() {
+            Ok(value) if digits > MOST_DIGITS => short += &format!("{value:e}"),
+            _ => short += number,
+        }
+        rest = &rest[start + digits..];
+    }
+    short + rest
 }
 
 /// The sizes of the store that a policy is built for.
@@ -245,5 +269,22 @@ pub mod checks {
             let names = forms[self.entries.len()]["enum"].as_array().unwrap();
             assert_eq!(names.len(), self.entries.len() + self.aliases.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConfigError;
+
+    #[test]
+    fn numbers_of_hundreds_of_digits_are_told_with_an_exponent() {
+        let of = |problem: String| ConfigError::new("key", problem).problem;
+        assert_eq!(of(format!("is {}, not {}.", 1e300, -1e-300)), "is 1e300, not -1e-300.");
+        for plain in ["is 18446744073709551615 of 0.30000000000000004; at most 1.", "é 5", "", "..", "1.2.3"]
+        {
+            assert_eq!(of(plain.into()), plain);
+        }
+        let dots = ".".repeat(40);
+        assert_eq!(of(dots.clone()), dots);
     }
 }

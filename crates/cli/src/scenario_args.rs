@@ -169,8 +169,8 @@ impl Overrides {
     }
 }
 
-/// Makes the drive of `draft` fit its trace, where that is asked for, so that what follows need not read the trace for it; ends
-/// at Ctrl-C.
+/// Makes the drive of `draft` fit its traces, where that is asked for, so that what follows need not read them for it; ends at
+/// Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     if scenario.device.fit != Fit::Wanted(true) {
@@ -179,12 +179,7 @@ pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let display = RunProgress::new(progress);
     let outcome = fitted(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
-    let fitted = outcome.map_err(|error| Failure::of_run(error, draft))?;
-    let address = fitted.trace.as_ref().map(|trace| json!(trace.address));
-    draft.set("device.fit", json!(fitted.device.fit))?;
-    draft.set("device.capacity", json!(fitted.device.capacity))?;
-    draft.set("trace.address", address.unwrap_or_default())?;
-    Ok(())
+    Ok(draft.keep_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
 }
 
 /// The two sides of `KEY=VALUE`.

@@ -1,17 +1,14 @@
 //! Advice on a stack, watched from Python.
 
 use crate::errors::{self, Failure, ScenarioError};
+use crate::patience::gently;
 use crate::scenario;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
-use std::time::Duration;
 use wearwell_stack::{Draft, Progress};
 use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
 use wearwell_study::{SweepObserver, SweepOptions};
-
-/// Between two looks at Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Tries changes to a scenario; the advice as JSON.
 #[pyfunction]
@@ -36,21 +33,10 @@ pub fn advise(
     }
     let sweep = SweepOptions { threads, ..SweepOptions::default() };
     let options = AdviseOptions { only, replicas, depth, sweep };
-    let watch = Watch { progress, failure: Failure::default() };
-    let advice = py.detach(|| {
-        // Python hands Ctrl-C to this thread alone, so the work is done in others.
-        std::thread::scope(|scope| {
-            let work = scope.spawn(|| core::advise(&draft, &options, &watch));
-            while !work.is_finished() {
-                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
-                    watch.failure.record(interrupt);
-                }
-                std::thread::sleep(LOOK);
-            }
-            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    });
-    if let Some(error) = watch.failure.get(py) {
+    let failure = Failure::default();
+    let watch = Watch { progress, failure: failure.clone() };
+    let advice = gently(py, &failure, move || core::advise(&draft, &options, &watch))?;
+    if let Some(error) = failure.get(py) {
         return Err(error);
     }
     Ok(as_json(&advice.map_err(from_advise)?))

@@ -10,6 +10,7 @@ mod drive;
 mod errors;
 mod listing;
 mod part;
+mod patience;
 mod placement;
 mod policy;
 mod run;

@@ -7,6 +7,7 @@ use crate::scenario;
 use crate::workload::PythonWorkload;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_engine::victim::VictimPolicy;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Observer, Parts, Phase, Progress};
@@ -41,8 +42,12 @@ pub fn run(
             Box::new(make) as wearwell_stack::MakeWorkload
         }),
     };
-    let mut watch = Watch { progress, failure: failure.clone() };
-    let result = py.detach(|| top::run_with(&scenario, parts, &mut watch));
+    let watch = Arc::new(Watch::new(progress, failure.clone()));
+    let waiting = watch.clone();
+    let result = py.detach(|| {
+        let goes_on = move || waiting.goes_on();
+        wearwell_trace::while_waiting(goes_on, || top::run_with(&scenario, parts, &mut Watcher(watch)))
+    });
     // What went wrong in Python comes first: the run's own end is its consequence.
     if let Some(error) = failure.get(py) {
         return Err(error);
@@ -58,9 +63,28 @@ pub fn run(
 struct Watch {
     progress: Option<Py<PyAny>>,
     failure: Failure,
+    /// What was passed on last.
+    last: Mutex<Progress>,
 }
 
 impl Watch {
+    fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
+        let begin =
+            Progress { phase: Phase::ReadTrace, done: 0.0, drive_writes: 0.0, write_amplification: None };
+        Watch { progress, failure, last: Mutex::new(begin) }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Progress> {
+        // Progress is as good after a panic elsewhere as before.
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether to go on, asked while the run waits: there is nothing new to tell, but whoever is told may end the run.
+    fn goes_on(&self) -> bool {
+        let last = *self.last();
+        self.failure.attempt(|py| self.tell(py, &last)).is_some()
+    }
+
     fn tell(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
         py.check_signals()?;
         if let Some(callback) = &self.progress {
@@ -78,18 +102,21 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+struct Watcher(Arc<Watch>);
+
+impl Observer for Watcher {
     fn progress(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match Python::attach(|py| self.tell(py, progress)) {
+        *self.0.last() = *progress;
+        match Python::attach(|py| self.0.tell(py, progress)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failure.record(error);
+                self.0.failure.record(error);
                 ControlFlow::Break(())
             }
         }
     }
 
     fn keep_going(&mut self) -> ControlFlow<()> {
-        if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.0.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

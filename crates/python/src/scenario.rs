@@ -1,6 +1,7 @@
 //! Scenarios as JSON text.
 
 use crate::errors::{self, ScenarioError};
+use crate::patience::patiently;
 use pyo3::prelude::*;
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
@@ -25,7 +26,8 @@ pub fn parse(text: &str) -> PyResult<Scenario> {
 #[pyfunction]
 pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
-    let resolved = py.detach(|| top::resolve(&scenario)).map_err(|error| errors::from_run(&error))?;
+    let resolved = patiently(py, move || top::resolve(&scenario))?;
+    let resolved = resolved.map_err(|error| errors::from_run(&error))?;
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
 

@@ -1,6 +1,7 @@
 //! Traces, batch by batch.
 
 use crate::errors::{TraceError, from_trace};
+use crate::patience::patiently;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,19 +9,13 @@ use pyo3::types::PyDict;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
 use wearwell_trace::{
     self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, TraceWriter, WriteOptions,
 };
 
 /// Requests between two looks at Ctrl-C.
 const BATCH_REQUESTS: usize = 1 << 16;
-
-/// Between two looks at Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A trace that is being read.
 #[pyclass(frozen, module = "wearwell._core")]
@@ -56,28 +51,6 @@ impl TraceReader {
         patiently(py, move || look(&mut reader.lock().unwrap_or_else(PoisonError::into_inner)))
             .inspect_err(|_| self.interrupted.store(true, Ordering::Relaxed))
     }
-}
-
-/// Does what may have to wait for a file in another thread, while this one looks after Ctrl-C.
-///
-/// Nothing ends the wait for a pipe that nobody writes to: interrupted, the other thread is left to itself.
-fn patiently<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
-    let (answer, end) = channel();
-    let worker = thread::spawn(move || {
-        // Nobody listens any more after an interruption.
-        let _ = answer.send(work());
-    });
-    let end = Mutex::new(end);
-    let wait = || end.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
-    loop {
-        match py.detach(wait) {
-            Ok(answer) => return Ok(answer),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    let panic = worker.join().expect_err("work that ends without an answer has panicked");
-    std::panic::resume_unwind(panic)
 }
 
 #[pymethods]

@@ -183,6 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn drives_are_held_against_their_data_sheets() {
+        let rated = [("device.endurance_cycles", "100"), ("device.tbw", "0.0001")];
+        let results = [result(&rated), result(&[rated[0], ("device.tbw", "0.0002")]), result(&rated[..1])];
+        let rating = |at: usize| results[at].rating.as_ref().unwrap();
+        let comparison = compare(&results);
+        assert_eq!(figure(&comparison, "rated_tbw").values, [Some(0.0001), Some(0.0002), None]);
+        let ratio = figure(&comparison, "life_ratio");
+        assert_eq!(ratio.values, [rating(0).life_ratio, rating(1).life_ratio, None]);
+        assert!((ratio.change(1).unwrap() + 0.5).abs() < 1e-12, "{ratio:?}");
+        let limit = figure(&comparison, "write_amplification_limit");
+        assert_eq!(limit.values[1], rating(1).write_amplification_limit);
+        assert_eq!(figure(&comparison, "rated_dwpd").values[0], rating(0).dwpd);
+        // The same flash, whatever the sheet says of it.
+        assert_eq!(figure(&comparison, "tbw").verdicts, [Verdict::Equal; 3]);
+    }
+
+    #[test]
     fn what_only_some_have_is_empty_for_the_others() {
         let stacked = result(&[("log", "[{ segment_size = \"64 KiB\", spare_factor = 0.3 }]")]);
         let comparison = compare(&[result(&[]), stacked]);

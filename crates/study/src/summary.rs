@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::TimingReport;
 use wearwell_stack::steady::estimate;
-use wearwell_stack::{LayerResult, RunResult, TenantResult};
+use wearwell_stack::{LayerResult, RatingResult, RunResult, TenantResult};
 
 /// A row: names of columns with their values. What a run cannot say, or what would mean nothing, is null.
 pub type Row = Vec<(String, Value)>;
@@ -53,6 +53,9 @@ pub fn summary(result: &RunResult) -> Row {
         ("dwpd".to_owned(), json!(result.lifetime.map(|lifetime| lifetime.dwpd))),
         ("years".to_owned(), json!(result.lifetime.and_then(|lifetime| lifetime.years))),
         ("worn_out_tbw".to_owned(), json!(result.worn_out.map(|worn_out| worn_out.tbw))),
+    ]);
+    row.extend(result.rating.iter().flat_map(rating_columns));
+    row.extend([
         ("seed".to_owned(), json!(result.scenario.seed)),
         ("mode".to_owned(), json!(result.mode)),
         ("version".to_owned(), json!(result.version)),
@@ -103,6 +106,19 @@ fn layer_columns(layer: &LayerResult) -> Row {
         row.extend(columns.map(|(name, value)| (format!("{}_{name}", layer.name), value)));
     }
     row
+}
+
+/// What the data sheet lets the host write, and whether the flash endures it.
+fn rating_columns(rating: &RatingResult) -> Row {
+    [
+        ("rated_tbw", json!(rating.tbw)),
+        ("rated_dwpd", json!(rating.dwpd)),
+        ("rated_years", json!(rating.years)),
+        ("life_ratio", json!(rating.life_ratio)),
+        ("write_amplification_limit", json!(rating.write_amplification_limit)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
 }
 
 fn timing_columns(timing: &TimingReport) -> Row {

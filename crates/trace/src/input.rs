@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use liblzma::stream::{CONCATENATED, Stream};
 
 use super::error::TraceError;
+use super::wait::{self, Patient};
 
 /// Size of the buffers before and after decompression.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -62,6 +63,9 @@ pub enum Record<'a> {
 impl Input {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
+        if wait::is_needed(path) {
+            return Self::new(path, Box::new(Patient::open(path)), None);
+        }
         let file = File::open(path).map_err(|error| TraceError::io(path, error))?;
         let metadata = file.metadata().map_err(|error| TraceError::io(path, error))?;
         if metadata.is_dir() {

@@ -18,6 +18,7 @@ mod records;
 mod table;
 mod text;
 mod volumes;
+mod wait;
 mod writer;
 
 pub use cut::{Cut, convert, cut, cut_while};
@@ -31,6 +32,7 @@ pub use input::MAX_LINE_BYTES;
 pub use options::{OptionSpec, ReadOptions, Settings, TextOption, WriteOptions};
 pub use reader::{TraceReader, guess_columns, open};
 pub use table::{DIGEST_FORMATS, FORMATS, detect_format, find_format};
+pub use wait::while_waiting;
 use wearwell_base::request;
 pub use wearwell_base::request::{Digest, Op, Request, RequestBatch, is_zero_digest, page_digest};
 pub use writer::{TraceWriter, Written};

@@ -32,6 +32,9 @@ pub struct WeightedPages {
 /// Most of the requests that may flush.
 const MOST_FLUSHES: f64 = 0.99;
 
+/// By how much three ratios that make up all requests may differ from 1, added up.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
 fn is_zero(ratio: &f64) -> bool {
     *ratio == 0.0
 }
@@ -135,15 +138,23 @@ impl RequestConfig {
         require_ratio("trim_ratio", self.trim_ratio)?;
         let rare = "must be a number from 0 to 0.99: a source of flushes alone would never touch a page";
         require((0.0..=MOST_FLUSHES).contains(&self.flush_ratio), "flush_ratio", self.flush_ratio, rare)?;
-        let sum = self.read_ratio + self.trim_ratio + self.flush_ratio;
+        let sum = self.other_ratio();
         let sum_of = if self.flush_ratio > 0.0 { " + flush_ratio" } else { "" };
-        require(sum <= 1.0, format!("read_ratio + trim_ratio{sum_of}"), sum, "must be at most 1")?;
+        require(sum <= 1.0 + ROUNDING, format!("read_ratio + trim_ratio{sum_of}"), sum, "must be at most 1")?;
         require((0.0..1.0).contains(&self.shift), "shift", self.shift, "must lie from 0 to below 1")
     }
 
+    /// Share of the requests that do not write.
+    fn other_ratio(&self) -> f64 {
+        self.read_ratio + self.trim_ratio + self.flush_ratio
+    }
+
     /// Pages written per request, on average.
-    pub(super) fn written_per_request(&self) -> f64 {
-        (1.0 - self.read_ratio - self.trim_ratio - self.flush_ratio).max(0.0) * self.request_pages.mean()
+    pub fn written_per_request(&self) -> f64 {
+        if self.other_ratio() >= 1.0 - ROUNDING {
+            return 0.0;
+        }
+        (1.0 - self.read_ratio - self.trim_ratio - self.flush_ratio) * self.request_pages.mean()
     }
 }
 

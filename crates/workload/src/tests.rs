@@ -247,6 +247,25 @@ fn operations_and_lengths_have_their_shares() {
     assert!((config(text).written_per_request() - 0.3 * 1.75).abs() < 1e-12);
 }
 
+/// However they are written down, added up and taken from 1.
+#[test]
+fn ratios_that_make_up_all_requests_leave_no_writes() {
+    let ratios = |[read, trim, flush]: [u32; 3]| {
+        format!(
+            "kind = 'uniform'\nread_ratio = 0.{read:02}\ntrim_ratio = 0.{trim:02}\nflush_ratio = 0.{flush:02}"
+        )
+    };
+    for read in 1..=98 {
+        for trim in 1..99 - read {
+            let text = ratios([read, trim, 100 - read - trim]);
+            assert_eq!(config(&text).written_per_request(), 0.0, "{text}");
+            assert!(config(&text).build(1000, Seed(1)).is_ok(), "{text}");
+        }
+    }
+    assert!(config(&ratios([50, 40, 9])).written_per_request() > 0.009);
+    assert!(config(&ratios([50, 40, 11])).build(1000, Seed(1)).is_err());
+}
+
 /// Who asks for one page gets one request, if it is a flush; and a source that flushes writes where it wrote without.
 #[test]
 fn flushes_have_their_share_and_no_pages() {

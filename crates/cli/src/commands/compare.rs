@@ -3,7 +3,7 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{csv_rows, grid, plain, rows_as_json, wrapped};
+use crate::report::{csv_rows, four_digits, grid, plain, rows_as_json, wrapped};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_stack::RunResult;
@@ -160,11 +160,7 @@ fn cell(figure: &Figure, at: usize) -> String {
     }
 }
 
-/// Whole numbers as they are, others with four digits behind the point, or where they begin.
+/// Whole numbers as they are, others with four digits.
 fn number(value: f64) -> String {
-    match value.abs() {
-        _ if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        size if size < 1e-3 => format!("{value:.3e}"),
-        _ => format!("{value:.4}"),
-    }
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { four_digits(value) }
 }

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod column;
+mod drive;
 pub mod ftl;
 mod grid;
 #[cfg(feature = "parquet")]
@@ -106,6 +107,15 @@ pub fn rows_as_columns(rows: &[Row]) -> Vec<(String, Column)> {
         .collect()
 }
 
+/// A number with four digits behind the point or, where it is small, from where it begins.
+pub fn four_digits(value: f64) -> String {
+    match value.abs() {
+        size if size == 0.0 || size >= 0.1 => format!("{value:.4}"),
+        size if size < 1e-3 => format!("{value:.3e}"),
+        size => format!("{value:.*}", (3.0 - size.log10().floor()) as usize),
+    }
+}
+
 /// The table of a sweep: its settings and the figures that matter first.
 pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
     let has_theory = rows.iter().any(|row| !theory(row).is_null());
@@ -118,6 +128,9 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
         ("tbw", "TBW"),
         ("dwpd", "DWPD"),
     ];
+    if rows.iter().any(|row| !value_of(row, "life_ratio").is_null()) {
+        figures.push(("life_ratio", "of rated TBW"));
+    }
     if has_theory {
         figures.insert(2, THEORY);
     }
@@ -129,7 +142,7 @@ pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "NO".into(),
         Value::Number(number) if number.is_f64() && !keys.contains(&name) => {
-            format!("{:.4}", number.as_f64().unwrap_or_default())
+            four_digits(number.as_f64().unwrap_or_default())
         }
         other => plain(other),
     };
@@ -165,6 +178,12 @@ pub fn ordered_json(fields: Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        let shown = [0.0, 1.08416, 100.75, 0.52261, -0.0019874, 0.01, 0.000012345].map(four_digits);
+        assert_eq!(shown, ["0.0000", "1.0842", "100.7500", "0.5226", "-0.001987", "0.01000", "1.234e-5"]);
+    }
 
     #[test]
     fn thousands_stand_apart() {

@@ -1,11 +1,10 @@
 //! A result for people: what it is, how far to trust it, and the figures, the most important first.
 
-use super::{count, ftl, grid, timing, top};
+use super::{count, drive, ftl, grid, timing, top};
 use wearwell_base::units::OverProvisioning;
-use wearwell_stack::scenario::{AddressRule, TenantConfig, TraceConfig};
+use wearwell_stack::scenario::{TenantConfig, TraceConfig};
 use wearwell_stack::{
-    ArrivalsResult, ByteSize, Fit, LayerResult, Lifetime, RatingResult, RunResult, Scenario, TenantResult,
-    TraceExtent,
+    ArrivalsResult, ByteSize, LayerResult, Lifetime, RatingResult, RunResult, Scenario, TenantResult,
 };
 use wearwell_workload::WorkloadConfig;
 
@@ -49,7 +48,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
         ("Write amplification", amplification(result)),
         ("  by cause", causes(result)),
         ("  by theory", theory(result)),
-        ("Drive", drive(result)),
+        ("Drive", drive::description(result)),
         ("Spare space", spare_space(&result.device.over_provisioning)),
         ("Workload", workload(&result.scenario)),
         ("Course", course(result)),
@@ -140,44 +139,6 @@ fn causes(result: &RunResult) -> String {
     let mut parts: Vec<(bool, String)> = host.into_iter().chain(parts).collect();
     parts.sort_by_key(|(own, _)| *own);
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(" + ")
-}
-
-fn drive(result: &RunResult) -> String {
-    let device = &result.device;
-    let page = u64::from(device.page_bytes);
-    let logical = ByteSize(u64::from(device.logical_pages) * page);
-    let physical = ByteSize(device.physical_pages * page);
-    let preset =
-        result.scenario.device.preset.as_ref().map_or_else(String::new, |preset| format!("{preset}: "));
-    let block = ByteSize(u64::from(device.pages_per_block) * page);
-    let fitted = match result.scenario.device.fit {
-        Fit::Found(extent) => format!("\n{}", fitted(&extent, result)),
-        Fit::Wanted(_) => String::new(),
-    };
-    format!(
-        "{preset}{logical} logical on {physical} of flash; {} blocks of {block} ({} pages of {}){fitted}",
-        count(device.blocks.into()),
-        device.pages_per_block,
-        ByteSize(page)
-    )
-}
-
-/// How a drive came by its size that was made to fit a trace.
-fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
-    let page = u64::from(result.device.page_bytes);
-    let rule = result.scenario.trace.as_ref().map_or(AddressRule::Direct, |trace| trace.address);
-    let addresses = match rule {
-        AddressRule::Direct => "addresses as they are",
-        AddressRule::Wrap => "addresses wrapped",
-        AddressRule::Scale => "addresses scaled",
-        AddressRule::Compact => "addresses compacted",
-    };
-    format!(
-        "made to fit the trace: {} pages ({}) touched of the first {}; {addresses}",
-        count(extent.touched_pages),
-        ByteSize(extent.touched_pages.saturating_mul(page)),
-        ByteSize(extent.end_page.saturating_mul(page))
-    )
 }
 
 /// Spare space in the four measures in use.

@@ -1,6 +1,7 @@
 //! What theory says of a scenario.
 
 use crate::errors;
+use crate::patience::patiently;
 use crate::scenario::parse;
 use pyo3::prelude::*;
 use wearwell_study::{Patience, PredictionError, predict};
@@ -9,10 +10,11 @@ use wearwell_study::{Patience, PredictionError, predict};
 #[pyfunction]
 pub fn theory_of_scenario(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
-    let found = py.detach(|| predict(&scenario, Patience::Passing)).map_err(|error| match &error {
-        PredictionError::Scenario(error) => errors::from_config(error),
-        PredictionError::NoModel(_) => errors::wrong("scenario", &error.to_string()),
-        PredictionError::Theory(error) => errors::from_theory(error, None),
-    })?;
+    let found =
+        patiently(py, move || predict(&scenario, Patience::Passing))?.map_err(|error| match &error {
+            PredictionError::Scenario(error) => errors::from_config(error),
+            PredictionError::NoModel(_) => errors::wrong("scenario", &error.to_string()),
+            PredictionError::Theory(error) => errors::from_theory(error, None),
+        })?;
     Ok(serde_json::to_string(&found).expect("predictions are plain data"))
 }

@@ -39,7 +39,12 @@ impl<P: Payload> Stack<P> {
 
     /// Pages of all tenants together.
     pub fn logical_pages(&self) -> u64 {
-        self.targets.iter().map(|target| u64::from(target.layer.logical_pages())).sum()
+        self.writers_pages().iter().sum()
+    }
+
+    /// Pages shown to each writer.
+    pub(crate) fn writers_pages(&self) -> Vec<u64> {
+        self.targets.iter().map(|target| u64::from(target.layer.logical_pages())).collect()
     }
 
     /// The reports of all layers, in the order of their names, and of the flash.

@@ -1,4 +1,4 @@
-//! A drive that fits the trace which is replayed on it.
+//! A drive that fits the traces which are replayed on it.
 
 use super::error::RunError;
 use super::observer::{Observer, Progress};
@@ -8,7 +8,7 @@ use crate::build::build_resolved;
 use crate::device::{self, Fit, TraceExtent};
 use crate::layers::OwnPolicies;
 use crate::scenario::resolve::{Caller, resolve};
-use crate::scenario::{AddressRule, Scenario, TraceConfig};
+use crate::scenario::{AddressRule, Scenario, TraceConfig, writers};
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::Content;
@@ -26,10 +26,10 @@ const LARGE_DRIVE_PAGES: u64 = 1 << 24;
 /// Halvings of the stretch between a drive that is too small and one that is not.
 const HALVINGS: u32 = 5;
 
-/// Makes the drive of `scenario` fit its trace, where `device.fit` asks for it: works out its capacity, and the rule for
-/// addresses that goes with it.
+/// Makes the drive of `scenario` fit its traces, where `device.fit` asks for it: works out its capacity, and the rules for
+/// addresses that go with it. Of several tenants each that has a trace gets as many pages as that touches.
 ///
-/// Reads the trace through once. What was found stays in `device.fit`, so that the scenario needs it no second time.
+/// Reads each trace through once. What was found stays in `device.fit`, so that the scenario needs it no second time.
 ///
 /// # Errors
 /// No trace to fit, a size that is given as well, a trace that cannot be read, or no size that can be built.
@@ -42,9 +42,12 @@ pub(crate) fn fit(
         return Ok(());
     }
     let refuse = |key: &str, problem: &str| Err(ConfigError::new(key, problem).into());
-    let Some(trace) = &scenario.trace else {
-        return refuse("device.fit", "makes a drive that fits one trace, and the scenario has no `trace`");
-    };
+    if !writers::have_trace(scenario) {
+        return refuse(
+            "device.fit",
+            "makes a drive that fits what is replayed, and the scenario has no `trace`",
+        );
+    }
     let sizes = [
         ("device.capacity", scenario.device.capacity.is_some()),
         ("device.raw_capacity", scenario.device.raw_capacity.is_some()),
@@ -53,12 +56,16 @@ pub(crate) fn fit(
     if let Some((key, _)) = sizes.into_iter().find(|(_, given)| *given) {
         return refuse(
             key,
-            "stands beside `device.fit`, which works the size out from the trace; leave one of them out",
+            "stands beside `device.fit`, which works the size out from what is replayed; leave one of them out",
         );
     }
     let page_bytes = device::page_bytes(&scenario.device)?;
-    let extent = extent(trace, page_bytes, observer)?;
-    *scenario = Fitting { scenario, caller, extent, page_bytes }.smallest()?;
+    let writers = scenario.tenant.len().max(1);
+    let traces = (0..writers).map(|at| writers::trace_of(scenario, at));
+    let extents = traces
+        .map(|trace| trace.map(|trace| extent(trace, page_bytes, observer)).transpose())
+        .collect::<Result<_, RunError>>()?;
+    *scenario = Fitting { scenario, caller, extents, page_bytes }.smallest()?;
     Ok(())
 }
 
@@ -91,26 +98,27 @@ fn extent(
     Ok(TraceExtent { touched_pages: replay.touched_pages(), end_page: replay.end_page() })
 }
 
-/// The search for the smallest drive that a trace fits on.
+/// The search for the smallest drive that the traces fit on.
 struct Fitting<'a> {
     scenario: &'a Scenario,
     caller: Caller,
-    extent: TraceExtent,
+    /// What the trace of each writer touches, if it has one.
+    extents: Vec<Option<TraceExtent>>,
     page_bytes: u32,
 }
 
 impl Fitting<'_> {
     fn smallest(&self) -> Result<Scenario, RunError> {
-        let touched = self.extent.touched_pages;
+        let touched = self.touched_pages();
         let most = LARGE_DRIVE_PAGES.max(touched.saturating_mul(16)).min(u64::from(u32::MAX));
         let (mut pages, mut too_small, mut first_error) = (touched, 0, None);
         let found = loop {
             match self.tried(pages) {
-                Ok((shown, found)) if shown >= touched => break found,
-                // Layers above the drive show less than it has.
-                Ok((shown, _)) => {
+                Ok((None, found)) => break found,
+                // Layers above the drive show less than it has, and of several writers each a part of it.
+                Ok((Some(short), _)) => {
                     too_small = pages;
-                    pages = (pages * touched).div_ceil(shown.max(1)).max(pages + 1);
+                    pages = short.scaled(pages).max(pages + 1);
                 }
                 Err(RunError::Config(error)) => {
                     first_error.get_or_insert(error);
@@ -120,7 +128,7 @@ impl Fitting<'_> {
                 Err(other) => return Err(other),
             }
             if pages > most {
-                return Err(first_error.map_or_else(|| too_many(self.scenario), RunError::Config));
+                return Err(first_error.map_or_else(|| self.too_many(), RunError::Config));
             }
         };
         Ok(self.halved(too_small, pages, found))
@@ -131,36 +139,72 @@ impl Fitting<'_> {
         for _ in 0..if too_small == 0 { 0 } else { HALVINGS } {
             let pages = too_small.midpoint(fits);
             match self.tried(pages) {
-                Ok((shown, smaller)) if shown >= self.extent.touched_pages => {
-                    (fits, found) = (pages, smaller)
-                }
+                Ok((None, smaller)) => (fits, found) = (pages, smaller),
                 _ => too_small = pages,
             }
         }
         found
     }
 
-    /// The scenario with a drive of so many logical pages, and the pages that the trace would see; an error if it cannot be
-    /// built.
-    fn tried(&self, pages: u64) -> Result<(u64, Scenario), RunError> {
+    /// Pages that all traces touch together.
+    fn touched_pages(&self) -> u64 {
+        self.extents.iter().flatten().map(|extent| extent.touched_pages).sum()
+    }
+
+    /// The scenario with a drive of so many logical pages, and what the trace lacks that has the least room, if one has not
+    /// enough; an error if it cannot be built.
+    fn tried(&self, pages: u64) -> Result<(Option<Short>, Scenario), RunError> {
         let mut scenario = self.scenario.clone();
-        scenario.device.fit = Fit::Found(self.extent);
+        let end_page = self.extents.iter().flatten().map(|extent| extent.end_page).max().unwrap_or(0);
+        scenario.device.fit = Fit::Found(TraceExtent { touched_pages: self.touched_pages(), end_page });
         scenario.device.capacity = Some(ByteSize(pages * u64::from(self.page_bytes)));
         let resolved = resolve(scenario.clone(), self.caller)?;
         let shown = match self.caller.holds_data {
-            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?.logical_pages(),
-            false => build_resolved::<()>(&resolved, OwnPolicies::default(), None)?.logical_pages(),
+            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?.writers_pages(),
+            false => build_resolved::<()>(&resolved, OwnPolicies::default(), None)?.writers_pages(),
         };
-        if let Some(trace) = scenario.trace.as_mut().filter(|trace| trace.address == AddressRule::Direct)
-            && self.extent.end_page > shown
-        {
-            trace.address = AddressRule::Compact;
+        let mut lacking: Option<Short> = None;
+        for (at, (extent, &shown)) in self.extents.iter().zip(&shown).enumerate() {
+            let Some(extent) = extent else { continue };
+            if let Some(trace) = writers::trace_of_mut(&mut scenario, at)
+                && trace.address == AddressRule::Direct
+                && extent.end_page > shown
+            {
+                trace.address = AddressRule::Compact;
+            }
+            let short = Short { touched: extent.touched_pages, shown: shown.max(1) };
+            if extent.touched_pages > shown && lacking.is_none_or(|other| short.is_more_than(other)) {
+                lacking = Some(short);
+            }
         }
-        Ok((shown, scenario))
+        Ok((lacking, scenario))
+    }
+
+    fn too_many(&self) -> RunError {
+        let of = |at: usize| self.extents[at].map_or(0, |extent| extent.touched_pages);
+        let largest = (0..self.extents.len()).max_by_key(|&at| of(at)).unwrap_or(0);
+        let trace = writers::trace_of(self.scenario, largest);
+        let path = trace.map(|trace| trace.path.display().to_string()).unwrap_or_default();
+        SourceError::TooLargeToFit { path }.into()
     }
 }
 
-fn too_many(scenario: &Scenario) -> RunError {
-    let path = scenario.trace.as_ref().map(|trace| trace.path.display().to_string()).unwrap_or_default();
-    SourceError::TooLargeToFit { path }.into()
+/// A trace that touches more pages than it is shown.
+#[derive(Clone, Copy)]
+struct Short {
+    touched: u64,
+    shown: u64,
+}
+
+impl Short {
+    /// The size at which it would have enough, if what it is shown grew with `pages`.
+    fn scaled(self, pages: u64) -> u64 {
+        let scaled = (u128::from(pages) * u128::from(self.touched)).div_ceil(u128::from(self.shown));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+
+    fn is_more_than(self, other: Self) -> bool {
+        u128::from(self.touched) * u128::from(other.shown)
+            > u128::from(other.touched) * u128::from(self.shown)
+    }
 }

@@ -6,7 +6,7 @@ use super::key::{Key, Segment};
 use super::short_forms::{self, ShortForm};
 use super::toml_value::{self, Spans};
 use super::types::Scenario;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -177,6 +177,25 @@ impl Draft {
         widen(at, parents);
         *last.enter(at).map_err(|problem| by_hand(&key.text, problem))? = value;
         self.changed.push(key);
+        Ok(())
+    }
+
+    /// Takes over what `fitted`, the same scenario, found of a drive that fits its traces, so that what follows need not read
+    /// them for it.
+    ///
+    /// # Errors
+    /// None, where it is the same scenario.
+    pub fn keep_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
+        self.set("device.fit", json!(fitted.device.fit))?;
+        self.set("device.capacity", json!(fitted.device.capacity))?;
+        if let Some(trace) = &fitted.trace {
+            self.set("trace.address", json!(trace.address))?;
+        }
+        for (at, tenant) in fitted.tenant.iter().enumerate() {
+            if let Some(trace) = &tenant.trace {
+                self.set(&format!("tenant[{at}].trace.address"), json!(trace.address))?;
+            }
+        }
         Ok(())
     }
 

@@ -27,6 +27,14 @@ pub(crate) fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
     scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
 }
 
+/// The same, to be changed.
+pub(crate) fn trace_of_mut(scenario: &mut Scenario, at: usize) -> Option<&mut TraceConfig> {
+    match scenario.tenant.get_mut(at) {
+        Some(tenant) => tenant.trace.as_mut(),
+        None => scenario.trace.as_mut(),
+    }
+}
+
 /// What the pages of tenant `at` hold, and the key that says so.
 pub(crate) fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&ContentConfig>) {
     match scenario.tenant.get(at) {

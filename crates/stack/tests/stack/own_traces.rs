@@ -94,6 +94,57 @@ fn layers_above_and_large_planes_make_a_larger_drive() {
     assert!(preset.lifetime.is_none() || preset.lifetime.unwrap().years.is_some());
 }
 
+/// Of a drive of two tenants each trace gets as many pages as it touches, by its share, and no block more of the drive than that
+/// takes.
+#[test]
+fn of_several_tenants_each_trace_fits_its_part() {
+    let traces = [Trace::new(1), Trace::new(1000)];
+    let tenant = |trace: &Trace, share: f64| {
+        format!("[[tenant]]\nshare = {share}\ntrace = {{ path = \"{}\" }}\n", trace.path.display())
+    };
+    let measure = "[measure]\nwarm_up = 1.0\ndrive_writes = 2.0\n";
+    let text = |device: &str, shares: [f64; 2]| {
+        let tenants = tenant(&traces[0], shares[0]) + &tenant(&traces[1], shares[1]);
+        format!("[device]\n{device}\n{tenants}{measure}")
+    };
+    for shares in [[0.5, 0.5], [0.8, 0.2], [0.1, 0.6]] {
+        let first = scenario(&text(SMALL, shares));
+        let result = try_run(&first).unwrap_or_else(|error| panic!("{error}"));
+        let least = shares.iter().map(|share| PAGES as f64 / share).fold(0.0, f64::max);
+        let shown = f64::from(result.device.logical_pages);
+        // Partitions end on whole blocks of 8 pages, and the last of shares that add up to 1 on a page.
+        let block = 8.0 / shares[0].min(shares[1]);
+        assert!((least - block..least + block).contains(&shown), "{shown} of {least}");
+        let rules = result.scenario.tenant.iter().map(|tenant| tenant.trace.as_ref().unwrap().address);
+        assert_eq!(rules.collect::<Vec<_>>(), [AddressRule::Direct, AddressRule::Compact]);
+        let extent = TraceExtent { touched_pages: 2 * PAGES, end_page: (PAGES - 1) * 1000 + 1 };
+        assert_eq!(result.scenario.device.fit, Fit::Found(extent));
+        let mut again = try_run(&result.scenario).unwrap();
+        again.performance = result.performance;
+        assert_eq!(again, result);
+        // A smaller drive, by more than a block of the smaller share, does not hold them.
+        let less = (shown - 2.0 * block) as u64 * 4096;
+        let less = format!("{SMALL}\ncapacity = {less}");
+        let mut less = scenario(&text(&less.replace("fit = true\n", ""), shares));
+        for (tenant, fitted) in less.tenant.iter_mut().zip(&result.scenario.tenant) {
+            tenant.trace = fitted.trace.clone();
+        }
+        assert!(try_run(&less).is_err(), "{shares:?} {block} {shown}");
+    }
+}
+
+#[test]
+fn beside_a_workload_the_trace_of_a_tenant_sets_the_size() {
+    let trace = Trace::new(1);
+    let result = try_run(&scenario(&format!(
+        "[device]\n{SMALL}\n[[tenant]]\nshare = 0.5\nworkload = {{ kind = \"uniform\" }}\n[[tenant]]\nshare = 0.5\ntrace = {{ path = \"{}\" }}\n\
+         [measure]\nwarm_up = 1.0\ndrive_writes = 2.0\n",
+        trace.path.display()
+    )));
+    let shown = u64::from(result.unwrap_or_else(|error| panic!("{error}")).device.logical_pages);
+    assert!((2 * PAGES - 16..2 * PAGES + 16).contains(&shown), "{shown}");
+}
+
 #[test]
 fn what_cannot_be_fitted_is_said() {
     let trace = Trace::new(1);

@@ -6,7 +6,6 @@ use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
 use crate::points::SweepError;
 use crate::sweep::{Sweep, SweepObserver, SweepOptions, replicate, resolved};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use wearwell_stack::Progress;
@@ -62,10 +61,7 @@ pub(super) fn with_fitted_drive(draft: &Draft) -> Result<Draft, DraftError> {
         return Ok(draft);
     }
     let fitted = resolved(&draft)?;
-    let rule = fitted.trace.as_ref().map(|trace| json!(trace.address));
-    draft.set("device.fit", json!(fitted.device.fit))?;
-    draft.set("device.capacity", json!(fitted.device.capacity))?;
-    draft.set("trace.address", rule.unwrap_or_default())?;
+    draft.keep_fit(&fitted)?;
     Ok(draft)
 }
 

@@ -107,6 +107,30 @@ fn without_blocks_held_back_it_is_the_mean_field() {
 }
 
 #[test]
+fn of_what_never_writes_nothing_is_said() {
+    let reason = |workload: Value| {
+        let error = predict(&scenario(&[("/workload", workload)]), Patience::Full).unwrap_err();
+        error.to_string()
+    };
+    let all_read = json!({ "kind": "uniform", "read_ratio": 1.0 });
+    for workload in [
+        all_read.clone(),
+        json!({ "kind": "uniform", "read_ratio": 0.7, "flush_ratio": 0.3 }),
+        // Taken from 1 one after the other they leave a little.
+        json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.41, "flush_ratio": 0.59 }),
+        json!({ "kind": "zipf", "exponent": 0.9, "read_ratio": 0.1, "flush_ratio": 0.9 }),
+        json!({ "kind": "mixed", "parts": [{ "weight": 1.0, "space": 1.0, "workload": all_read }] }),
+    ] {
+        assert_eq!(reason(workload), "no model applies: nothing is written");
+    }
+    // What is left is written by the law.
+    let all = predict(&scenario(&[]), Patience::Full).unwrap();
+    let some = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.5, "flush_ratio": 0.3 });
+    let some = predict(&scenario(&[("/workload", some)]), Patience::Full).unwrap();
+    assert_eq!(some.write_amplification, all.write_amplification);
+}
+
+#[test]
 fn requests_of_several_pages_are_pages_of_a_smaller_block() {
     let uniform = json!({ "kind": "uniform", "request_pages": 4 });
     let changes =

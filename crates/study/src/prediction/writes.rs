@@ -114,7 +114,7 @@ fn unit_pages(requests: &RequestConfig, logical_pages: u32) -> Result<u32, Strin
     if requests.trim_ratio > 0.0 {
         return Err("discards are not modelled".into());
     }
-    if requests.read_ratio >= 1.0 {
+    if requests.written_per_request() <= 0.0 {
         return Err("nothing is written".into());
     }
     match &requests.request_pages {

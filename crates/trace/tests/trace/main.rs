@@ -2,6 +2,8 @@
 
 mod agreement;
 mod files;
+#[cfg(unix)]
+mod pipes;
 mod roundtrip;
 mod sample_files;
 mod samples;

@@ -59,6 +59,8 @@ pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
         lines.pop(); // it may be cut off
     }
     let is_row = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii_start().starts_with(b"#");
+    let comments = lines.iter().take_while(|line| !is_row(line)).filter(|line| !line.trim_ascii().is_empty());
+    let comment = comments.last().copied();
     let lines: Vec<_> = lines.into_iter().filter(is_row).collect();
     let first = *lines.first()?;
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
@@ -71,20 +73,30 @@ pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
     let has_number = |row: &[String]| row.iter().any(|cell| is_number(cell));
     let has_header = !has_number(&rows[0]) && rows.get(1).is_some_and(|row| has_number(row));
     let names = has_header.then(|| rows.remove(0));
+    let noted = comment.filter(|_| !has_header).and_then(|comment| noted_names(comment, separator, width));
     rows.retain(|row| row.len() >= width);
     if !has_header && !rows.iter().any(|row| has_number(row)) {
         return None;
     }
     let columns = (0..width).map(|at| Values {
-        name: names.as_ref().map(|names| names[at].clone()),
+        name: names.as_ref().or(noted.as_ref()).map(|names| names[at].clone()),
         cells: rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty()).collect(),
     });
     let columns: Vec<_> = columns.collect();
-    let guess = match names {
+    let mut guess = match names.or(noted) {
         Some(_) => Guess::by_names(&columns),
         None => Guess::by_values(&columns),
     };
+    guess.has_header = has_header;
     Some(guess.finish(&columns, separator.name(), rows.iter().take(SHOWN).cloned().collect()))
+}
+
+/// The names in a comment in front of the first row, if it names as many columns.
+fn noted_names(comment: &[u8], separator: Separator, width: usize) -> Option<Vec<String>> {
+    let comment = comment.trim_ascii();
+    let text = comment.iter().position(|&byte| byte != b'#')?;
+    let names = cells(comment[text..].trim_ascii_start(), separator)?;
+    (names.len() == width && !names.iter().any(|name| is_number(name))).then_some(names)
 }
 
 fn cells(line: &[u8], separator: Separator) -> Option<Vec<String>> {
@@ -164,6 +176,8 @@ struct Guess {
     /// Field, column, unit or words with their colon.
     fields: Vec<(&'static str, usize, String)>,
     doubts: Vec<String>,
+    /// Whether columns can be called by the names of the first row.
+    has_header: bool,
 }
 
 impl Guess {
@@ -341,7 +355,8 @@ impl Guess {
             let is_event =
                 |word: &&str| word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
             let are_events = (2..=6).contains(&words.len()) && words.iter().all(is_event);
-            let column = columns[at].name.clone().unwrap_or_else(|| (at + 1).to_string());
+            let name = columns[at].name.clone().filter(|_| self.has_header);
+            let column = name.unwrap_or_else(|| (at + 1).to_string());
             are_events.then(|| (column, words.into_iter().collect::<Vec<_>>()))
         });
         let doubts: Vec<_> = events
@@ -357,9 +372,12 @@ impl Guess {
         self.doubt_events(columns);
         let mut parts = Vec::new();
         let names = || columns.iter().filter_map(|column| column.name.as_deref());
+        if !self.has_header && columns[0].name.is_some() {
+            self.doubts.push("the names are those of a comment in front of the first row".to_owned());
+        }
         for field in ["time", "op", "offset", "size", "volume", "digest"] {
             let Some((_, at, unit)) = self.fields.iter().find(|(own, ..)| *own == field) else { continue };
-            let name = columns[*at].name.as_deref().filter(|name| {
+            let name = columns[*at].name.as_deref().filter(|_| self.has_header).filter(|name| {
                 let is_plain = !name.is_empty()
                     && !name.contains([',', '=', ':', '"', '\''])
                     && !name.starts_with(['-', '#']);
@@ -391,7 +409,7 @@ impl Guess {
         };
         TableGuess {
             separator,
-            has_header: columns[0].name.is_some(),
+            has_header: self.has_header,
             columns: columns.iter().enumerate().map(column).collect(),
             rows,
             option: parts.join(","),

@@ -51,6 +51,21 @@ fn what_is_not_said_is_doubted() {
 }
 
 #[test]
+fn a_comment_in_front_may_name_the_columns() {
+    let text = "# made by hand\n#time_us op offset_bytes size\n0 write 0 4096\n10 write 4096 4096\n";
+    let guess = guess_table(text.as_bytes()).unwrap();
+    // A reader passes over comments, so that columns are called by their numbers.
+    assert_eq!(guess.option, "time=1:us,op=2,offset=3:bytes,size=4:bytes");
+    assert_eq!(guess.doubts, ["the names are those of a comment in front of the first row"]);
+    assert_eq!((guess.has_header, guess.columns[0].name.as_deref()), (false, Some("time_us")));
+    // Names of no columns, and a header of its own.
+    let found = |text: &str| guess_table(text.as_bytes()).unwrap();
+    assert_eq!(found(&text.replace(" size\n", "\n")).columns[0].name, None);
+    let named = found("# a b c d\ntime_us op offset_bytes size\n0 write 0 4096\n");
+    assert_eq!(named.option, "time=time_us:us,op=op,offset=offset_bytes:bytes,size=size:bytes");
+}
+
+#[test]
 fn tables_without_a_header_are_guessed_from_their_values() {
     let cases = [
         (

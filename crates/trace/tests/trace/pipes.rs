@@ -1,0 +1,88 @@
+//! Traces that come from pipes, which may never say anything.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::thread;
+use wearwell_trace::{ReadOptions, RequestBatch, open, while_waiting};
+
+const HEAD: &str = "time_ns,op,volume,offset_bytes,length_bytes,hint\n";
+
+fn pipe(folder: &tempfile::TempDir) -> PathBuf {
+    let path = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// A file that both reads and writes a pipe is opened without waiting, and keeps it open.
+fn held(path: &Path) -> File {
+    fs::OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+#[test]
+fn a_pipe_that_says_nothing_is_given_up_opened_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = pipe(&folder);
+    for holds in [false, true] {
+        let _held = holds.then(|| held(&path));
+        let asked = Rc::new(Cell::new(0));
+        let counted = asked.clone();
+        let goes_on = move || {
+            counted.set(counted.get() + 1);
+            counted.get() < 3
+        };
+        let error = while_waiting(goes_on, || open(&path, &ReadOptions::default())).err().unwrap();
+        assert!(error.to_string().contains("interrupted"), "{error}");
+        assert_eq!(asked.get(), 3);
+    }
+}
+
+#[test]
+fn what_a_pipe_says_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = pipe(&folder);
+    let writer = {
+        let path = path.clone();
+        thread::spawn(move || {
+            let mut pipe = fs::OpenOptions::new().write(true).open(path).unwrap();
+            pipe.write_all(HEAD.as_bytes()).unwrap();
+            for at in 0..20_000 {
+                writeln!(pipe, "{at},W,0,{},4096,0", at * 4096).unwrap();
+            }
+        })
+    };
+    let requests = while_waiting(
+        || true,
+        || {
+            let mut reader = open(&path, &ReadOptions::default()).unwrap();
+            let (mut batch, mut requests) = (RequestBatch::default(), 0);
+            while reader.read_batch(&mut batch, 1000).unwrap() > 0 {
+                requests += batch.len();
+            }
+            requests
+        },
+    );
+    writer.join().unwrap();
+    assert_eq!(requests, 20_000);
+}
+
+#[test]
+fn outside_of_the_work_nobody_is_asked_and_files_are_read_as_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    fs::write(&path, format!("{HEAD}1,W,0,0,4096,0\n")).unwrap();
+    while_waiting(
+        || unreachable!("a file need not be waited for"),
+        || {
+            assert!(open(&path, &ReadOptions::default()).is_ok());
+            let error = open(folder.path().join("missing"), &ReadOptions::default()).err().unwrap();
+            assert!(error.to_string().contains("No such file"), "{error}");
+        },
+    );
+    assert!(
+        open("/dev/null", &ReadOptions::default()).is_err_and(|error| error.to_string().contains("empty"))
+    );
+}
