@@ -175,8 +175,8 @@ mod tests {
             cases.iter().filter(|case| case.part == Part::Figure2).map(|case| case.load.as_str()).collect();
         assert_eq!(loads.len(), 8, "{loads:?}");
         for load in loads {
-            let logs: Vec<u8> = cases.iter().filter(|case| case.load == load).map(|case| case.logs).collect();
-            assert_eq!(logs, LOGS);
+            let first = cases.iter().filter(|case| case.load == load && case.seed == 1);
+            assert_eq!(first.map(|case| case.logs).collect::<Vec<_>>(), LOGS);
         }
         let names: BTreeSet<String> = cases.iter().map(Case::name).collect();
         assert_eq!(names.len(), cases.len());
