@@ -35,7 +35,7 @@ fn placement(logs: u8) -> &'static str {
 
 impl Model {
     /// With `logs` logs, on a disk of `disk_bytes`, a checkpoint after so many bytes, and cleaning at so many erased
-    /// segments. As F2FS has it on 1 GiB, 15 % of the disk are not shown.
+    /// segments; 18 % of the disk are not shown, so that there is room for those.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Model {
     pub fn new(logs: u8, disk_bytes: u64, checkpoint_bytes: u64, cleans_at: u32) -> Result<Model, Failure> {
         let mut scenario = scenario(&format!(
             "[device]\ncapacity = {disk_bytes}\nspare_factor = 0.1\npages_per_block = 512\n\
-             [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.15\nfree_blocks_low = {cleans_at}\nplacement = {}\n\
+             [[log]]\nsegment_size = \"2 MiB\"\nspare_factor = 0.18\nfree_blocks_low = {cleans_at}\nplacement = {}\n\
              metadata = {{ preset = \"f2fs_{logs}\", checkpoint_every = {checkpoint_bytes} }}\n\
              [workload]\nkind = \"uniform\"\n",
             placement(logs)

@@ -210,7 +210,7 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
             table.push(row);
         }
     }
-    table.publish(session, "log_on_log_f2fs")?;
+    table.publish(session, "data")?;
     publish_growth(session, outcomes, loads)
 }
 
@@ -231,9 +231,9 @@ fn publish_growth(session: &Session, outcomes: &[Outcome], loads: &[String]) -> 
         let points = LOGS.map(|logs| (f64::from(logs), interval(&group(outcomes, load, logs), fswa)));
         series.push(Series { name: load.clone(), points: points.to_vec(), joined: true });
     }
-    table.publish(session, "log_on_log_f2fs_growth")?;
+    table.publish(session, "growth")?;
     let title = "Figure 2: what F2FS of Linux 6.1 writes with 2, 4 and 6 logs";
-    Chart { title, x: "logs", y: "FSWA" }.draw(session, "log_on_log_f2fs", &series)
+    Chart { title, x: "logs", y: "FSWA" }.draw(session, "plot", &series)
 }
 
 fn device(outcome: &Outcome, drive: usize) -> f64 {

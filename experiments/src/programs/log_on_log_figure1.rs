@@ -44,7 +44,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             products.push((panel.to_owned(), product_is_whole(result)));
         }
     }
-    table.publish(session, "log_on_log_figure1")?;
+    table.publish(session, "data")?;
     statements.check("figure 1: what the lowest log sends is what the flash programs", handed_on);
     statements.check("figure 1: TCWA is the product of the layers' write amplifications", products);
     statements.publish(session)

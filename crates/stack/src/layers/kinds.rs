@@ -200,7 +200,7 @@ macro_rules! kinds {
 
         #[doc = concat!("[`", stringify!($Kinds), "`] with nothing left open.")]
         #[derive(Clone, Debug)]
-        // As few.
+        // As above.
         #[allow(clippy::large_enum_variant)]
         pub enum $Resolved {
             $(
