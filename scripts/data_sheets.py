@@ -38,7 +38,7 @@ ZET = "*from memory of* AnandTech, 19 February 2019"
 SZ985 = "tomshardware.com, of the SZ985"
 FL6 = "edgedatacenters.nl, 20 September 2021"
 X25_E = "techreport.com/review/15931, 23 November 2008"
-X25_E_IOPS = "en.wikipedia.org/wiki/IOPS, of Intel's data sheet"
+X25_E_IOPS = "Wikipedia's table of IOPS, which cites Intel's data sheet"
 
 # Of each preset: the product, what is simulated (GiB, erased blocks at which cleaning begins, requests at a time) and the
 # figures of the sheet, MB/s of sequential cases and requests a second of random ones.
