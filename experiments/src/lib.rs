@@ -7,6 +7,8 @@
 pub mod assumptions;
 pub mod cagc;
 pub mod chart;
+#[cfg(target_os = "linux")]
+pub mod f2fs;
 pub mod figures;
 pub mod gecko;
 pub mod heat_map;
@@ -16,6 +18,7 @@ pub mod journal;
 pub mod judge;
 pub mod log_on_log;
 pub mod manifest;
+pub mod moving;
 #[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
@@ -32,6 +35,7 @@ pub mod table;
 pub mod theory;
 pub mod validity_cost;
 pub mod validity_probe;
+pub mod worth;
 
 /// Why a reproduction stopped.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

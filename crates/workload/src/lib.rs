@@ -35,7 +35,7 @@ mod tests;
 pub use arrivals::{ArrivalConfig, Arrivals, Spacing, TimedRequests, as_requests};
 pub use batch::{Goal, PageBatch, PageRun};
 pub use config::{Entry, WORKLOADS, WorkloadConfig};
-pub use content::{ContentConfig, Contents};
+pub use content::{ContentConfig, Contents, SINGLES};
 pub use cursor::{PageRequest, RequestCursor};
 pub use fiu::{FIU_TRACES, Fiu, FiuTrace};
 pub use hot_cold::HotCold;
