@@ -1,6 +1,8 @@
 //! What the experiments on deduplication in flash share: the drive of the CAGC paper under its three traces, and what is
 //! kept of a run.
 
+use crate::Failure;
+use crate::session::Session;
 use crate::stacks::{Runs, Stack, find, ftl, per_host};
 use crate::table::Table;
 use wearwell_engine::layer::DedupReport;
@@ -98,6 +100,24 @@ impl Drive {
             drive_writes: [3.0, 3.0],
             fill: "sequential",
         }
+    }
+
+    /// The same with the numbers that no paper gives as the session has them: what contents repeat, and the time of a hash.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn assuming(self, session: &Session) -> Result<Self, Failure> {
+        let of = |name: &str| session.assumed(&format!("cagc/{name}"));
+        let same = of(&format!("same-content-{}", self.trace))?;
+        let (contents, lifetime, cold) =
+            (of("popular-contents")?, of("popular-lifetime")?, of("cold-duplicates")?);
+        let content = format!(
+            "{{ preset = {:?}, same_content_ratio = {same:?}, popular_contents = {contents:?}, popular_lifetime = {lifetime:?}, \
+             cold_duplicates = {cold:?} }}",
+            self.trace
+        );
+        Ok(Drive { content: Some(content), hash_us: of("hash-us")?, ..self })
     }
 
     /// The stack under these keys, the trace and the scheme behind them, run `length` times as long.

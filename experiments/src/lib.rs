@@ -18,6 +18,7 @@ pub mod journal;
 pub mod judge;
 pub mod log_on_log;
 pub mod manifest;
+pub mod moving;
 #[cfg(target_os = "linux")]
 pub mod nvmfs;
 pub mod paged;
@@ -34,6 +35,7 @@ pub mod table;
 pub mod theory;
 pub mod validity_cost;
 pub mod validity_probe;
+pub mod worth;
 
 /// Why a reproduction stopped.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -119,6 +119,8 @@ class Log(Part):
         Whether erased blocks wait in a pool, or the erased victim is the new frontier.
     free_blocks_low, free_blocks_high : int
         Erased blocks at which cleaning starts and stops (free_pool).
+    free_share_low : float
+        The same as free_blocks_low as a share of all blocks, in place of it.
     free_blocks_deferred : int
         Erased blocks at which cleaning starts while a log above cleans; not put off unless given.
     free_blocks_idle : int
@@ -159,6 +161,7 @@ class Log(Part):
     placement: Named = "double"
     reclaim: str = "free_pool"
     free_blocks_low: int | None = None
+    free_share_low: float | None = None
     free_blocks_high: int | None = None
     free_blocks_deferred: int | None = None
     free_blocks_idle: int | None = None

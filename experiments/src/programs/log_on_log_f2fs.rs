@@ -90,7 +90,7 @@ fn on_drive(recording: &Recording, pages_per_block: u32, trims: bool) -> Result<
             requests.push(&recording.requests.get(at));
         }
     }
-    let drive = Drive { shown_bytes: disk_bytes, pages_per_block, ftl: "structure = \"log\"" };
+    let drive = Drive::of_the_paper(disk_bytes, pages_per_block, "structure = \"log\"");
     replay_on(&requests, from, &drive)
 }
 

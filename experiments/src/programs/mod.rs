@@ -1,6 +1,7 @@
 //! The programs behind the items: one a file, and a line here.
 
 use crate::Failure;
+use crate::moving;
 use crate::session::{Calculation, Sampling, Scale, Session};
 use serde::de::DeserializeOwned;
 
@@ -33,11 +34,18 @@ macro_rules! programs {
 }
 
 programs! {
+    answer_choices: moving::Settings,
+    answer_choices_predicted: moving::Settings,
+    answer_merging: Sampling,
+    answer_merging_predicted: Calculation,
     cagc_beyond: Sampling,
     cagc_figure2: Sampling,
     cagc_figure6: Sampling,
+    cagc_figure8: Calculation,
     cagc_figure9: Sampling,
+    cagc_footprint: Sampling,
     cagc_sensitivity: Sampling,
+    cagc_tables: Calculation,
     gecko_figure1: Calculation,
     gecko_figure10: Scale,
     gecko_figure11: Scale,
@@ -52,6 +60,7 @@ programs! {
     hot_cold_figure5: Calculation,
     hot_cold_table1: Sampling,
     hot_cold_table2: Sampling,
+    hot_cold_traces: Sampling,
     log_on_log_collapsed: Sampling,
     log_on_log_coordination: Sampling,
     log_on_log_f2fs: Calculation,
@@ -62,9 +71,13 @@ programs! {
     log_on_log_streams: Sampling,
     log_on_log_trim: Sampling,
     nvmfs_figures: nvmfs_figures::Settings,
+    nvmfs_grid: nvmfs_grid::Settings,
     nvmfs_hints: nvmfs_hints::Settings,
+    nvmfs_host_cleaning: nvmfs_host_cleaning::Settings,
     nvmfs_rivals: nvmfs_rivals::Settings,
+    nvmfs_throughput: nvmfs_throughput::Settings,
     placement_question: Sampling,
+    spare_split: Sampling,
     transient: Sampling,
     trim_question: Sampling,
     wear_levelling: Calculation,

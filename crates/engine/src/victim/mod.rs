@@ -10,6 +10,7 @@ mod cost_benefit;
 mod d_choices;
 mod fifo;
 mod greedy;
+mod learnt_choices;
 mod random;
 mod random_not_full;
 mod random_plus_plus;
@@ -19,6 +20,7 @@ mod tests;
 mod windowed_greedy;
 
 pub use blocks::{Blocks, Needs};
+pub(crate) use search::draw_block;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::units::BlockId;
@@ -177,6 +179,7 @@ victim_table! {
     CostBenefit: cost_benefit::Config, boxed;
     CostAgeTime: cost_age_time::Config, boxed;
     Completing: completing::Config, boxed;
+    LearntChoices: learnt_choices::Config, boxed;
 }
 
 impl VictimConfig {

@@ -16,7 +16,7 @@ pub struct Feature {
 pub static FEATURES: &[Feature] = &[
     Feature { name: "in_place", help: "`reclaim = \"in_place\"`" },
     Feature { name: "free_pool", help: "`reclaim = \"free_pool\"`" },
-    Feature { name: "watermarks", help: "`free_blocks_low`, `free_blocks_high`" },
+    Feature { name: "watermarks", help: "`free_blocks_low`, `free_share_low`, `free_blocks_high`" },
     Feature { name: "deferral", help: "`free_blocks_deferred`" },
     Feature { name: "idle_cleaning", help: "`free_blocks_idle`" },
     Feature { name: "evict", help: "`evict = true`" },
@@ -27,6 +27,8 @@ pub static FEATURES: &[Feature] = &[
         name: "more_streams",
         help: "a placement other than `single` and `double`, or `own_streams` beside `double`",
     },
+    Feature { name: "bitmap_in_ram", help: "`validity = \"ram_bitmap\"` of an FTL whose map is in flash" },
+    Feature { name: "partial_counters", help: "`counters` of such an FTL other than `full`" },
     Feature { name: "oracle", help: "`placement = \"oracle\"`" },
     Feature { name: "references", help: "`placement = \"references\"`" },
     Feature { name: "block_directory", help: "`directory = \"block\"`" },

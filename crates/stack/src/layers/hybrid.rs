@@ -6,6 +6,7 @@ use super::flash::FlashParts;
 use super::kinds::{Kind, LayerPlan, OnFlash};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
+use super::watermark;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -46,6 +47,9 @@ pub struct LogBlockKeys {
     /// A log block is merged when one is to be opened and so many or fewer are free; 0 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
+    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_share_low: Option<f64>,
     /// The same while a log above cleans; below `free_blocks_low`. Not put off unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
@@ -64,10 +68,10 @@ impl LogBlockKeys {
         }
     }
 
-    fn features(&self) -> Features {
+    fn features(&self, low_key: &'static str) -> Features {
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_low.is_some(), "watermarks", low_key),
             (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
             (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
         ]);
@@ -105,13 +109,15 @@ impl<D: HybridDesign> Kind for Hybrid<D> {
         _context: &LayerContext<'_>,
     ) -> Result<LayerPlan<Self::Resolved>, ConfigError> {
         let (geometry, logical_pages) = (&drive.device.geometry, drive.device.logical_pages);
+        let low_key =
+            watermark::settle(&mut keys.free_blocks_low, &mut keys.free_share_low, geometry.blocks())?;
         let log_blocks =
             self.resolve_log_blocks(geometry.blocks()).map_err(|error| error.within("structure"))?;
         let config = HybridConfig { kind: D::KIND, log_blocks, logical_pages };
         let memory_bytes = super::paged::memory_bytes(drive.device, 0);
         let (pages, block_pages) = (geometry.pages(), geometry.pages_per_block);
         let plan = LayerPlan::new(logical_pages, pages, block_pages, (config, keys.wanted()));
-        Ok(LayerPlan { memory_bytes, features: keys.features(), ..plan })
+        Ok(LayerPlan { memory_bytes, features: keys.features(low_key), ..plan })
     }
 
     fn build<P: StackPayload>(

@@ -39,6 +39,7 @@ mod store_keys;
 mod table;
 mod tables;
 mod trim;
+mod watermark;
 mod zones;
 
 pub use config::{Described, FtlConfig, FtlKeys, LayerConfig, LayerKeys};

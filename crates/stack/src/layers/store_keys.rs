@@ -2,6 +2,7 @@
 
 use super::features::{Features, Used};
 use super::spec::{LayerContext, WholeLayer};
+use super::watermark;
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct StoreKeys {
     /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
+    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_share_low: Option<f64>,
     /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` unless given, and then goes victim by
     /// victim, only until the host has room again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,8 +101,9 @@ impl StoreKeys {
         context.settle(&mut self.placement);
         let streams = context.streams(&self.placement, size)? + own_streams;
         let frontiers = self.placement.frontiers().filter(|_| context.callers_streams.is_none());
+        let low_key = watermark::settle(&mut self.free_blocks_low, &mut self.free_share_low, size.blocks)?;
         // What is told apart from a default: before there are any.
-        let features = self.features(streams, frontiers);
+        let features = self.features(low_key, streams, frontiers);
         let reclaim = match self.reclaim {
             ReclaimKind::InPlace => Reclaim::InPlace,
             ReclaimKind::FreePool => {
@@ -120,12 +125,12 @@ impl StoreKeys {
         Ok((settings, features))
     }
 
-    fn features(&self, streams: u8, frontiers: Option<Frontiers>) -> Features {
+    fn features(&self, low_key: &'static str, streams: u8, frontiers: Option<Frontiers>) -> Features {
         let in_place = self.reclaim == ReclaimKind::InPlace;
         let single = frontiers.is_some_and(|frontiers| frontiers.cleaning_stream() == Some(StreamId(0)));
         let mut features = Features::default();
         features.extend([
-            (self.free_blocks_low.or(self.free_blocks_high).is_some(), "watermarks", "free_blocks_low"),
+            (self.free_blocks_low.or(self.free_blocks_high).is_some(), "watermarks", low_key),
             (self.free_blocks_deferred.is_some(), "deferral", "free_blocks_deferred"),
             (self.free_blocks_idle.is_some(), "idle_cleaning", "free_blocks_idle"),
             (in_place, "in_place", "reclaim"),

@@ -22,6 +22,7 @@ const RIVALS: &[&[&str]] = &[
     &["device.fit", "device.capacity"],
     &["device.fit", "device.raw_capacity"],
     &["device.fit", "device.blocks_per_plane"],
+    &["ftl.free_blocks_low", "ftl.free_share_low"],
     WRITERS,
 ];
 
@@ -29,7 +30,8 @@ const RIVALS: &[&[&str]] = &[
 const WRITERS: &[&str] = &["workload", "trace", "tenant"];
 
 /// The same inside of an entry of a list: the list, and the keys of its entries.
-const RIVALS_IN: &[(&str, &[&str])] = &[("tenant", &["workload", "trace"])];
+const RIVALS_IN: &[(&str, &[&str])] =
+    &[("tenant", &["workload", "trace"]), ("log", &["free_blocks_low", "free_share_low"])];
 
 /// A scenario as it was written, with what was changed since.
 #[derive(Clone, Debug)]

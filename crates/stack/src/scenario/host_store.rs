@@ -3,7 +3,8 @@
 use super::resolve::ResolvedScenario;
 use super::writers;
 use crate::layers::{FEATURES, Features, FtlKind, Kinds, LayerKind, StoreKeys};
-use wearwell_workload::WorkloadConfig;
+use wearwell_engine::dedup::DedupConfig;
+use wearwell_workload::{ContentConfig, WorkloadConfig};
 
 /// A log-structured store that one workload, and nothing else, writes to.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,10 @@ pub struct HostStore<'a> {
     pub logical_pages: u32,
     /// What writes to it.
     pub workload: &'a WorkloadConfig,
+    /// How pages that hold the same are stored once, in the FTL alone.
+    pub dedup: Option<&'a DedupConfig>,
+    /// What written pages hold, if the scenario says so.
+    pub content: Option<&'a ContentConfig>,
     features: &'a Features,
 }
 
@@ -50,7 +55,20 @@ impl ResolvedScenario {
         let store = |keys, blocks: u64, features| {
             let blocks = u32::try_from(blocks).expect("pages are counted in 32 bits");
             let (pages_per_block, logical_pages) = (layer.block_pages, layer.logical_pages);
-            HostStore { layer: &layer.name, keys, blocks, pages_per_block, logical_pages, workload, features }
+            let dedup = Some(&self.scenario.ftl.common.dedup).filter(|_| at == self.tree.ftl());
+            let content = self.scenario.content.as_ref();
+            let layer = &layer.name;
+            HostStore {
+                layer,
+                keys,
+                blocks,
+                pages_per_block,
+                logical_pages,
+                workload,
+                dedup,
+                content,
+                features,
+            }
         };
         let no_store = |kind: &str| format!("`{}` is a `{kind}`, and no log-structured store", layer.name);
         if at == self.tree.ftl() {

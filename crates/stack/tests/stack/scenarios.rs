@@ -178,6 +178,13 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("device.endurance_spread = 1.0", "device.endurance_spread", "below 1"),
     ("device.factory_bad_blocks = 128", "device.factory_bad_blocks", "some must be good"),
     ("ftl.reclaim = \"in_place\"\nftl.free_blocks_low = 3", "ftl.free_blocks_low", "in_place"),
+    ("ftl.reclaim = \"in_place\"\nftl.free_share_low = 0.05", "ftl.free_share_low", "in_place"),
+    (
+        "ftl.free_blocks_low = 4\nftl.free_share_low = 0.05",
+        "ftl.free_share_low",
+        "`free_blocks_low`; give one",
+    ),
+    ("ftl.free_share_low = 1.0", "ftl.free_share_low", "above 0 and below 1"),
     ("ftl.directory = \"block\"", "ftl.directory", "needs page"),
     ("ftl.directory = \"block\"\nftl.placement = \"bloom\"", "ftl.directory", "needs page"),
     ("ftl.reclaim = \"in_place\"\nftl.placement = \"bloom\"", "ftl.reclaim", "free_pool"),

@@ -2,6 +2,7 @@
 //!
 //! A model of another policy is a line in [`models::of`], that of another workload one in [`writes::of`].
 
+mod equal_pages;
 mod models;
 #[cfg(test)]
 mod tests;
@@ -68,17 +69,26 @@ const KNOWN: &[&str] = &[
 pub fn predict(scenario: &Scenario, patience: Patience) -> Result<TheoryResult, PredictionError> {
     let resolved = ResolvedScenario::of(scenario.clone())?;
     let store = resolved.host_store().map_err(PredictionError::NoModel)?;
-    if let Some(feature) = store.unknown_feature(KNOWN) {
+    let deduplicates = store.dedup.is_some_and(|dedup| !dedup.is_none());
+    let known = if deduplicates { [KNOWN, equal_pages::KNOWN].concat() } else { KNOWN.to_vec() };
+    if let Some(feature) = store.unknown_feature(&known) {
         return Err(PredictionError::NoModel(format!("theory knows nothing of {feature}")));
     }
     let writes = writes::of(store.workload, store.logical_pages).map_err(PredictionError::NoModel)?;
     let units = writes.units_of(store.pages_per_block, store.keys.copy_order);
     let pages_per_block = units.map_err(PredictionError::NoModel)?;
     let model = models::of(&store, &writes).map_err(PredictionError::NoModel)?;
+    let equal = equal_pages::of(&store, pages_per_block).map_err(PredictionError::NoModel)?;
     let held_back_pages = model.held_back_pages(&store);
     let limit = drive_of(&store, pages_per_block, 0.0)?;
     let drive = drive_of(&store, pages_per_block, held_back_pages)?;
-    let solve = |drive: Drive| model.solve(drive, &writes.classes, patience.effort_limit());
+    let solve = |drive: Drive| match &equal {
+        None => Ok(model.solve(drive, &writes.classes, patience.effort_limit())?),
+        Some(equal) => {
+            let stored = model.solve_equal(drive, &writes.classes, equal, store.logical_pages)?;
+            Ok::<_, PredictionError>((stored.write_amplification, vec![equal_pages::note(&stored)]))
+        }
+    };
     let (write_amplification, mut notes) = solve(drive)?;
     let (write_amplification_limit, _) = solve(limit)?;
     notes.splice(0..0, model.notes.iter().chain(&writes.notes).cloned());

@@ -1,11 +1,14 @@
 //! Which model has the cleaning of a store.
 
+use super::PredictionError;
+use super::equal_pages::Equal;
 use super::writes::Writes;
 use wearwell_engine::log::CopyOrder;
 use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::victim::VictimConfig;
 use wearwell_stack::HostStore;
 use wearwell_stack::layers::ReclaimKind;
+use wearwell_theory::equal_pages::{Detection, EqualPages, Stored};
 use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
 use wearwell_theory::{Amplification, Classes, Drive, Merging, TheoryError, closed_forms};
@@ -71,11 +74,19 @@ pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
     Ok(Model { law, structure, pool_blocks, notes })
 }
 
+fn is_deduplicated(store: &HostStore<'_>) -> bool {
+    store.dedup.is_some_and(|dedup| !dedup.is_none())
+}
+
 /// One frontier or two, the erased blocks that wait while a victim is chosen, and what to say of it.
 fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), String> {
     let structure = match &store.keys.placement {
         PlacementConfig::Single(_) => Structure::Single,
         PlacementConfig::Double(_) => Structure::Double,
+        // Shared pages apart from all others, which share a frontier.
+        PlacementConfig::References(config) if is_deduplicated(store) && !config.cleaned_apart => {
+            Structure::Single
+        }
         other => return Err(format!("of the placement `{}` there is no model", other.entry().name)),
     };
     if store.keys.reclaim == ReclaimKind::InPlace {
@@ -117,6 +128,43 @@ impl Model {
             Structure::Double => (pages - 1.0) / 2.0,
         };
         self.pool_blocks * pages + frontier
+    }
+
+    /// The same on a drive that finds `equal` pages among its logical ones.
+    ///
+    /// # Errors
+    /// Why there is no model, or no answer.
+    pub fn solve_equal(
+        &self,
+        drive: Drive,
+        classes: &Classes,
+        equal: &Equal,
+        logical_pages: u32,
+    ) -> Result<Stored, PredictionError> {
+        let selection = match &self.law {
+            Law::MeanField(selection) => &**selection,
+            Law::Greedy => &GreedyLimit,
+            Law::Fifo | Law::Windowed(_) => {
+                let problem =
+                    "equal pages are modelled with the mean field's policies: greedy, d-choices, random";
+                return Err(PredictionError::NoModel(problem.into()));
+            }
+        };
+        let structure = self.structure;
+        if structure == Structure::Double && equal.detection != Detection::Writing {
+            let problem = "merging by cleaning is modelled with one frontier, or with shared pages apart";
+            return Err(PredictionError::NoModel(problem.into()));
+        }
+        let model = EqualPages {
+            drive,
+            logical_pages: logical_pages.into(),
+            classes: classes.clone(),
+            contents: equal.contents.clone(),
+            detection: equal.detection,
+            structure,
+            selection,
+        };
+        Ok(model.steady_state()?)
     }
 
     /// Write amplification on `drive`, and what was done to get it.

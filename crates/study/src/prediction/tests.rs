@@ -141,6 +141,10 @@ fn requests_of_several_pages_are_pages_of_a_smaller_block() {
     assert_eq!(found.notes.len(), 1);
 }
 
+fn equal_pages(dedup: Value, placement: Value) -> Vec<(&'static str, Value)> {
+    vec![("/ftl/dedup", dedup), ("/ftl/placement", placement), ("/content", json!("homes"))]
+}
+
 #[test]
 fn what_no_model_has_is_said() {
     let cases = [
@@ -160,11 +164,49 @@ fn what_no_model_has_is_said() {
         (vec![("/ftl/evict", json!(true))], "`evict = true`"),
         (vec![("/ftl/wear", json!("scan"))], "`wear` of the FTL"),
         (vec![("/ftl", json!({ "structure": "dftl" }))], "`dftl`"),
+        (equal_pages(json!("sampled"), json!("single")), "`sampled`"),
+        (
+            equal_pages(json!({ "kind": "inline", "index": { "entries": 9 } }), json!("single")),
+            "all fingerprints",
+        ),
+        (equal_pages(json!("cagc"), json!("double")), "one frontier"),
     ];
     for (changes, reason) in cases {
         let error = predict(&scenario(&changes), Patience::Full).unwrap_err();
         assert!(matches!(error, PredictionError::NoModel(_)), "{changes:?}: {error}");
         assert!(error.to_string().contains(reason), "{changes:?}: {error}");
+    }
+}
+
+/// Drives that find equal pages, by writing and by cleaning, with regions and without: what is predicted and what they do, and
+/// how many logical pages share a stored one.
+#[test]
+fn equal_pages_are_predicted() {
+    let greedy = ("/ftl/victim", json!("greedy"));
+    let content = json!({ "dedup_ratio": 0.45, "same_content_ratio": 0.1, "pair_ratio": 0.05 });
+    for (dedup, placement) in
+        [("cagc", "references"), ("cagc", "single"), ("inline", "single"), ("inline", "double")]
+    {
+        for load in
+            [json!({ "kind": "uniform" }), json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2 })]
+        {
+            let changes = [
+                greedy.clone(),
+                ("/ftl/dedup", json!(dedup)),
+                ("/ftl/placement", json!(placement)),
+                ("/ftl/free_blocks_low", json!(4)),
+                ("/workload", load),
+                ("/content", content.clone()),
+            ];
+            let scenario = scenario(&changes);
+            let found = predict(&scenario, Patience::Passing).unwrap();
+            let result = run(&scenario, &mut |_: &Progress| std::ops::ControlFlow::Continue(())).unwrap();
+            let simulated = result.layers[0].write_amplification.unwrap();
+            let error = found.write_amplification / simulated - 1.0;
+            let sharing = result.layers[0].dedup.as_ref().unwrap().sharing_ratio.unwrap();
+            println!("{changes:?}: {error:+.4}, {simulated}, shared {sharing}: {:?}", found.notes);
+            assert!(error.abs() < 0.03, "{changes:?}: {} is not {simulated}", found.write_amplification);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod double;
 mod frontier;
 mod lattice;
 mod levels;
+mod moving;
 mod solve;
 mod spectrum;
 mod start;

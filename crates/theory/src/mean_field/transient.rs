@@ -2,6 +2,7 @@
 
 use super::frontier::Frontier;
 use super::levels::Levels;
+use super::moving::Moves;
 use super::{MeanField, Structure};
 use crate::error::between;
 use crate::{Classes, TheoryError};
@@ -53,6 +54,32 @@ impl MeanField<'_> {
         drive_writes: f64,
         points: usize,
     ) -> Result<Vec<PathPoint>, TheoryError> {
+        self.path(from, drive_writes, points, None)
+    }
+
+    /// The same where the hot set moves to cold pages once in `every` drive writes.
+    ///
+    /// # Errors
+    /// Not two classes; a hot set of more than half the pages, which must overlap with the next; what
+    /// [`MeanField::transient`] refuses.
+    pub fn transient_moving(
+        &self,
+        from: Beginning,
+        drive_writes: f64,
+        points: usize,
+        every: f64,
+    ) -> Result<Vec<PathPoint>, TheoryError> {
+        let moves = Moves::new(&self.classes, every, drive_writes)?;
+        self.path(from, drive_writes, points, Some(moves))
+    }
+
+    fn path(
+        &self,
+        from: Beginning,
+        drive_writes: f64,
+        points: usize,
+        mut moves: Option<Moves>,
+    ) -> Result<Vec<PathPoint>, TheoryError> {
         self.selection.check_smooth()?;
         between("drive_writes", drive_writes, 0.0, MOST_DRIVE_WRITES)?;
         if points == 0 {
@@ -64,7 +91,7 @@ impl MeanField<'_> {
         let mut path = Path::new(self, from)?;
         let mut shown = Vec::with_capacity(points);
         for point in 1..=points {
-            shown.push(path.advance(drive_writes * point as f64 / points as f64)?);
+            shown.push(path.point_at(drive_writes * point as f64 / points as f64, moves.as_mut())?);
         }
         Ok(shown)
     }
@@ -111,13 +138,26 @@ impl<'a> Path<'a> {
         })
     }
 
-    /// Goes on until the host has written `until` drive writes.
-    fn advance(&mut self, until: f64) -> Result<PathPoint, TheoryError> {
+    /// Goes on until the host has written `until` drive writes, by way of the moves before.
+    fn point_at(&mut self, until: f64, moves: Option<&mut Moves>) -> Result<PathPoint, TheoryError> {
         let (begin, mut victims) = (self.drive_writes, 0.0);
+        if let Some(moves) = moves {
+            while moves.next() < until {
+                victims += self.advance(moves.next())?;
+                moves.make(&self.model.lattice, &mut self.state);
+            }
+        }
+        victims += self.advance(until)?;
+        Ok(self.point(victims, begin))
+    }
+
+    /// Goes on until the host has written `until` drive writes; returns the victims per block.
+    fn advance(&mut self, until: f64) -> Result<f64, TheoryError> {
+        let mut victims = 0.0;
         for _ in 0..MOST_STEPS {
             let left = until - self.drive_writes;
             if left <= PUNCTUALITY {
-                return Ok(self.point(victims, begin));
+                return Ok(victims);
             }
             victims += self.step_towards(left);
         }

@@ -13,7 +13,7 @@ use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
 
 /// Contents written once that wait for their second copy, at most; which of them gets it is drawn.
-const SINGLES: usize = 1024;
+pub const SINGLES: usize = 1024;
 
 /// Draws contents by a [`ContentConfig`].
 ///

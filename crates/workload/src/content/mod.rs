@@ -12,4 +12,4 @@ pub(super) mod census;
 mod tests;
 
 pub use config::ContentConfig;
-pub use generator::Contents;
+pub use generator::{Contents, SINGLES};

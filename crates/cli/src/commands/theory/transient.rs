@@ -40,6 +40,9 @@ pub struct Args {
     /// The state of the drive in the beginning
     #[arg(long, value_enum, default_value_t = From::Sequential, help_heading = "Path")]
     from: From,
+    /// The hot set moves to cold pages once in so many logical capacities that the host writes, drawn anew each time
+    #[arg(long, value_name = "N", help_heading = "Path", conflicts_with = "simulate")]
+    moves_every: Option<f64>,
     /// Length of the path, in logical capacities written by the host
     #[arg(
         long,
@@ -82,6 +85,7 @@ greedy-limit has no path, for its law is not smooth; many choices come near.
 Examples:
   wearwell theory transient --hot-writes 0.9 --hot-space 0.1 --drive-writes 20
   wearwell theory transient --from fresh --structure double --simulate
+  wearwell theory transient --pages-per-block 32 --hot-writes 0.9 --hot-space 0.1 --structure double --moves-every 2
   wearwell theory transient --format csv > path.csv";
 
 /// Beginnings.
@@ -118,7 +122,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
     let model = MeanField::new(drive, classes.clone(), structure, &*selection)?;
     let steady = model.steady_state()?.write_amplification;
-    let path = model.transient(args.from.beginning(), args.drive_writes, args.points)?;
+    let from = args.from.beginning();
+    let path = match args.moves_every {
+        None => model.transient(from, args.drive_writes, args.points)?,
+        Some(every) => model.transient_moving(from, args.drive_writes, args.points, every)?,
+    };
     let simulated = scenario.map(|scenario| simulate(args, &scenario)).transpose()?;
     let title = format!("path of the mean field, {} write frontier", Frontiers::name(structure));
     let mut answer = Answer::new("transient", title);
@@ -143,6 +151,10 @@ fn parameters(args: &Args, answer: &mut Answer) {
     answer.parameter("from", json!(args.from.name()));
     answer.parameter("drive_writes", json!(args.drive_writes));
     answer.parameter("points", json!(args.points));
+    if let Some(every) = args.moves_every {
+        answer.figure("Hot set", format!("moves every {} drive writes", short(every)));
+        answer.parameter("moves_every", json!(every));
+    }
     if args.simulate {
         answer.figure("Simulated drive", format!("{} blocks, seed {}", args.blocks, args.seed));
         answer.parameter("blocks", json!(args.blocks));

@@ -86,3 +86,51 @@ fn paths_that_make_no_sense_are_refused() {
     let greedy = MeanField::new(drive, Classes::uniform(), Structure::Single, &GreedyLimit).unwrap();
     assert!(greedy.transient(Beginning::Fresh, 1.0, 2).is_err(), "no smooth law");
 }
+
+/// Hot pages keep their number through every move, and a hot set that hardly moves is one that does not.
+#[test]
+fn moves_keep_the_number_of_hot_pages() {
+    let selection = DChoices::new(8.0).unwrap();
+    for structure in BOTH {
+        let drive = Drive::new(12, 0.15).unwrap();
+        let model = MeanField::new(drive, hot_cold(0.8, 0.2), structure, &selection).unwrap();
+        let pages = [12.0 * 0.85 * 0.2, 12.0 * 0.85 * 0.8];
+        let path = model.transient_moving(Beginning::Sequential, 12.0, 24, 0.7).unwrap();
+        for point in path {
+            assert!((point.valid_pages.iter().sum::<f64>() + point.erased - 1.0).abs() < 1e-9);
+            for (found, all) in point.class_pages.iter().zip(pages) {
+                assert!((found / all - 1.0).abs() < 1e-6, "{point:?}");
+            }
+        }
+        let still = model.transient(Beginning::Mixed, 5.0, 5).unwrap();
+        assert_eq!(model.transient_moving(Beginning::Mixed, 5.0, 5, 6.0).unwrap(), still);
+    }
+}
+
+/// A hot set that moves faster than blocks are cleaned cannot be told from uniform writes.
+#[test]
+fn very_fast_moves_are_uniform_writes() {
+    let selection = DChoices::new(8.0).unwrap();
+    let drive = Drive::new(12, 0.15).unwrap();
+    for structure in BOTH {
+        let model = MeanField::new(drive, hot_cold(0.8, 0.2), structure, &selection).unwrap();
+        let uniform = MeanField::new(drive, Classes::uniform(), structure, &selection).unwrap();
+        let uniform = uniform.steady_state().unwrap().write_amplification;
+        let found = model.transient_moving(Beginning::Mixed, 6.0, 6, 0.002).unwrap()[5].write_amplification;
+        assert!((found / uniform - 1.0).abs() < 2e-3, "{structure:?}: {found} {uniform}");
+    }
+}
+
+#[test]
+fn moves_that_make_no_sense_are_refused() {
+    let selection = DChoices::new(2.0).unwrap();
+    let drive = Drive::new(8, 0.1).unwrap();
+    let refusal = |classes: Classes, every: f64| {
+        let model = MeanField::new(drive, classes, Structure::Single, &selection).unwrap();
+        model.transient_moving(Beginning::Mixed, 1.0, 2, every).unwrap_err().to_string()
+    };
+    assert!(refusal(Classes::uniform(), 1.0).starts_with("classes: 1 are no hot"));
+    assert!(refusal(hot_cold(0.8, 0.6), 1.0).starts_with("hot_space: 0.6"));
+    assert!(refusal(hot_cold(0.8, 0.2), 0.0).starts_with("every: 0"));
+    assert!(refusal(hot_cold(0.8, 0.2), 1e-9).starts_with("every: 0.000000001 makes more"));
+}

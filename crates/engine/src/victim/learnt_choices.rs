@@ -1,0 +1,288 @@
+//! The fewest valid pages among blocks drawn at random, where how many are drawn is learnt while running.
+
+use super::{Blocks, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::seed::{Random, below};
+use crate::units::BlockId;
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Blocks drawn for each victim at first, 1 to 256; the nearest of the numbers that are tried.
+    #[schemars(range(min = 1, max = 256))]
+    pub choices: u32,
+    /// Victims for each block after which the number on trial changes places with the one before, above 0; the first half of them
+    /// is let go by.
+    pub epoch: f64,
+    /// How many standard errors the two must differ by before the one on trial is taken; above 0.
+    pub sureness: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { choices: 10, epoch: 4.0, sureness: 3.0 }
+    }
+}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "learnt_choices",
+        help: "fewest valid pages among blocks drawn at random, as many as were found to leave victims emptiest while running",
+        source: "our own, on the d-choices of Van Houdt, Performance Evaluation 70 (2013), and Li, Lee and Lui, SIGMETRICS 2013",
+    };
+    type Policy = LearntChoices;
+
+    fn build(&self, size: &StoreSize) -> Result<LearntChoices, ConfigError> {
+        if !(1..=256).contains(&self.choices) {
+            let problem = format!("is {}; it must be from 1 to 256", self.choices);
+            return Err(ConfigError::new("choices", problem));
+        }
+        if !(self.epoch > 0.0 && self.epoch <= 1e6) {
+            return Err(ConfigError::new("epoch", format!("is {}; it must be above 0", self.epoch)));
+        }
+        if !(self.sureness > 0.0 && self.sureness.is_finite()) {
+            return Err(ConfigError::new("sureness", format!("is {}; it must be above 0", self.sureness)));
+        }
+        let epoch = ((self.epoch * f64::from(size.blocks)) as u64).max(FEWEST_VICTIMS);
+        Ok(LearntChoices {
+            trial: Trial::new(self.choices, epoch, self.sureness),
+            random: size.seed.of("victim").random(),
+        })
+    }
+}
+
+/// Numbers of choices that are tried, each about a fifth or a half more than the one before.
+const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
+
+/// Victims of an epoch at least.
+const FEWEST_VICTIMS: u64 = 64;
+
+/// Comparisons before a number is taken, and after which the other neighbour has its turn.
+const FEWEST_PAIRS: usize = 2;
+const MOST_PAIRS: usize = 4;
+
+/// Draws as [`super::d_choices`] does, with two neighbours of the ladder in turns, an epoch each, on the whole drive.
+///
+/// A number on trial is compared with the mean of the epochs before and after it, so that what the load does by itself falls out as
+/// far as it is steady over three epochs. In the first half of an epoch nothing is noted: more choices find emptier victims for a while
+/// whatever they cost later. Two numbers at a time, each on a half of the blocks, were tried and dropped: cold pages that the half
+/// with fewer choices moves end in both halves and stay in the other, so that the smaller number always looks better.
+pub struct LearntChoices {
+    trial: Trial,
+    random: Random,
+}
+
+/// What the victims of an epoch held.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    victims: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Seen {
+    fn add(&mut self, valid_pages: u32) {
+        let valid_pages = f64::from(valid_pages);
+        self.victims += 1.0;
+        self.sum += valid_pages;
+        self.squares += valid_pages * valid_pages;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.victims
+    }
+
+    /// The square of the standard error of the mean.
+    fn uncertainty(&self) -> f64 {
+        (self.squares / self.victims - self.mean().powi(2)).max(0.0) / self.victims
+    }
+}
+
+/// The number in use, and its neighbour on trial.
+struct Trial {
+    /// Places on the ladder.
+    base: usize,
+    other: usize,
+    /// Whether the epoch is the other's.
+    is_other: bool,
+    /// Victims of this epoch so far, and of a whole one.
+    victims: u64,
+    epoch: u64,
+    sureness: f64,
+    seen: Seen,
+    /// The last epoch of the base, and that of the other after it.
+    before: Option<Seen>,
+    tried: Option<Seen>,
+    /// What the other's victims held more, each with the square of its standard error.
+    pairs: Vec<(f64, f64)>,
+}
+
+impl Trial {
+    fn new(choices: u32, epoch: u64, sureness: f64) -> Self {
+        let base = (0..LADDER.len()).min_by_key(|&at| LADDER[at].abs_diff(choices)).unwrap_or(0);
+        let other = if base + 1 < LADDER.len() { base + 1 } else { base - 1 };
+        Trial {
+            base,
+            other,
+            is_other: false,
+            victims: 0,
+            epoch,
+            sureness,
+            seen: Seen::default(),
+            before: None,
+            tried: None,
+            pairs: Vec::with_capacity(MOST_PAIRS),
+        }
+    }
+
+    fn choices(&self) -> u32 {
+        LADDER[if self.is_other { self.other } else { self.base }]
+    }
+
+    /// A victim held so many valid pages.
+    fn note(&mut self, valid_pages: u32) {
+        self.victims += 1;
+        if 2 * self.victims > self.epoch {
+            self.seen.add(valid_pages);
+        }
+        if self.victims < self.epoch {
+            return;
+        }
+        let seen = std::mem::take(&mut self.seen);
+        self.victims = 0;
+        if self.is_other {
+            self.tried = Some(seen);
+        } else {
+            if let (Some(before), Some(tried)) = (self.before, self.tried.take()) {
+                let difference = tried.mean() - 0.5 * (before.mean() + seen.mean());
+                self.pairs.push((
+                    difference,
+                    tried.uncertainty() + 0.25 * (before.uncertainty() + seen.uncertainty()),
+                ));
+            }
+            // What the base did before it was the base says nothing.
+            self.before = if self.decide() { None } else { Some(seen) };
+        }
+        self.is_other = !self.is_other;
+    }
+
+    /// Takes the number on trial if its victims are surely emptier, and goes on to the next beyond it; gives the other neighbour its
+    /// turn if they are surely fuller, or if nothing is sure for long. Says whether the number in use has changed.
+    fn decide(&mut self) -> bool {
+        if self.pairs.len() < FEWEST_PAIRS {
+            return false;
+        }
+        let count = self.pairs.len() as f64;
+        let mean = self.pairs.iter().map(|(difference, _)| difference).sum::<f64>() / count;
+        let spread: f64 = self.pairs.iter().map(|(difference, _)| (difference - mean).powi(2)).sum();
+        let within: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
+        // The larger of what pairs differ by and what victims of an epoch do.
+        let error = (within.max(spread / (count - 1.0)) / count).sqrt();
+        let is_sure = mean.abs() > self.sureness * error;
+        if is_sure && mean < 0.0 {
+            let (from, to) = (self.base, self.other);
+            self.base = to;
+            self.turn_to(if to > from { to.checked_add(1) } else { to.checked_sub(1) }, from);
+            return true;
+        }
+        if is_sure || self.pairs.len() == MOST_PAIRS {
+            let beyond = if self.other > self.base { self.base.checked_sub(1) } else { Some(self.base + 1) };
+            self.turn_to(beyond, self.other);
+        }
+        false
+    }
+
+    /// Tries the number at `place`, if the ladder has it, else that at `instead`.
+    fn turn_to(&mut self, place: Option<usize>, instead: usize) {
+        self.pairs.clear();
+        self.other = place.filter(|&place| place < LADDER.len()).unwrap_or(instead);
+    }
+}
+
+impl VictimPolicy for LearntChoices {
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        loop {
+            let mut best: Option<(u32, BlockId)> = None;
+            for _ in 0..self.trial.choices() {
+                let block = BlockId(below(&mut self.random, u64::from(blocks.len())) as u32);
+                let score = blocks.score(block);
+                if Blocks::is_candidate_score(score) && best.is_none_or(|(least, _)| score < least) {
+                    best = Some((score, block));
+                }
+            }
+            if let Some((score, block)) = best {
+                self.trial.note(score);
+                return block;
+            }
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(choices: u32) -> Trial {
+        Trial::new(choices, 100, 3.0)
+    }
+
+    /// Shows so many epochs of victims, whose mean is `mean` of the number in use and of the epoch.
+    fn show(trial: &mut Trial, epochs: u32, mean: impl Fn(u32, u32) -> u32) {
+        for epoch in 0..epochs {
+            for victim in 0..100_u32 {
+                let noise = (epoch * 100 + victim).wrapping_mul(2_654_435_761) >> 30;
+                trial.note(10 + mean(trial.choices(), epoch) + noise);
+            }
+        }
+    }
+
+    fn in_use(trial: &Trial) -> u32 {
+        LADDER[trial.base]
+    }
+
+    #[test]
+    fn it_starts_at_the_nearest_number() {
+        assert_eq!([1, 10, 11, 256].map(|choices| in_use(&trial(choices))), [1, 10, 10, 256]);
+    }
+
+    #[test]
+    fn it_walks_to_the_least_and_stays_there() {
+        for start in [1, 10, 256] {
+            let mut trial = trial(start);
+            show(&mut trial, 120, |choices, _| choices.abs_diff(24));
+            assert_eq!(in_use(&trial), 24, "from {start}");
+            show(&mut trial, 200, |choices, _| choices.abs_diff(24));
+            assert_eq!(in_use(&trial), 24, "from {start}");
+        }
+    }
+
+    #[test]
+    fn it_follows_where_the_least_goes() {
+        let mut trial = trial(10);
+        show(&mut trial, 120, |choices, _| choices.abs_diff(64));
+        assert_eq!(in_use(&trial), 64);
+        show(&mut trial, 200, |choices, _| choices.abs_diff(3));
+        assert_eq!(in_use(&trial), 3);
+    }
+
+    #[test]
+    fn it_stays_where_numbers_are_alike_whatever_the_load_does() {
+        let mut still = trial(10);
+        show(&mut still, 200, |_, _| 5);
+        assert_eq!(in_use(&still), 10);
+        let mut drifting = trial(10);
+        show(&mut drifting, 200, |_, epoch| epoch);
+        assert_eq!(in_use(&drifting), 10, "a load that gets heavier by itself");
+        let mut swinging = trial(10);
+        show(&mut swinging, 200, |_, epoch| epoch % 3 * 5);
+        assert_eq!(in_use(&swinging), 10, "one that comes and goes");
+    }
+}

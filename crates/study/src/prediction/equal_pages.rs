@@ -1,0 +1,71 @@
+//! The model of a drive that stores equal pages once.
+
+use wearwell_engine::dedup::{Detect, Promotion};
+use wearwell_stack::HostStore;
+use wearwell_theory::equal_pages::{Contents, Detection, Stored};
+use wearwell_workload::SINGLES;
+
+/// Features of drives that deduplicate, which the model knows besides those of every store.
+pub const KNOWN: &[&str] = &["dedup", "dedup_cleaning", "references", "more_streams", "volatile_map"];
+
+/// Largest blocks, pages, for which the fixed point is sought: it solves the mean field some tens of times.
+const LARGEST_BLOCK: u32 = 512;
+
+/// What is found equal, and what pages hold.
+pub struct Equal {
+    /// When equal pages are found.
+    pub detection: Detection,
+    /// What the workload writes.
+    pub contents: Contents,
+}
+
+/// What `store` has to find equal; `None` where it does not look.
+///
+/// # Errors
+/// Why no model has it.
+pub fn of(store: &HostStore<'_>, pages_per_block: u32) -> Result<Option<Equal>, String> {
+    let Some((dedup, content)) = store.dedup.zip(store.content) else { return Ok(None) };
+    let index = dedup.index();
+    if index.entries.is_some() || index.paged.is_some() {
+        return Err("an index that does not hold all fingerprints in RAM is not modelled".into());
+    }
+    let apart = store.keys.placement.reference_threshold().is_some();
+    let detection = match dedup.detect() {
+        Detect::Nothing => return Ok(None),
+        Detect::EveryPage | Detect::PreHash { .. } => Detection::Writing,
+        Detect::Cleaning { threshold: 1, promotion, .. } => {
+            Detection::Cleaning { promotes: apart && promotion == Promotion::Now, apart }
+        }
+        Detect::Cleaning { .. } => return Err("a `dedup.threshold` above 1 is not modelled".into()),
+        Detect::Sample => return Err("of `sampled` deduplication there is no model".into()),
+    };
+    if pages_per_block != store.pages_per_block {
+        return Err("equal pages in requests longer than a page are not modelled".into());
+    }
+    if pages_per_block > LARGEST_BLOCK {
+        return Err(format!("equal pages in blocks of more than {LARGEST_BLOCK} pages are not modelled"));
+    }
+    let popular = content.dedup_ratio - content.same_content_ratio - content.pair_ratio;
+    let pool = (f64::from(store.logical_pages) * content.popular_contents).round().max(1.0);
+    let contents = Contents {
+        same: content.same_content_ratio,
+        pairs: content.pair_ratio,
+        // Those that wait are replaced by new ones.
+        pair_delay: SINGLES as f64 / ((1.0 - content.dedup_ratio) * f64::from(store.logical_pages)),
+        popular: popular.max(0.0),
+        popular_contents: pool as u64,
+        exponent: content.exponent,
+        lifetime: content.popular_lifetime,
+        cold_duplicates: content.cold_duplicates,
+    };
+    Ok(Some(Equal { detection, contents }))
+}
+
+/// In words what is shared, and what that is worth.
+pub fn note(stored: &Stored) -> String {
+    format!(
+        "equal pages: {:.3} logical ones for each stored, {:.3} written ones spared, {:.3} written once more to be apart; the room \
+         alone would be worth {:.4}",
+        stored.sharing, stored.saved, stored.promoted, stored.twin
+    )
+}

@@ -1,0 +1,139 @@
+//! The model against what it must come to where that is known.
+
+use super::*;
+use crate::selection::{DChoices, GreedyLimit};
+
+fn contents() -> Contents {
+    Contents {
+        same: 0.1,
+        pairs: 0.05,
+        pair_delay: 0.1,
+        popular: 0.3,
+        popular_contents: 100,
+        exponent: 1.0,
+        lifetime: 20.0,
+        cold_duplicates: 0.0,
+    }
+}
+
+const CAGC: Detection = Detection::Cleaning { promotes: true, apart: true };
+
+fn model(contents: Contents, detection: Detection) -> EqualPages<'static> {
+    EqualPages {
+        drive: Drive::new(32, 0.1).unwrap(),
+        logical_pages: 20_000,
+        classes: Classes::hot_cold(0.8, 0.2).unwrap(),
+        contents,
+        detection,
+        structure: Structure::Single,
+        selection: &GreedyLimit,
+    }
+}
+
+#[test]
+fn a_drive_without_equal_pages_is_the_mean_field() {
+    let none = Contents { same: 0.0, pairs: 0.0, popular: 0.0, ..contents() };
+    for detection in [Detection::Writing, CAGC] {
+        let model = model(none.clone(), detection);
+        let found = model.steady_state().unwrap();
+        let plain = MeanField::new(model.drive, model.classes.clone(), Structure::Single, &GreedyLimit);
+        let plain = plain.unwrap().steady_state().unwrap().write_amplification;
+        assert!((found.write_amplification / plain - 1.0).abs() < 1e-7, "{found:?}, {plain}");
+        assert!((found.sharing - 1.0).abs() < 1e-12 && found.saved.abs() < 1e-12 && found.promoted == 0.0);
+    }
+}
+
+/// Written alike, and nothing else: the address keeps its page when it is found, and gets another when it is not.
+#[test]
+fn pages_written_as_they_were_are_saved_by_looking_first_alone() {
+    let alike = Contents { same: 0.4, pairs: 0.0, popular: 0.0, ..contents() };
+    let inline = model(alike.clone(), Detection::Writing).steady_state().unwrap();
+    assert!((inline.saved - 0.4).abs() < 1e-12 && (inline.sharing - 1.0).abs() < 1e-12);
+    assert!((inline.write_amplification - 0.6 * inline.twin).abs() < 1e-12);
+    let cagc = model(alike, CAGC).steady_state().unwrap();
+    assert!(cagc.saved.abs() < 1e-12 && (cagc.write_amplification / cagc.twin - 1.0).abs() < 1e-12);
+}
+
+/// Of uniform writes a share `pairs` is a second copy, and each pair ends twice as fast as a page.
+#[test]
+fn pairs_share_as_counted_by_hand() {
+    let pairs = Contents { same: 0.0, pairs: 0.2, popular: 0.0, pair_delay: 0.0, ..contents() };
+    let model = |contents| EqualPages { classes: Classes::uniform(), ..model(contents, Detection::Writing) };
+    let found = model(pairs.clone()).steady_state().unwrap();
+    assert!((found.sharing - 1.0 / (1.0 - 0.2 / 2.0)).abs() < 1e-12, "{found:?}");
+    // Of the pages a fifth is in pairs; the others die when they are overwritten.
+    assert!((found.saved - 0.2).abs() < 1e-12, "{found:?}");
+    // A second copy after a drive write, on average, finds half of the first ones gone.
+    let late = model(Contents { pair_delay: 1.0, ..pairs }).steady_state().unwrap();
+    assert!((late.saved - 0.1).abs() < 1e-12, "{late:?}");
+}
+
+/// A few contents that never leave the pool: all that hold them share them, and their number is what is stored.
+#[test]
+fn popular_contents_are_stored_once() {
+    let popular = Contents {
+        same: 0.0,
+        pairs: 0.0,
+        pair_delay: 0.0,
+        popular: 0.5,
+        popular_contents: 10,
+        exponent: 0.1,
+        lifetime: 1e7,
+        cold_duplicates: 0.0,
+    };
+    let model = EqualPages { classes: Classes::uniform(), ..model(popular, Detection::Writing) };
+    let found = model.steady_state().unwrap();
+    let stored = 0.5 + 10.0 / 20_000.0;
+    assert!((found.sharing * stored - 1.0).abs() < 1e-3, "{found:?}");
+    assert!((found.saved - 0.5).abs() < 1e-3, "{found:?}");
+}
+
+/// All generations together are all pages that hold popular contents and were looked at.
+#[test]
+fn generations_sum_to_the_pages_that_hold_them() {
+    for (lifetime, survival) in [(1.0, [1.0, 1.0]), (20.0, [0.2, 0.9])] {
+        let model = model(Contents { lifetime, ..contents() }, CAGC);
+        let at = model.popular_at();
+        let popular = Popular::of(&model, &at, &survival).unwrap();
+        assert!(popular.shared_share > 0.5 && popular.shared_share < 1.0);
+        // Shared pages are those of the pool and some that left it, with two sharers or more each.
+        let held: f64 =
+            model.classes.as_slice().iter().zip(survival).map(|(c, s)| c.space_share * s * 0.3 / 0.9).sum();
+        assert!(popular.shared_pages > 0.0 && popular.shared_pages < 0.5 * held, "{}", popular.shared_pages);
+    }
+}
+
+#[test]
+fn merging_is_worth_more_than_its_room_and_less_than_looking_first() {
+    let plain =
+        model(Contents { same: 0.0, pairs: 0.0, popular: 0.0, ..contents() }, CAGC).steady_state().unwrap();
+    let cagc = model(contents(), CAGC).steady_state().unwrap();
+    let inline = model(contents(), Detection::Writing).steady_state().unwrap();
+    assert!(cagc.write_amplification < cagc.twin && cagc.twin < plain.write_amplification, "{cagc:?}");
+    assert!(inline.write_amplification < cagc.write_amplification && inline.sharing > cagc.sharing);
+    // Hot pages die before they are looked at, cold ones hardly do.
+    assert!(cagc.survival[0] < 0.6 && cagc.survival[1] > 0.8, "{cagc:?}");
+}
+
+#[test]
+fn regions_and_choices_are_solved_as_well() {
+    let choices = DChoices::new(10.0).unwrap();
+    for apart in [true, false] {
+        let detection = Detection::Cleaning { promotes: apart, apart };
+        let found =
+            EqualPages { selection: &choices, ..model(contents(), detection) }.steady_state().unwrap();
+        assert!(found.write_amplification > 1.0 && found.sharing > 1.1, "{found:?}");
+    }
+}
+
+#[test]
+fn what_is_no_drive_is_refused() {
+    let all = Contents { popular: 0.9, ..contents() };
+    assert!(model(all, CAGC).steady_state().unwrap_err().to_string().contains("popular"));
+    let negative = Contents { same: -0.1, ..contents() };
+    assert!(model(negative, CAGC).steady_state().unwrap_err().to_string().starts_with("same: -0.1"));
+    let never = Contents { pair_delay: f64::NAN, ..contents() };
+    assert!(model(never, CAGC).steady_state().unwrap_err().to_string().starts_with("pair_delay: NaN"));
+    let double = EqualPages { structure: Structure::Double, ..model(contents(), CAGC) };
+    assert!(double.steady_state().unwrap_err().to_string().starts_with("structure: two frontiers"));
+}

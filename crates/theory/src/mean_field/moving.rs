@@ -1,0 +1,63 @@
+//! A hot set that moves: hot pages become cold and others hot, again and again.
+
+use super::lattice::Lattice;
+use crate::error::between;
+use crate::{Classes, TheoryError};
+
+/// Most moves on a path.
+const MOST_MOVES: f64 = 1e6;
+
+/// When and how the hot set moves: each page of it becomes cold, and of the cold ones as many become hot, each with the same chance.
+///
+/// That chance is all that the model knows: pages that were hot together before are not told from others.
+pub(super) struct Moves {
+    every: f64,
+    made: f64,
+    /// Share of the cold pages that become hot.
+    becomes_hot: f64,
+}
+
+impl Moves {
+    /// The moves of the hotter of two `classes` once in `every` of `drive_writes` drive writes.
+    pub fn new(classes: &Classes, every: f64, drive_writes: f64) -> Result<Self, TheoryError> {
+        between("every", every, 0.0, f64::INFINITY)?;
+        if drive_writes / every > MOST_MOVES {
+            return Err(TheoryError::parameter(
+                "every",
+                format!("{every} makes more than {MOST_MOVES} moves"),
+            ));
+        }
+        let [hot, cold] = classes.as_slice() else {
+            let problem = format!("{} are no hot and cold pages that could change places", classes.count());
+            return Err(TheoryError::parameter("classes", problem));
+        };
+        if hot.space_share > cold.space_share {
+            let problem =
+                format!("{} of the pages are hot; at most half can move to cold ones", hot.space_share);
+            return Err(TheoryError::parameter("hot_space", problem));
+        }
+        Ok(Moves { every, made: 0.0, becomes_hot: hot.space_share / cold.space_share })
+    }
+
+    /// When the next move is due, drive writes.
+    pub fn next(&self) -> f64 {
+        (self.made + 1.0) * self.every
+    }
+
+    /// Makes it: of a block with `i` hot and `k` cold pages the `i` are cold, and each of the `k` is hot by chance.
+    pub fn make(&mut self, lattice: &Lattice, state: &mut [f64]) {
+        self.made += 1.0;
+        let (pages, size) = (lattice.pages(), lattice.size());
+        let shares = [self.becomes_hot, 1.0 - self.becomes_hot];
+        let laws: Vec<Vec<f64>> = (0..=pages).map(|cold| lattice.multinomial(cold, &shares)).collect();
+        for level in 0..=pages {
+            let of = &mut state[level * size..(level + 1) * size];
+            let before = of[..=level].to_vec();
+            of.fill(0.0);
+            for (hot, mass) in before.into_iter().enumerate() {
+                let law = &laws[level - hot][..=level - hot];
+                of.iter_mut().zip(law).for_each(|(content, share)| *content += mass * share);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A hot set that moves: the grid of the question which number of choices is best then, what the mean field says of each point,
+//! and the scenario that simulates it.
+
+use crate::Failure;
+use crate::replicas::scenario;
+use crate::session::Session;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use wearwell_stack::Scenario;
+use wearwell_theory::mean_field::{Beginning, MeanField, Structure};
+use wearwell_theory::selection::DChoices;
+use wearwell_theory::{Classes, Drive};
+
+/// `(r, f)`: shares of the writes and of the space that are hot.
+pub const LOADS: [(f64, f64); 3] = [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05)];
+
+/// Pages of a block.
+const PAGES_PER_BLOCK: u32 = 32;
+
+/// Drive writes before the measured ones, and these: as long as the longest period, so that whole periods are measured.
+const DRIVE_WRITES: f64 = 20.0;
+
+/// Points of the path within the measured drive writes.
+const POINTS: usize = 20;
+
+/// Which drives, periods and numbers of choices there are.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Runs of each scenario.
+    pub runs: u64,
+    /// Warm-up and measurement as a multiple of the rule, which is twenty drive writes each.
+    pub length: f64,
+    /// Spare factors.
+    pub spare_factors: Vec<f64>,
+    /// Drive writes from one move of the hot set to the next.
+    pub periods: Vec<f64>,
+    /// Numbers of choices.
+    pub choices: Vec<u32>,
+    /// Blocks of the simulated drives.
+    pub blocks: u32,
+}
+
+/// A drive under a hot set that moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// Spare factor.
+    pub spare_factor: f64,
+    /// Share of the writes that is hot.
+    pub hot_writes: f64,
+    /// Share of the space that is hot.
+    pub hot_space: f64,
+    /// Drive writes from one move to the next.
+    pub period: f64,
+}
+
+impl Settings {
+    /// All drives.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for &spare_factor in &self.spare_factors {
+            for (hot_writes, hot_space) in LOADS {
+                let of = |&period: &f64| Place { spare_factor, hot_writes, hot_space, period };
+                places.extend(self.periods.iter().map(of));
+            }
+        }
+        places
+    }
+}
+
+impl Place {
+    /// First fields of its rows.
+    pub fn fields(&self) -> Vec<String> {
+        let Place { spare_factor, hot_writes, hot_space, period } = self;
+        vec![format!("{spare_factor}"), format!("{hot_writes}"), format!("{hot_space}"), format!("{period}")]
+    }
+
+    /// As a case of a statement.
+    pub fn name(&self) -> String {
+        let Place { spare_factor, hot_writes, hot_space, period } = self;
+        format!("S_f = {spare_factor}; r = {hot_writes}; f = {hot_space}; every {period}")
+    }
+
+    /// Write amplification by the mean field with two frontiers, over the measured drive writes.
+    ///
+    /// # Errors
+    ///
+    /// What the mean field refuses.
+    pub fn predicted(&self, choices: u32, length: f64) -> Result<f64, Failure> {
+        let selection = DChoices::new(f64::from(choices))?;
+        let drive = Drive::new(PAGES_PER_BLOCK, self.spare_factor)?;
+        let classes = Classes::hot_cold(self.hot_writes, self.hot_space)?;
+        let model = MeanField::new(drive, classes, Structure::Double, &selection)?;
+        let all = 2.0 * DRIVE_WRITES * length;
+        let path = model.transient_moving(Beginning::Mixed, all, 2 * POINTS, self.period)?;
+        let measured = path[POINTS..].iter().map(|point| point.write_amplification);
+        Ok(measured.sum::<f64>() / POINTS as f64)
+    }
+
+    /// The simulated drive with this victim policy, in TOML: what is hot goes round the space in steps of its own size.
+    ///
+    /// # Errors
+    ///
+    /// A scenario that cannot be read.
+    pub fn scenario(&self, victim: &str, settings: &Settings) -> Result<Scenario, Failure> {
+        let Place { spare_factor, hot_writes, hot_space, period } = self;
+        let drive_writes = DRIVE_WRITES * settings.length;
+        let mut text = format!(
+            r#"
+            [device]
+            blocks_per_plane = {blocks}
+            pages_per_block = {PAGES_PER_BLOCK}
+            spare_factor = {spare_factor:?}
+            [ftl]
+            victim = {victim}
+            placement = "double"
+            reclaim = "in_place"
+            copy_order = "random"
+            [precondition]
+            random_overwrites = 2.0
+            [measure]
+            warm_up = {drive_writes:?}
+            drive_writes = {drive_writes:?}
+            window = 1.0
+            [workload]
+            kind = "phases"
+            repeat = true
+            "#,
+            blocks = settings.blocks
+        );
+        let steps = (1.0 / hot_space).round() as u32;
+        for step in 0..steps {
+            let shift = f64::from(step) / f64::from(steps);
+            let hot_cold =
+                format!("kind = \"hot_cold\", hot_writes = {hot_writes:?}, hot_space = {hot_space:?}");
+            let _ = writeln!(
+                text,
+                "[[workload.phases]]\nwrites = {period:?}\nworkload = {{ {hot_cold}, shift = {shift:?} }}"
+            );
+        }
+        scenario(&text)
+    }
+}
+
+/// A point of the prediction.
+#[derive(Clone, Debug, Serialize)]
+struct Asked {
+    place: Place,
+    choices: u32,
+    length: f64,
+}
+
+/// What the mean field says of each place, one value a number of choices.
+///
+/// # Errors
+///
+/// As of [`Place::predicted`].
+pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, Failure> {
+    let length = settings.length;
+    let places = settings.places();
+    let asked: Vec<Asked> = places
+        .iter()
+        .flat_map(|&place| settings.choices.iter().map(move |&choices| Asked { place, choices, length }))
+        .collect();
+    let found = session
+        .each("mean field, moving", &asked, |asked| asked.place.predicted(asked.choices, asked.length))?;
+    Ok(found.chunks(settings.choices.len()).map(<[f64]>::to_vec).collect())
+}
+
+/// The place of the least value.
+pub fn least(values: &[f64]) -> usize {
+    (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
+}
+
+/// By how many percent `value` lies above the least of `all`.
+pub fn regret(value: f64, all: &[f64]) -> f64 {
+    100.0 * (value / all[least(all)] - 1.0)
+}

@@ -1,0 +1,214 @@
+//! Section 5 of the hot/cold paper: simulations of traces, "not reported here", in which a second write frontier lowers write
+//! amplification "significantly" under real workloads, too.
+//!
+//! Every trace of the folder that `WEARWELL_TRACES` names is replayed in a loop on a drive that fits what it touches.
+
+use crate::Failure;
+use crate::chart::{Chart, Series};
+use crate::interval::Interval;
+use crate::log_on_log::number;
+use crate::replicas::scenario;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use wearwell_stack::{RunResult, Scenario, run as simulate};
+
+/// The traces that write, and touch the 64 blocks that a drive should have: what they are called, their file, and how it is read.
+const TRACES: [(&str, &str, &str); 21] = [
+    ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
+    (
+        "MSR hm_0",
+        "msr-hm_0-slice.trace.zst",
+        "options = { columns = \"time=1:ms,op=5:0=write/1=read,offset=3:bytes,size=4:bytes\" }",
+    ),
+    (
+        "MSR prn_0",
+        "msr-prn_0-offsets.csv.zst",
+        "skip_bad = true\noptions = { columns = \"time=1:filetime,op=2,offset=3:bytes,size==4096\" }",
+    ),
+    ("FIU mail", "fiu-mail-a.blkparse.zst", "format = \"fiu\""),
+    ("Alibaba", "alibaba-derived.csv.zst", "format = \"alibaba\""),
+    ("Tencent", "tencent-cbs.csv.zst", "format = \"tencent\""),
+    ("CloudPhysics", "cloudphysics.csv.zst", "format = \"cloudphysics\""),
+    ("MySQL", "blkreplay-linux-mysql.load.zst", "format = \"blkreplay\""),
+    ("web server", "blkreplay-linux-webserver-2.load.zst", "format = \"blkreplay\""),
+    (
+        "RocksDB on XFS",
+        "rocksdb-xfs-octf-a.csv.zst",
+        "options = { columns = \"time=timestamp_ns:ns,op=op,offset=lba_sector:sectors,size=len_sectors:sectors\" }",
+    ),
+    (
+        "SQLite on ext4",
+        "wiscsee-sqlite-wal.txt.zst",
+        "options = { columns = \"time=6:s,op=3,offset=4:bytes,size=5:bytes,where=2:D\" }",
+    ),
+    (
+        "Financial1",
+        "flashsim-financial1.trace.zst",
+        "options = { columns = \"time=1:ms,op=5:0=write/1=read,offset=3:512,size=4:pages\" }",
+    ),
+    ("Financial1 beginning", "spc-financial1-10k.spc.zst", "format = \"spc\""),
+    (
+        "phone",
+        "phone-music-md5.txt.zst",
+        "skip_bad = true\noptions = { columns = \"time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096\" }",
+    ),
+    ("TPC-C", "mqsim-tpcc-small.trace.zst", "format = \"mqsim\""),
+    ("DTRS", "ssdsim-dtrs.trace.zst", "format = \"ssdsim\""),
+    ("YCSB on ext4", "blkparse-ext4.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
+    ("YCSB on F2FS", "blkparse-f2fs.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
+    ("YCSB on Btrfs", "blkparse-btrfs.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
+    ("desktops a", "systor17-a.csv.zst", "format = \"systor17\""),
+    ("desktops b", "systor17-b.csv.zst", "format = \"systor17\""),
+];
+
+/// The paper's policy at the number of choices that it recommends, and greedy.
+const VICTIMS: [(&str, &str); 2] =
+    [("d = 10", "{ policy = \"d_choices\", choices = 10 }"), ("greedy", "\"greedy\"")];
+
+const PLACEMENTS: [&str; 2] = ["single", "double"];
+
+/// Drive writes to warm up and to measure, each a number of passes through the trace.
+const DRIVE_WRITES: f64 = 20.0;
+
+/// A trace that is written at most so many times its pages is hardly one of overwrites.
+const OVERWRITTEN: f64 = 1.5;
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    write_amplification: f64,
+    touched_pages: f64,
+    /// Pages that a pass writes over those that it touches.
+    pass_drive_writes: f64,
+    steady: bool,
+}
+
+impl Kept {
+    fn of(result: &RunResult) -> Result<Self, Failure> {
+        let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
+        let logical = result.course.measured_host_pages as f64 / result.course.measured_drive_writes;
+        let written = result.course.warm_up_drive_writes + result.course.measured_drive_writes;
+        let passes = result.course.trace_passes.ok_or("a trace is replayed in whole passes")?;
+        Ok(Kept {
+            write_amplification,
+            touched_pages: logical,
+            pass_drive_writes: written / passes as f64,
+            steady: result.course.steady,
+        })
+    }
+}
+
+fn folder() -> Option<PathBuf> {
+    std::env::var_os("WEARWELL_TRACES").map(PathBuf::from)
+}
+
+fn scenario_of(path: &str, format: &str, victim: &str, placement: &str, length: f64) -> Result<Scenario, Failure> {
+    let drive_writes = DRIVE_WRITES * length;
+    scenario(&format!(
+        r#"
+        [device]
+        pages_per_block = 32
+        spare_factor = 0.1
+        fit = true
+        [ftl]
+        victim = {victim}
+        placement = "{placement}"
+        reclaim = "in_place"
+        copy_order = "random"
+        [trace]
+        path = {path:?}
+        address = "compact"
+        volume_rule = "side_by_side"
+        {format}
+        [measure]
+        warm_up = {drive_writes:?}
+        drive_writes = {drive_writes:?}
+        "#
+    ))
+}
+
+/// A point: which trace under which policy and placement, with which seed.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    scenario: Scenario,
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let folder = folder().ok_or("WEARWELL_TRACES does not name a folder of traces")?;
+    let there = TRACES.iter().filter(|(_, file, _)| folder.join(file).is_file()).collect::<Vec<_>>();
+    if there.is_empty() {
+        return Err(format!("{} holds none of the traces", folder.display()).into());
+    }
+    let mut points = Vec::new();
+    for (_, file, format) in &there {
+        for (_, victim) in VICTIMS {
+            for placement in PLACEMENTS {
+                let path = folder.join(file);
+                let drive = scenario_of(&path.to_string_lossy(), format, victim, placement, session.length)?;
+                points.extend((1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..drive.clone() } }));
+            }
+        }
+    }
+    let kept = session.each("trace", &points, |point| {
+        match simulate(&point.scenario, &mut |_: &_| session.flow()) {
+            Err(_) if session.flow().is_break() => Err(Interrupted.into()),
+            Err(error) => Err(format!("{error}, of {:?}", point.scenario.trace).into()),
+            Ok(result) => Kept::of(&result),
+        }
+    })?;
+    publish(session, &there, &kept)
+}
+
+fn amplification(kept: &[Kept]) -> Interval {
+    Interval::of(&kept.iter().map(|kept| kept.write_amplification).collect::<Vec<_>>())
+}
+
+fn publish(session: &Session, traces: &[&(&str, &str, &str)], kept: &[Kept]) -> Result<(), Failure> {
+    let head = ["trace", "policy", "touched_mib", "written_per_pass", "single", "single_ci", "double", "double_ci", "change_percent", "steady"];
+    let mut table = Table::new(&head);
+    let (mut lower, mut much, mut overwriting) = (Vec::new(), Vec::new(), Vec::new());
+    let mut series: Vec<Series> = VICTIMS
+        .map(|(policy, _)| Series { name: policy.to_owned(), points: Vec::new(), joined: false })
+        .into();
+    let mut runs = kept.chunks(session.runs as usize);
+    for (at, (trace, ..)) in traces.iter().enumerate() {
+        for (curve, (policy, _)) in series.iter_mut().zip(VICTIMS) {
+            let [single, double] = [(); 2].map(|()| runs.next().expect("runs of every point"));
+            let (first, steady) = (&single[0], single.iter().chain(double).all(|kept| kept.steady));
+            let [one, two] = [single, double].map(amplification);
+            let change = 100.0 * (two.mean / one.mean - 1.0);
+            let mut row = vec![(*trace).to_owned(), policy.to_owned()];
+            let numbers = [
+                first.touched_pages / 256.0,
+                first.pass_drive_writes,
+                one.mean,
+                one.half_width,
+                two.mean,
+                two.half_width,
+                change,
+            ];
+            row.extend(numbers.map(|value| number(value, 3)));
+            row.push(if steady { "yes" } else { "no" }.to_owned());
+            table.push(row);
+            let case = format!("{trace}: {policy}");
+            let is_lower = one.mean - two.mean > one.half_width.hypot(two.half_width);
+            lower.push((case.clone(), is_lower));
+            if first.pass_drive_writes >= OVERWRITTEN {
+                overwriting.push((case.clone(), is_lower));
+            }
+            much.push((case, change < -10.0));
+            curve.points.push(((at + 1) as f64, Interval { mean: change, half_width: 0.0 }));
+        }
+    }
+    table.publish(session, "data")?;
+    let title = "What a second write frontier changes, traces in the order of the table";
+    Chart { title, x: "trace", y: "change of write amplification, %" }.draw(session, "plot", &series)?;
+    let mut statements = Statements::default();
+    statements.check("a second frontier lowers write amplification", lower);
+    statements.check("by a tenth or more", much);
+    statements.check("ours: it does where a pass writes one and a half drives or more", overwriting);
+    statements.publish(session)
+}
