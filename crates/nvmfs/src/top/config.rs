@@ -1,8 +1,7 @@
 //! `[top]` of a scenario: a file system over the stack.
 
-use super::course::{CountFrom, Course};
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::TopWorkload;
+use super::workload::{CountFrom, Course, TopWorkload};
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;

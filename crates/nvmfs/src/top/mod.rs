@@ -5,11 +5,9 @@
 //! the stack below like any other workload.
 
 mod config;
-mod course;
 mod machine;
 mod workload;
 
 pub use config::{TopConfig, TopKind, resolve, run, run_with, schema};
-pub use course::CountFrom;
 pub use machine::{Machine, MachineError, MachineSettings};
-pub use workload::{Measured, TopReport};
+pub use workload::{CountFrom, Measured, TopReport};

@@ -1,11 +1,11 @@
 //! A file system as a workload of the stack below.
 
-use super::course::{CountFrom, Course};
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
 use crate::ssd::{BlockOp, BlockRequest};
 use crate::stats::{Counts, Stats};
 use crate::workload::play::PlayCounts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wearwell_base::request::Op;
@@ -25,6 +25,19 @@ pub struct TopReport {
     pub stats: Stats,
 }
 
+/// From when on a run with a file system is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CountFrom {
+    /// Once `measure` has warmed up: from the steady state on, unless `measure.warm_up` says when.
+    #[default]
+    Steady,
+    /// From its making on, the making of the workload's files included.
+    Mkfs,
+    /// Once the workload's files are made.
+    SetUp,
+}
+
 /// What a file system at the top of a stack did while it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -34,6 +47,15 @@ pub struct Measured {
     pub counts: Counts,
     /// Bytes written to the SSD for each that the workload wrote, which figure 6 compares; `None` where it wrote nothing.
     pub traffic: Option<f64>,
+}
+
+/// When it is measured, and how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Course {
+    /// From when on.
+    pub from: CountFrom,
+    /// Bytes that the workload writes while it is measured, its set-up not counting; `None` for as long as the run goes on.
+    pub written_bytes: Option<u64>,
 }
 
 /// A machine whose requests drive a stack.
