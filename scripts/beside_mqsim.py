@@ -373,6 +373,10 @@ def main():
     options = parser.parse_args()
     if not options.mqsim.is_file():
         raise Failure(f"{options.mqsim} is no program; clone CMU-SAFARI/MQSim, run make there, and give the path of MQSim")
+    # Both programs run in the folder of the files that they read.
+    options.mqsim = options.mqsim.resolve()
+    if "/" in options.wearwell:
+        options.wearwell = str(pathlib.Path(options.wearwell).resolve())
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or pathlib.Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,8 @@ QVO = "gamingpc2020.blogspot.com, March 2020"
 ZET = "*from memory of* AnandTech, 19 February 2019"
 SZ985 = "tomshardware.com, of the SZ985"
 FL6 = "edgedatacenters.nl, 20 September 2021"
+X25_E = "techreport.com/review/15931, 23 November 2008"
+X25_E_IOPS = "Wikipedia's table of IOPS, which cites Intel's data sheet"
 
 # Of each preset: the product, what is simulated (GiB, erased blocks at which cleaning begins, requests at a time) and the
 # figures of the sheet, MB/s of sequential cases and requests a second of random ones.
@@ -102,6 +104,17 @@ PRODUCTS = {
             "sequential write": (5_800, FL6),
             "random read, steady": (1_500_000, FL6),
             "random write, steady": (400_000, FL6),
+        },
+    ),
+    "x25_e": (
+        "Intel X25-E, 64 GB",
+        (4, 16, 32),
+        {
+            "sequential read": (250, X25_E),
+            "sequential write": (170, X25_E),
+            "random read, steady": (35_000, X25_E_IOPS),
+            "random write, fresh": (3_300, X25_E_IOPS),
+            "random write, steady": (3_300, X25_E_IOPS),
         },
     ),
 }

@@ -39,6 +39,7 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
         eager: false,
         directory: DirectoryConfig::Global,
         validity: validity("ram_bitmap")?,
+        counters: Default::default(),
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,
@@ -123,8 +124,18 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
 
 /// Fills the drive in order, writes `warm_up` times its logical pages at random, and measures `measured` times as many.
 pub fn run(settings: &PagedSettings, blocks: u32, warm_up: f64, measured: f64) -> Result<Measured, Failure> {
+    run_on(settings, (blocks, PAGES_PER_BLOCK), warm_up, measured)
+}
+
+/// The same on so many blocks of so many pages.
+pub fn run_on(
+    settings: &PagedSettings,
+    (blocks, pages_per_block): (u32, u32),
+    warm_up: f64,
+    measured: f64,
+) -> Result<Measured, Failure> {
     let logical_pages = settings.config.logical_pages;
-    let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, PAGE_BYTES), Wear::default(), Seed(1));
+    let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), Seed(1));
     let mut ftl = settings.build(nand.with_spare_area())?;
     let mut batch = Vec::with_capacity(BATCH);
     for first in (0..logical_pages).step_by(BATCH) {

@@ -215,6 +215,18 @@ mod tests {
     }
 
     #[test]
+    fn recorded_costs_are_known_beforehand_within_a_half() {
+        let (manifests, costs) = (all().unwrap(), crate::manifest::Costs::shipped().unwrap());
+        for found in items(&manifests).filter(|found| found.item.data_of.is_none()) {
+            let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
+            let Some(seconds) = record.core_seconds.filter(|seconds| *seconds > 1.0) else { continue };
+            let said = costs.full_core_seconds.get(&record.item);
+            let ratio = seconds / said.copied().unwrap_or(f64::NAN);
+            assert!((1.0 / 1.5..=1.5).contains(&ratio), "{}: {seconds:.0} s for {said:?}", record.item);
+        }
+    }
+
+    #[test]
     fn every_recorded_folder_is_an_item() {
         let manifests = all().unwrap();
         let known: Vec<PathBuf> = items(&manifests).map(|found| folder_of(&results(), found)).collect();

@@ -231,6 +231,10 @@ impl LayerBelow for Probe {
 
     fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
 
+    fn begin_flush(&mut self, _pages: &mut Vec<Lpn>) -> bool {
+        false
+    }
+
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         Ok(())
     }

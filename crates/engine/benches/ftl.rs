@@ -43,6 +43,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
         checkpoints: false,
         durability: Durability::Battery,
         free_blocks: Default::default(),
+        counters: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };

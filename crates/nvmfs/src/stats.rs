@@ -1,6 +1,7 @@
 //! What a file system did.
 
 use serde::{Deserialize, Serialize};
+use std::ops::Sub;
 
 /// The extended attribute of a mounted root directory under which its [`Stats`] are read, as JSON.
 pub const REPORT_XATTR: &str = "user.nvmfs.stats";
@@ -58,6 +59,29 @@ impl Counts {
     /// Share of blocks written that were on NVRAM; `None` where nothing was written.
     pub fn write_hit_ratio(&self) -> Option<f64> {
         (self.written_blocks > 0).then(|| self.write_hits as f64 / self.written_blocks as f64)
+    }
+}
+
+impl Sub for Counts {
+    type Output = Counts;
+
+    fn sub(self, before: Counts) -> Counts {
+        Counts {
+            read_blocks: self.read_blocks - before.read_blocks,
+            read_hits: self.read_hits - before.read_hits,
+            written_blocks: self.written_blocks - before.written_blocks,
+            write_hits: self.write_hits - before.write_hits,
+            ssd_read_blocks: self.ssd_read_blocks - before.ssd_read_blocks,
+            cleaning_read_blocks: self.cleaning_read_blocks - before.cleaning_read_blocks,
+            ssd_written_blocks: self.ssd_written_blocks - before.ssd_written_blocks,
+            ssd_writes: self.ssd_writes - before.ssd_writes,
+            ssd_flushes: self.ssd_flushes - before.ssd_flushes,
+            trimmed_blocks: self.trimmed_blocks - before.trimmed_blocks,
+            refused_trims: self.refused_trims - before.refused_trims,
+            evicted_pages: self.evicted_pages - before.evicted_pages,
+            recycled_extents: self.recycled_extents - before.recycled_extents,
+            moved_blocks: self.moved_blocks - before.moved_blocks,
+        }
     }
 }
 

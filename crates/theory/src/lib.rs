@@ -14,6 +14,7 @@ mod error;
 mod large_blocks;
 mod many_classes;
 mod search;
+mod stacked;
 mod zipf;
 
 pub use classes::{Class, Classes};
@@ -22,3 +23,4 @@ pub use error::TheoryError;
 pub use large_blocks::Amplification;
 pub use many_classes::{ManyClasses, Merging, Solved};
 pub use search::{Choice, OptimalChoices, scan_choices, solve_spare};
+pub use stacked::{StackedAmplification, StackedLogs};

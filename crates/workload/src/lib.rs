@@ -46,14 +46,25 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
+/// Where a source is that knows itself when it is to be measured, and when it has done enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not to be measured yet.
+    WarmUp,
+    /// To be measured.
+    Measured,
+    /// Enough was measured.
+    Over,
+}
+
 /// A source of page operations on a logical space of known size.
 ///
 /// Two sources built from the same configuration and seed give the same operations however their
 /// fills are cut into batches.
 pub trait Workload: Send {
     /// Appends requests to `batch` until it holds at least `pages` pages more; less only at the end of a
-    /// finite source. An infinite source never returns an empty batch. Asked for one page, it appends one
-    /// request, which may be a flush and have none; see [`Goal`].
+    /// finite source, or where its [`Stage`] changes. Else an infinite source never returns an empty batch. Asked for one
+    /// page, it appends one request, which may be a flush and have none; see [`Goal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
     /// A number drawn from the source's generator without changing the course of later fills is not
@@ -65,6 +76,14 @@ pub trait Workload: Send {
     fn failure(&self) -> Option<String> {
         None
     }
+
+    /// Where the source is in a course of its own; `None` where it goes on as long as it is asked.
+    fn stage(&self) -> Option<Stage> {
+        None
+    }
+
+    /// From here on it is measured.
+    fn begin_measure(&mut self) {}
 
     /// What the source has to tell besides its operations, for the result of the run.
     fn report(&self) -> Option<serde_json::Value> {

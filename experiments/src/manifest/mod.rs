@@ -1,8 +1,10 @@
 //! The manifests: one a paper, as shipped in `manifest/`.
 
+mod costs;
 mod types;
 
-pub use types::{Claim, Cost, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
+pub use costs::Costs;
+pub use types::{Claim, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
 
 use crate::Failure;
 

@@ -69,6 +69,15 @@ fn claims_are_decided_in_one_way_and_differences_have_reasons() {
 }
 
 #[test]
+fn costs_are_those_of_items() {
+    let (manifests, costs) = (all().unwrap(), Costs::shipped().unwrap());
+    for (name, seconds) in costs.quick_core_seconds.iter().chain(&costs.full_core_seconds) {
+        assert!(find(&manifests, name).unwrap().item.program.is_some(), "{name}");
+        assert!(*seconds > 0.0 && seconds.is_finite(), "{name}");
+    }
+}
+
+#[test]
 fn wrong_names_are_told_what_there_is() {
     let manifests = all().unwrap();
     let error = |name: &str| named(&manifests, name).unwrap_err().to_string();

@@ -59,27 +59,12 @@ pub struct Item {
     /// Settings of the program as in the paper, or better.
     #[serde(default)]
     pub full: toml::Table,
-    /// What either costs.
-    #[serde(default)]
-    pub cost: Cost,
     /// What there is to say beside tables, plots and verdicts: how it is set up, what was found. Markdown.
     #[serde(default)]
     pub text: Option<String>,
     /// What is held against the paper.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-}
-
-/// What an item costs, seconds of one core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cost {
-    /// With the quick settings.
-    #[serde(default)]
-    pub quick_core_seconds: Option<f64>,
-    /// With the full ones.
-    #[serde(default)]
-    pub full_core_seconds: Option<f64>,
 }
 
 /// A sentence and how it is decided: by a statement that the program tries, or by numbers of its tables.

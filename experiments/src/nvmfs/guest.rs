@@ -1,4 +1,4 @@
-//! nilfs2, which the running kernel may lack, in User-mode Linux on a recorded disk.
+//! User-mode Linux on a recorded disk, for file systems that the running kernel may lack, and nilfs2 in it.
 
 use crate::Failure;
 use crate::nvmfs::job::{Cleaned, Job, Seen, limited, watch};
@@ -6,6 +6,7 @@ use crate::nvmfs::nilfs_logs::{LogCounts, NilfsLogs};
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use wearwell_trace::{Op, RequestBatch};
 
 /// Name of the file system that is run in a guest.
@@ -27,6 +28,13 @@ const SEGMENT_BLOCKS: u64 = 2048;
 /// Longest request that [`merged`] makes, bytes; as long as those of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
+/// How a guest begins.
+const INIT: &str = "#!/bin/sh\n\
+    export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
+    mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
+    mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
+    mkdir -p /dev/shm; mount -t tmpfs tmpfs /dev/shm\n";
+
 /// What the guest's kernel and the cleaner need beside the page cache, which holds the segments being cleaned; with less
 /// the cleaner thrashes.
 const OWN_MEMORY_BYTES: u64 = 128 << 20;
@@ -42,28 +50,14 @@ pub fn run(
     memory_bytes: u64,
     scratch: &Path,
 ) -> Result<Seen, Failure> {
-    let modules = scratch.join("modules/lib");
-    std::fs::create_dir_all(&modules)?;
-    let link = modules.join("modules");
-    if !link.exists() {
-        std::os::unix::fs::symlink(MODULES, link)?;
-    }
     let out = scratch.join("out");
     std::fs::create_dir_all(&out)?;
     std::fs::write(scratch.join("cleaner.conf"), CLEANER)?;
-    let init = scratch.join("init.sh");
-    std::fs::write(&init, script(&job.command("/mnt/fs"), scratch))?;
-    std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
-    let mut command = limited(job.limit_seconds);
-    command.env("TMPDIR", "/dev/shm").arg("linux.uml");
-    command
-        .arg(format!("mem={}M", (memory_bytes + OWN_MEMORY_BYTES) >> 20))
-        .arg(format!("ubd0={}", recorder.disk.display()));
-    command.arg(format!("init={}", init.display()));
-    let root = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
+    let script = script(&job.command("/mnt/fs"), scratch);
+    let mut command =
+        machine(&script, &recorder.disk, memory_bytes + OWN_MEMORY_BYTES, scratch, job.limit_seconds)?;
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
     let mut before = (0, LogCounts::default());
-    command.args(root).args(["con=null", "con0=null,fd:1", "quiet"]);
     let mut seen = watch(&mut command, recorder, || {
         before = (cleaned_segments(&cleaner_log()), logs.counts());
     })?;
@@ -84,6 +78,34 @@ pub fn run(
         beyond_the_job_blocks: blocks.saturating_sub(report.counts.written_bytes / 4096),
     });
     Ok(seen)
+}
+
+/// A machine with `memory_bytes` whose disk is `disk`, and whose first process does what `script` says once the file systems of
+/// the kernel are mounted; it is ended after `limit_seconds`. The guest's modules are in the folder `modules` of `scratch`, which
+/// must not be where the guest mounts another file system (`/dev`, `/mnt`).
+pub fn machine(
+    script: &str,
+    disk: &Path,
+    memory_bytes: u64,
+    scratch: &Path,
+    limit_seconds: u32,
+) -> Result<Command, Failure> {
+    let modules = scratch.join("modules/lib");
+    std::fs::create_dir_all(&modules)?;
+    let link = modules.join("modules");
+    if !link.exists() {
+        std::os::unix::fs::symlink(MODULES, link)?;
+    }
+    let init = scratch.join("init.sh");
+    std::fs::write(&init, format!("{INIT}{script}busybox poweroff -f\n"))?;
+    std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
+    let mut command = limited(limit_seconds);
+    command.env("TMPDIR", "/dev/shm").arg("linux.uml");
+    command.arg(format!("mem={}M", memory_bytes >> 20)).arg(format!("ubd0={}", disk.display()));
+    command.arg(format!("init={}", init.display()));
+    command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]);
+    command.args(["con=null", "con0=null,fd:1", "quiet"]);
+    Ok(command)
 }
 
 /// Segments that the cleaner's log says were made free.
@@ -120,24 +142,19 @@ pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch,
     (merged, if set_up_requests >= requests.len() { requests.len() } else { set_up })
 }
 
-/// What the guest does, from its first process on.
+/// What the guest does once it has begun.
 fn script(job: &[String], scratch: &Path) -> String {
     let quoted: Vec<String> = job.iter().map(|part| format!("'{part}'")).collect();
     let scratch = scratch.display();
     format!(
-        "#!/bin/sh\n\
-         export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
-         mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
-         mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
-         mount -t hostfs none /mnt/out -o {scratch}/out\n\
+        "mount -t hostfs none /mnt/out -o {scratch}/out\n\
          modprobe -d {scratch}/modules nilfs2\n\
-         mkdir -p /dev/shm /dev/mqueue; mount -t tmpfs tmpfs /dev/shm; mount -t mqueue mqueue /dev/mqueue\n\
+         mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
          busybox syslogd -O /mnt/out/cleaner.log\n\
          mkfs.nilfs2 -q -f /dev/ubda && mount -i -t nilfs2 -o discard /dev/ubda /mnt/fs\n\
          nilfs_cleanerd -n -c {scratch}/cleaner.conf /dev/ubda /mnt/fs &\n\
          {}\n\
-         df -k /mnt/fs; kill %1; wait %1; umount -i /mnt/fs\n\
-         busybox poweroff -f\n",
+         df -k /mnt/fs; kill %1; wait %1; umount -i /mnt/fs\n",
         quoted.join(" ")
     )
 }

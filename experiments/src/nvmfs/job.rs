@@ -22,7 +22,7 @@ const LIMIT_SECONDS: u32 = 600;
 const OPERATIONS_AT_ONCE: u64 = 64;
 
 /// The line with which a job says that its files are made and synced.
-const SET_UP_LINE: &str = "job: set up";
+pub const SET_UP_LINE: &str = "job: set up";
 /// What stands in front of the report.
 const REPORT: &str = "job: report ";
 /// What stands for the directory of the job in a command.

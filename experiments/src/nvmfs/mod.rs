@@ -1,6 +1,7 @@
 //! What the experiments on NVMFS share: recordings of real file systems, and replays of recordings on two FTLs.
 
 pub mod clean_up;
+pub mod course;
 pub mod guest;
 pub mod host;
 pub mod job;
@@ -10,6 +11,7 @@ pub mod recorder;
 pub mod recording;
 pub mod replay;
 pub mod simulate;
+pub mod spare;
 pub mod stop;
 pub mod timed;
 pub mod trial;

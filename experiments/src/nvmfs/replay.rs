@@ -66,7 +66,8 @@ impl Replayed {
         (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
     }
 
-    fn since(self, earlier: Replayed) -> Replayed {
+    /// What was done since an earlier moment.
+    pub fn since(self, earlier: Replayed) -> Replayed {
         Replayed {
             host_pages: self.host_pages - earlier.host_pages,
             erases: self.erases - earlier.erases,
@@ -101,38 +102,71 @@ pub fn replay(
     shown_bytes: u64,
 ) -> Result<Replayed, Failure> {
     let settings = format!("structure = \"{}\"", ftl.name());
-    replay_on(requests, measured_from, &Drive { shown_bytes, pages_per_block: 64, ftl: &settings })
+    replay_on(requests, measured_from, &Drive::of_the_paper(shown_bytes, 64, &settings))
 }
 
-/// A drive to replay requests on, with 10 % of its flash in reserve.
+/// Share of the flash that drives hide: "10% over-provisioned capacity".
+pub const HIDDEN: f64 = 0.1;
+
+/// A drive to replay requests on.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive<'a> {
     /// Bytes that it shows.
     pub shown_bytes: u64,
     /// Pages of 4 KiB in a block.
     pub pages_per_block: u32,
+    /// Bytes that it shows beyond these, which nobody asks for.
+    pub beyond_bytes: u64,
+    /// Share of its flash that it does not show.
+    pub hidden: f64,
     /// Settings of the FTL, as in a scenario.
     pub ftl: &'a str,
 }
 
+/// FAST keeps log blocks out of what it holds in reserve; so many bytes more cover the rounding to whole blocks.
+pub const BEYOND_BYTES: u64 = 4 << 20;
+
+impl<'a> Drive<'a> {
+    /// With as much in reserve as in the paper.
+    pub fn of_the_paper(shown_bytes: u64, pages_per_block: u32, ftl: &'a str) -> Self {
+        Drive { shown_bytes, pages_per_block, beyond_bytes: BEYOND_BYTES, hidden: HIDDEN, ftl }
+    }
+
+    /// The stack, with nothing on it.
+    fn stack(&self) -> Result<Stack<()>, Failure> {
+        let capacity = self.shown_bytes + self.beyond_bytes;
+        // As much in reserve, or more: whole blocks.
+        let pages = (capacity as f64 / 4096.0 / (1.0 - self.hidden)).round() as u64;
+        let blocks = pages.div_ceil(self.pages_per_block.into());
+        let mut scenario = scenario(&format!(
+            "ftl = {{ {} }}\n\
+             [device]\ncapacity = {capacity}\nblocks_per_plane = {blocks}\npages_per_block = {}\n\
+             [workload]\nkind = \"uniform\"\n",
+            self.ftl, self.pages_per_block
+        ))?;
+        Ok(build(&mut scenario)?)
+    }
+}
+
 /// The same as [`replay`] on any drive.
 pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
-    // FAST keeps log blocks out of what it holds in reserve; 4 MiB more cover the rounding to whole blocks.
-    let capacity = drive.shown_bytes + (4 << 20);
-    // A tenth in reserve, or more: whole blocks.
-    let pages = (capacity as f64 / 4096.0 / 0.9).round() as u64;
-    let blocks = pages.div_ceil(drive.pages_per_block.into());
-    let mut scenario = scenario(&format!(
-        "ftl = {{ {} }}\n\
-         [device]\ncapacity = {capacity}\nblocks_per_plane = {blocks}\npages_per_block = {}\n\
-         [workload]\nkind = \"uniform\"\n",
-        drive.ftl, drive.pages_per_block
-    ))?;
-    let mut stack: Stack<()> = build(&mut scenario)?;
-    replay_range(&mut stack, requests, 0..measured_from)?;
-    let before = Replayed::of(&stack);
-    replay_range(&mut stack, requests, measured_from..requests.len())?;
-    Ok(Replayed::of(&stack).since(before))
+    let done = replay_marks(requests, &[measured_from, requests.len()], drive)?;
+    Ok(done[1].since(done[0]))
+}
+
+/// Replays requests on a fresh drive: what it had done by the time of each of these numbers of requests, which rise.
+pub fn replay_marks(
+    requests: &RequestBatch,
+    marks: &[usize],
+    drive: &Drive,
+) -> Result<Vec<Replayed>, Failure> {
+    let (mut stack, mut from) = (drive.stack()?, 0);
+    let by = |&to: &usize| {
+        replay_range(&mut stack, requests, from..to)?;
+        from = to;
+        Ok(Replayed::of(&stack))
+    };
+    marks.iter().map(by).collect()
 }
 
 /// The pages that a request touches; none of a flush.

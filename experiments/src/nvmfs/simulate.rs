@@ -5,7 +5,7 @@ use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::trial::Trial;
 use serde::Serialize;
 use wearwell_base::seed::Seed;
-use wearwell_nvmfs::options::{Format, Grouping, Options};
+use wearwell_nvmfs::options::{Caching, Format, Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{BlockOp, BlockRequest};
 use wearwell_nvmfs::top::{Machine, MachineSettings};
@@ -49,6 +49,13 @@ impl Load {
         Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
     }
 
+    /// The workload of that kind with its files or records in this order; Zipf's law has the exponent 0.9.
+    pub fn ordered(kind: &str, order: &str) -> Load {
+        let skew = if order == "zipf" { "\nskew = 0.9" } else { "" };
+        let settings = format!("order = \"{order}\"{skew}");
+        Load { name: format!("{kind} {order}"), kind: kind.to_owned(), settings }
+    }
+
     fn config(&self, utilisation: f64) -> Result<FileWorkloadConfig, Failure> {
         let Load { kind, settings, .. } = self;
         Ok(toml::from_str(&format!("kind = \"{kind}\"\nutilisation = {utilisation:?}\n{settings}"))?)
@@ -81,6 +88,22 @@ impl Simulated {
         ]
     }
 
+    /// NVMFS, and Conquest with each way to write dirty blocks out.
+    pub fn rivals() -> [Simulated; 4] {
+        let [nvmfs, _, conquest] = Simulated::all();
+        let rival = |name, caching| Simulated {
+            name,
+            options: Options { caching, ..conquest.options.clone() },
+            ..conquest.clone()
+        };
+        [
+            nvmfs,
+            rival("write-back", Caching::WriteBack),
+            rival("periodic", Caching::Periodic),
+            rival("write-through", Caching::WriteThrough),
+        ]
+    }
+
     /// The machine for files that take `utilisation` of the SSD, as on a disk of that size: what a file system keeps for
     /// itself does not count.
     fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
@@ -98,6 +121,46 @@ impl Simulated {
         let capacity_bytes = Machine::new(&settings)?.stats().capacity_blocks * BLOCK_BYTES;
         settings.workload = load.config(files_bytes / capacity_bytes as f64)?;
         Ok(Machine::new(&settings)?)
+    }
+
+    /// Plays a workload until it has written so many bytes since its files were made, one number after the other: all
+    /// requests to the drive, and how far it was when the files were made and at each of these.
+    ///
+    /// Errors: one that does not fit.
+    pub fn play_to(
+        &self,
+        load: &Load,
+        utilisation: f64,
+        sizes: &Sizes,
+        until: &[u64],
+    ) -> Result<(RequestBatch, Vec<Mark>), Failure> {
+        let failed = |error: Failure| format!("{}, {} at {utilisation}: {error}", self.name, load.name);
+        let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
+        let (mut requests, mut new, mut marks) = (RequestBatch::default(), Vec::new(), Vec::new());
+        let mut set_up_bytes = 0;
+        for wanted in [None].into_iter().chain(until.iter().map(|bytes| Some(*bytes))) {
+            while match wanted {
+                None => !machine.is_set_up(),
+                Some(bytes) => machine.played().written_bytes < bytes,
+            } {
+                step(&mut machine, &mut requests, &mut new).map_err(failed)?;
+            }
+            if wanted.is_none() {
+                set_up_bytes = machine.played().written_bytes;
+                machine.reset_counts();
+            }
+            let counts = machine.stats().counts;
+            let writes = (0..requests.len()).filter(|at| requests.op[*at] == Op::Write);
+            marks.push(Mark {
+                requests: requests.len(),
+                written_bytes: set_up_bytes + machine.played().written_bytes,
+                sent_bytes: writes.map(|at| requests.length_bytes[at]).sum(),
+                recycled_blocks: counts.recycled_blocks(),
+                moved_blocks: counts.moved_blocks,
+            });
+        }
+        machine.check().map_err(|error| failed(error.into()))?;
+        Ok((requests, marks))
     }
 
     /// Plays a workload.
@@ -134,6 +197,21 @@ impl Simulated {
             }),
         })
     }
+}
+
+/// How far a file system has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// Requests to the drive by then.
+    pub requests: usize,
+    /// Bytes that the workload wrote, the making of its files included.
+    pub written_bytes: u64,
+    /// Bytes that the drive was sent.
+    pub sent_bytes: u64,
+    /// Blocks in segments that were recycled.
+    pub recycled_blocks: u64,
+    /// Those of them that had to be moved.
+    pub moved_blocks: u64,
 }
 
 /// Largest files that Conquest keeps on NVRAM.

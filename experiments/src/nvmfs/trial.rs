@@ -66,6 +66,17 @@ impl Trial {
         measured.fold((0, 0), |(bytes, count), at| (bytes + self.requests.length_bytes[at], count + 1))
     }
 
+    /// Bytes that the drive was sent, and in how many requests.
+    pub fn sent(&self) -> (u64, u64) {
+        self.sum(Op::Write)
+    }
+
+    /// Modelled seconds of NVRAM or page cache.
+    pub fn memory_seconds(&self) -> f64 {
+        let moved = self.written_bytes + self.read_bytes + self.sum(Op::Write).0 + self.sum(Op::Read).0;
+        moved as f64 / 4096.0 * MEMORY_S
+    }
+
     /// Replays it on a drive that shows `shown_bytes`.
     pub fn evaluate(&self, shown_bytes: u64) -> Result<Outcome, Failure> {
         let failed = |error: Failure| {
@@ -76,8 +87,6 @@ impl Trial {
         let timed =
             |planes| timed_seconds(&self.requests, self.measured_from, shown_bytes, planes).map_err(failed);
         let (sent_bytes, write_requests) = self.sum(Op::Write);
-        let (fetched_bytes, _) = self.sum(Op::Read);
-        let moved = self.written_bytes + self.read_bytes + sent_bytes + fetched_bytes;
         Ok(Outcome {
             file_system: self.file_system.clone(),
             workload: self.workload.clone(),
@@ -87,7 +96,7 @@ impl Trial {
             write_requests,
             replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
             drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
-            memory_seconds: moved as f64 / 4096.0 * MEMORY_S,
+            memory_seconds: self.memory_seconds(),
             cleaned: self.cleaned,
         })
     }

@@ -192,7 +192,7 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
         let title = if deletions == "yes" { "TCWA by stack, with deletions" } else { "TCWA by stack" };
         let x = "stacks: 0 to 6, 7 with spare above; 8 to 10 zones; 11 sparse, 12 objects, 13 to 15 bare; 16, 17 merge \
                  trees, 18 SILT";
-        let name = format!("log_on_log_collapsed_deletions_{deletions}.svg");
+        let name = format!("deletions_{deletions}");
         Chart { title, x, y: "TCWA" }.draw(session, &name, &series)?;
     }
     Ok(())

@@ -74,7 +74,7 @@ fn cases(trial: &Trial, shown_bytes: u64) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for pages_per_block in BLOCK_PAGES {
         for (placement, ftl) in FTLS {
-            let drive = Drive { shown_bytes, pages_per_block, ftl };
+            let drive = Drive::of_the_paper(shown_bytes, pages_per_block, ftl);
             let mut push = |requests, from, straddles| -> Result<(), Failure> {
                 let replayed = replay_on(requests, from, &drive)?;
                 let placement = placement.to_owned();

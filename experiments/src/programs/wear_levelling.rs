@@ -62,6 +62,7 @@ fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
         eager: true,
         directory: DirectoryConfig::Global,
         validity: ValidityConfig::RamBitmap(RamBitmapSettings::default()),
+        counters: Default::default(),
         cleans_metadata: true,
         checkpoints: false,
         durability: Durability::Battery,

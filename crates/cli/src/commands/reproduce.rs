@@ -9,7 +9,7 @@ use crate::scenario_args::key_and_value;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
-use wearwell_experiments::manifest::{self, Cost, Found, Kind, Manifest};
+use wearwell_experiments::manifest::{self, Costs, Found, Kind, Manifest};
 use wearwell_experiments::pages;
 use wearwell_experiments::reproduce::{Effort, Plan, Record, judge_again, reproduce};
 use wearwell_experiments::sensitivity::{Effect, vary};
@@ -158,11 +158,12 @@ fn assumptions(given: &[String]) -> Result<Assumptions, Failure> {
 
 /// All items with what they cost.
 fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
-    let cost = |seconds: Option<f64>| seconds.map_or(String::new(), duration);
+    let costs = Costs::shipped().map_err(Failure::run)?;
+    let cost = |seconds: Option<&f64>| seconds.map_or(String::new(), |seconds| duration(*seconds));
     let all: Vec<Found> = manifest::items(manifests).collect();
     let lines = all.iter().map(|found| {
-        let Cost { quick_core_seconds, full_core_seconds } = found.item.cost;
-        let costs = [cost(quick_core_seconds), cost(full_core_seconds)];
+        let name = data_name(found);
+        let costs = [&costs.quick_core_seconds, &costs.full_core_seconds].map(|known| cost(known.get(&name)));
         let verdict = found.item.verdict().words().to_owned();
         [vec![found.name(), found.item.title.clone()], costs.to_vec(), vec![verdict]].concat()
     });
@@ -171,7 +172,8 @@ fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
         let kind: Kind = found.item.kind;
         let fields = json!({
             "item": found.name(), "kind": kind, "title": found.item.title, "says": found.item.says,
-            "cost": found.item.cost, "verdict": found.item.verdict(),
+            "quick_core_seconds": costs.quick_core_seconds.get(&data_name(found)),
+            "full_core_seconds": costs.full_core_seconds.get(&data_name(found)), "verdict": found.item.verdict(),
         });
         as_row(fields)
     };
@@ -181,6 +183,11 @@ fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
         Format::Json => rows_as_json(&rows),
         Format::Csv => csv_rows(&rows)?,
     })
+}
+
+/// The item whose program is run for it.
+fn data_name(found: &Found) -> String {
+    found.item.data_of.clone().unwrap_or_else(|| found.name())
 }
 
 /// Seconds of one core in a unit that fits.

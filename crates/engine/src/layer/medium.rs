@@ -173,6 +173,9 @@ pub trait LayerBelow {
     /// Appends to `pages` what the log has to write now, before the checkpoint ends.
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
 
+    /// Appends to `pages` what the log has to write before it flushes; whether a checkpoint has begun, which has to end.
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool;
+
     /// Ends a checkpoint.
     fn end_checkpoint(&mut self) -> Result<(), MediumError>;
 
@@ -235,6 +238,11 @@ pub trait MediumExt: Medium {
         if let Some(below) = self.layer_below_mut() {
             below.begin_checkpoint(pages);
         }
+    }
+
+    /// As [`LayerBelow::begin_flush`].
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        self.layer_below_mut().is_some_and(|below| below.begin_flush(pages))
     }
 
     /// As [`LayerBelow::end_checkpoint`].

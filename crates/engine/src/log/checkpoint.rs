@@ -1,4 +1,4 @@
-//! Checkpoints: what a log writes of its own metadata from time to time.
+//! Checkpoints: what a log writes of its own metadata from time to time, and before a flush.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -52,14 +52,30 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn checkpoint(&mut self) -> Result<(), LayerError> {
+        self.write_own(|medium, pages| {
+            medium.begin_checkpoint(pages);
+            true
+        })
+    }
+
+    /// Writes what a flush must find written.
+    pub(super) fn write_before_flush(&mut self) -> Result<(), LayerError> {
+        if self.pool.medium.layer_below().is_none() {
+            return Ok(());
+        }
+        self.write_own(M::begin_flush)
+    }
+
+    /// Appends the pages that `begin` hands over, and ends the checkpoint that it says has begun.
+    fn write_own(&mut self, begin: impl FnOnce(&mut M, &mut Vec<Lpn>) -> bool) -> Result<(), LayerError> {
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
-        self.pool.medium.begin_checkpoint(&mut pages);
+        let is_checkpoint = begin(&mut self.pool.medium, &mut pages);
         data.resize(pages.len(), M::Payload::default());
         let written = self.append_run(self.metadata_stream(), &pages, &data, Cause::LogMetadata);
         self.checkpoint = Checkpoint { pages, data };
         written?;
-        Ok(self.pool.medium.end_checkpoint()?)
+        if is_checkpoint { Ok(self.pool.medium.end_checkpoint()?) } else { Ok(()) }
     }
 
     /// Pages of metadata that are in the log.

@@ -38,7 +38,7 @@ mod zones;
 pub use config::{CopyOrder, Reclaim, StoreConfig};
 pub use directory::{BlockTable, Directory, PageTable, Writes};
 pub use lsm::{LevelSizes, LsmConfig, LsmTree, Shape};
-pub use metadata::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
+pub use metadata::{MetadataLayout, MetadataPlan, OnFlush, SummaryPlace, TablePlace};
 pub use objects::{ObjectLayout, Objects};
 pub use observed::Observed;
 pub use partition::{Partition, Shared};

@@ -155,6 +155,7 @@ impl<P: Payload> Segments<P> {
         let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
         metadata.wrote(block, run.owners, run.data.len() as u32, run.cause);
+        metadata.opened(run.stream, end);
         let summary = metadata.area_summary(block);
         if end == metadata.plan.data_pages() && !summary.is_empty() {
             self.write_summary(summary, hint)?;
@@ -379,6 +380,10 @@ impl<P: Payload> LayerBelow for Segments<P> {
         if let Some(metadata) = &mut self.metadata {
             metadata.begin_checkpoint(pages);
         }
+    }
+
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        self.metadata.as_mut().is_some_and(|metadata| metadata.begin_flush(pages))
     }
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {

@@ -222,6 +222,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
 
     fn flush(&mut self) -> Result<(), LayerError> {
         self.pool.counters.add_incoming(Operation::Flush, 1);
+        self.write_before_flush()?;
         Ok(self.pool.medium.flush()?)
     }
 

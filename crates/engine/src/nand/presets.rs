@@ -7,6 +7,7 @@ mod fronts;
 mod table;
 #[cfg(test)]
 mod tests;
+mod x25_e;
 
 pub use fronts::{FRONTS, Front};
 pub use table::PRESETS;

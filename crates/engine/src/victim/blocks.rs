@@ -187,6 +187,45 @@ impl Blocks {
         }
     }
 
+    /// The block, which keeps its place among the candidates or outside, turns out to have so many valid pages.
+    pub(crate) fn recount(&mut self, block: BlockId, valid: u32) {
+        let count = &mut self.counts[block.index()];
+        *count = *count & NOT_CANDIDATE | valid;
+    }
+
+    /// What the host has written so far, in a table that shows only some of the blocks.
+    pub(crate) fn set_now(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    /// A row of such a table shows `block` of the table of all blocks, as a candidate with so many valid pages.
+    pub(crate) fn show(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
+        self.counts[row.index()] = valid;
+        self.candidates += 1;
+        self.now = all.now;
+        if let Some(closed_at) = self.closed_at.get_mut(row.index()) {
+            *closed_at = all.now - all.age(block);
+        }
+        if let Some(erases) = self.erases.get_mut(row.index()) {
+            *erases = all.erases(block);
+        }
+    }
+
+    /// Adds rows that show nothing, the average block being as full as before.
+    pub(crate) fn grow(&mut self, rows: u32) {
+        let pages = u64::from(self.logical_pages) * u64::from(rows) / u64::from(self.len().max(1));
+        self.logical_pages = pages as u32;
+        self.counts.resize(rows as usize, NOT_CANDIDATE);
+        let kept = |table: usize| if table > 0 { rows as usize } else { 0 };
+        self.closed_at.resize(kept(self.closed_at.len()), 0);
+        self.erases.resize(kept(self.erases.len()), 0);
+    }
+
+    /// A row that was taken shows nothing.
+    pub(crate) fn hide(&mut self, row: BlockId) {
+        self.counts[row.index()] = NOT_CANDIDATE;
+    }
+
     /// So many pages of the block died; returns the new score.
     pub(crate) fn invalidate_many(&mut self, block: BlockId, pages: u32) -> u32 {
         let count = &mut self.counts[block.index()];

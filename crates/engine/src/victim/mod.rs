@@ -20,6 +20,7 @@ mod tests;
 mod windowed_greedy;
 
 pub use blocks::{Blocks, Needs};
+pub(crate) use search::draw_block;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::units::BlockId;

@@ -14,11 +14,17 @@ pub(super) fn draw_suitable(
     blocks: &Blocks,
     suits: impl Fn(u32) -> bool,
 ) -> Option<BlockId> {
+    draw_block(random, blocks, |block| suits(blocks.score(block)))
+}
+
+/// The same by the blocks' numbers.
+pub(crate) fn draw_block(
+    random: &mut Random,
+    blocks: &Blocks,
+    suits: impl Fn(BlockId) -> bool,
+) -> Option<BlockId> {
     let count = u64::from(blocks.len());
-    let suitable = |&block: &BlockId| {
-        let score = blocks.score(block);
-        Blocks::is_candidate_score(score) && suits(score)
-    };
+    let suitable = |&block: &BlockId| blocks.is_candidate(block) && suits(block);
     // A draw costs a cache miss, a scan 4 bytes a block: this many draws cost about as much as the scan.
     for _ in 0..64 + count / 64 {
         let block = BlockId(below(random, count) as u32);

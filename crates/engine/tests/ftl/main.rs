@@ -3,5 +3,6 @@
 mod hybrid;
 mod interrupted;
 mod paged;
+mod plain_gecko;
 mod power;
 mod wear_levelling;

@@ -35,6 +35,7 @@ fn gecko(validity: Value) -> PagedSettings {
         checkpoints: true,
         durability: Durability::Deferred { dated: true },
         free_blocks: Default::default(),
+        counters: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };
@@ -241,4 +242,166 @@ fn equal_runs_give_equal_reports() {
         (rig.reports().layers[0].counters, rig.ftl.final_draw())
     };
     assert_eq!(run(), run());
+}
+
+/// Counters of valid pages that are not all held.
+mod counters {
+    use super::*;
+    use wearwell_engine::ftl::paged::BlockCounters;
+    use wearwell_theory::ftl::{Counters, FtlDrive, FtlSizes, cleaning_write_amplification};
+
+    const PARTIAL: [BlockCounters; 4] = [
+        BlockCounters::None { choices: 3 },
+        BlockCounters::None { choices: 7 },
+        BlockCounters::Sampled { share: 0.04, choices: 2 },
+        BlockCounters::Sampled { share: 1.0, choices: 3 },
+    ];
+
+    fn with(counters: BlockCounters, validity: &str, victim: &str) -> PagedSettings {
+        let mut settings = gecko(json!(validity));
+        settings.config.counters = counters;
+        settings.victim = serde_json::from_value(json!(victim)).expect("a policy");
+        settings
+    }
+
+    fn validity_io(rig: &Rig) -> [u64; 2] {
+        let reports = rig.reports();
+        [Operation::Read, Operation::Write]
+            .map(|operation| reports.layers[0].counters.outgoing(Cause::Validity, operation))
+    }
+
+    #[test]
+    fn every_store_and_policy_works_without_them_and_comes_back() {
+        let policies = ["greedy", "d_choices", "fifo", "random_plus_plus", "windowed_greedy", "cost_benefit"];
+        for (at, counters) in PARTIAL.into_iter().enumerate() {
+            for validity in ["flash_bitmap", "log", "gecko"] {
+                for cleans_metadata in [false, true] {
+                    let mut settings = with(counters, validity, policies[at + usize::from(cleans_metadata)]);
+                    settings.config.cleans_metadata = cleans_metadata;
+                    let mut rig = Rig::new(settings);
+                    rig.age(1, 4000);
+                    rig.verify();
+                    assert!(rig.count("blocks asked about") > 0);
+                    let mut rig = rig.cut();
+                    let steps = &rig.ftl.recovery().expect("a cut").steps;
+                    let counting = steps.iter().find(|step| step.name == "block validity counters").unwrap();
+                    assert_eq!(counting.page_reads, 0, "nothing is counted");
+                    rig.verify();
+                    rig.age(2, 2000);
+                    rig.verify();
+                }
+            }
+        }
+    }
+
+    /// A bitmap in flash reads a page for each query and reads and writes one for each update, so that reads beyond writes are
+    /// queries: those of the blocks drawn, and of victims that were remembered.
+    #[test]
+    fn each_block_asked_about_is_paid() {
+        for counters in [BlockCounters::Full].into_iter().chain(PARTIAL) {
+            let mut rig = Rig::new(with(counters, "flash_bitmap", "greedy"));
+            // By then every page of the bitmap is there.
+            rig.age(1, 6000);
+            let asked =
+                |rig: &Rig| if counters == BlockCounters::Full { 0 } else { rig.count("blocks asked about") };
+            let cleaned = |rig: &Rig| -> u64 { rig.reports().layers[0].victim_valid_pages.iter().sum() };
+            let before = (validity_io(&rig), asked(&rig), cleaned(&rig));
+            rig.age(2, 6000);
+            let [reads, writes] = [0, 1].map(|at| validity_io(&rig)[at] - before.0[at]);
+            let (queries, asked, cleaned) =
+                (reads - writes, asked(&rig) - before.1, cleaned(&rig) - before.2);
+            match counters {
+                BlockCounters::Full => assert_eq!(queries, cleaned),
+                BlockCounters::None { choices } => {
+                    assert_eq!(queries, asked);
+                    // Victims that turn out to be full are asked about and left; a block drawn twice is asked about once.
+                    let share = asked as f64 / (u64::from(choices) * cleaned) as f64;
+                    assert!((0.9..1.3).contains(&share), "{choices}: {asked} {cleaned}");
+                }
+                BlockCounters::Sampled { .. } => {
+                    assert!(asked < queries && queries <= asked + cleaned, "{asked} {queries} {cleaned}");
+                }
+            }
+        }
+    }
+
+    /// Van Houdt's mean field of d choices knows nothing of Gecko: the emptiest of d blocks asked about must cost what it says.
+    #[test]
+    fn without_counters_cleaning_costs_what_the_mean_field_of_d_choices_says() {
+        let blocks = 1024;
+        let cleaned = |counters: BlockCounters| {
+            let mut settings = with(counters, "gecko", "greedy");
+            settings.config.logical_pages = blocks * PAGES_PER_BLOCK * 7 / 10;
+            // So that blocks of metadata are few.
+            settings.config.page_bytes = 4096;
+            let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, 4096);
+            let flash = Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area();
+            let ftl = settings.build(flash).expect("settings that fit");
+            let holds = vec![0; ftl.logical_pages() as usize];
+            let mut rig = Rig { ftl, settings, holds, versions: 0 };
+            rig.age(1, 60_000);
+            let moved =
+                |rig: &Rig| rig.reports().layers[0].counters.outgoing(Cause::Cleaning, Operation::Write);
+            let before = moved(&rig);
+            rig.age(2, 30_000);
+            (moved(&rig) - before) as f64 / 30_000.0 + 1.0
+        };
+        let theory = |counters: Counters| {
+            let sizes =
+                FtlSizes { counters, pages_per_block: PAGES_PER_BLOCK, partitions: 1, ..FtlSizes::default() };
+            cleaning_write_amplification(&FtlDrive::new(sizes).unwrap()).unwrap()
+        };
+        for choices in [2, 5, 20] {
+            let (found, wanted) =
+                (cleaned(BlockCounters::None { choices }), theory(Counters::None { choices }));
+            println!("{choices}: {found} {wanted}");
+            // Blocks of metadata take a little of the spare space.
+            assert!((0.985..1.08).contains(&(found / wanted)), "{choices}: {found} instead of {wanted}");
+        }
+        let (full, sampled) =
+            (cleaned(BlockCounters::Full), cleaned(BlockCounters::Sampled { share: 0.1, choices: 2 }));
+        println!("full {full}, sampled {sampled}");
+        let five = cleaned(BlockCounters::None { choices: 2 });
+        assert!(full < sampled && sampled < five, "{full} {sampled} {five}");
+    }
+
+    #[test]
+    fn they_take_as_much_ram_as_the_theory_says() {
+        for (counters, theirs) in [
+            (BlockCounters::Full, Counters::Full),
+            (BlockCounters::None { choices: 9 }, Counters::None { choices: 9 }),
+            (BlockCounters::Sampled { share: 0.1, choices: 3 }, Counters::Sampled { share: 0.1, choices: 3 }),
+        ] {
+            let settings = with(counters, "gecko", "greedy");
+            let (load, entries) =
+                (f64::from(settings.config.logical_pages) / f64::from(BLOCKS * PAGES_PER_BLOCK), 128);
+            let rig = Rig::new(settings);
+            let sizes = FtlSizes {
+                blocks: BLOCKS.into(),
+                pages_per_block: PAGES_PER_BLOCK,
+                page_bytes: PAGE_BYTES,
+                load,
+                cache_entries: entries,
+                partitions: 1,
+                counters: theirs,
+                ..FtlSizes::default()
+            };
+            let drive = FtlDrive::new(sizes).unwrap();
+            let design = wearwell_theory::ftl::Ftl::GeckoFtl.design(None);
+            let parts = wearwell_theory::ftl::ram(&design, &drive);
+            let counted = parts.iter().find(|part| part.name == "block validity counters").unwrap();
+            assert_eq!(rig.ram("block validity counters"), counted.bytes, "{counters:?}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        let refused = |counters: BlockCounters, validity: &str| -> String {
+            with(counters, validity, "greedy").build(nand(BLOCKS)).err().expect("refused").key
+        };
+        assert_eq!(refused(BlockCounters::None { choices: 0 }, "gecko"), "counter_choices");
+        assert_eq!(refused(BlockCounters::Sampled { share: 0.1, choices: 1 }, "gecko"), "counter_choices");
+        assert_eq!(refused(BlockCounters::Sampled { share: 1.1, choices: 2 }, "gecko"), "counter_share");
+        assert_eq!(refused(BlockCounters::None { choices: 3 }, "ram_bitmap"), "counters");
+    }
 }

@@ -32,6 +32,7 @@ fn dftl() -> PagedConfig {
         checkpoints: false,
         durability: Durability::Battery,
         free_blocks: Default::default(),
+        counters: Default::default(),
         wear: WearConfig::default(),
         seed: Seed(7),
     }

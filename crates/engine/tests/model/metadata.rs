@@ -9,7 +9,7 @@ use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
 use wearwell_engine::layer::{Bytes, Layer, MetadataReport, no_data};
 use wearwell_engine::log::{
-    MetadataLayout, MetadataPlan, Observed, Reclaim, Segments, SummaryPlace, TablePlace, TrimRule,
+    MetadataLayout, MetadataPlan, Observed, OnFlush, Reclaim, Segments, SummaryPlace, TablePlace, TrimRule,
 };
 
 const PAGE_BYTES: u32 = 32;
@@ -133,22 +133,33 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
     let summary = prop::sample::select(&[SummaryPlace::InSegment, SummaryPlace::Area][..]);
     let bytes = (0..9u32, 0..5u32, 0..9u32, 0..9u32);
     let checkpoint = (1..40u64, 0..3u32, 0..2u32, 1..3u32, 0..3u8);
-    (bytes, summary, any::<bool>(), place(), place(), checkpoint).prop_map(
-        |(bytes, summary, partial, map, tables, checkpoint)| MetadataLayout {
-            summary_bytes_per_page: bytes.0,
-            summary,
-            partial_segment_pages: if partial { 4 } else { 0 },
-            map_entry_bytes: bytes.1,
-            map,
-            map_index_bytes: bytes.2,
-            segment_info_bytes: bytes.3,
-            tables,
-            table_copies: checkpoint.3,
-            checkpoint_every_pages: checkpoint.0,
-            checkpoint_pages: checkpoint.1,
-            checkpoint_pages_per_stream: checkpoint.2,
-            own_streams: checkpoint.4,
-            streams: None,
+    let flush = prop::sample::select(&[OnFlush::Nothing, OnFlush::Map, OnFlush::Checkpoint][..]);
+    let f2fs = (any::<bool>(), prop::sample::select(&[0, 8][..]), 0..3u32, flush);
+    (bytes, summary, any::<bool>(), place(), place(), checkpoint, f2fs).prop_map(
+        |(bytes, summary, partial, map, tables, checkpoint, (packed, journal_bytes, inode, on_flush))| {
+            // Without what each needs it is left out.
+            let packed = packed && bytes.0 > 0;
+            let in_log = map == TablePlace::InLog && bytes.1 > 0;
+            MetadataLayout {
+                packed_summaries: packed,
+                journal_bytes: if packed { journal_bytes } else { 0 },
+                inode_entries: if in_log { inode } else { 0 },
+                on_flush: if on_flush == OnFlush::Map && !in_log { OnFlush::Nothing } else { on_flush },
+                summary_bytes_per_page: bytes.0,
+                summary,
+                partial_segment_pages: if partial { 4 } else { 0 },
+                map_entry_bytes: bytes.1,
+                map,
+                map_index_bytes: bytes.2,
+                segment_info_bytes: bytes.3,
+                tables,
+                table_copies: checkpoint.3,
+                checkpoint_every_pages: checkpoint.0,
+                checkpoint_pages: checkpoint.1,
+                checkpoint_pages_per_stream: checkpoint.2,
+                own_streams: checkpoint.4,
+                streams: None,
+            }
         },
     )
 }

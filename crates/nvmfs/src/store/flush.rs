@@ -45,14 +45,14 @@ impl<S: Ssd> Batch<S> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether so many pages are dirty that flushing should begin.
+    /// Whether flushing should begin: so many pages are dirty, or they are to be written all the same.
     pub fn wants_flush(&self) -> bool {
-        self.pages.count(State::Dirty) > self.high_mark()
+        self.pages.count(State::Dirty) > self.high_mark() || self.is_write_out_due()
     }
 
     /// Whether flushing, once begun, should go on.
     pub fn flush_goes_on(&self) -> bool {
-        self.pages.count(State::Dirty) > self.low_mark()
+        self.pages.count(State::Dirty) > self.low_mark() || self.is_write_out_due()
     }
 
     /// Flushes from the upper bound to the lower, and recycles; for a file system without a thread for that.
@@ -66,9 +66,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.recycle()
     }
 
-    /// Whether there is an extent's worth of dirty pages.
+    /// Whether there is an extent's worth of dirty pages, or they are to be written however few they are.
     pub(super) fn can_flush(&self) -> bool {
-        self.pages.count(State::Dirty) >= EXTENT_BLOCKS as u32
+        self.pages.count(State::Dirty) >= EXTENT_BLOCKS as u32 || self.is_write_out_due()
     }
 
     /// Writes one extent and waits for it.

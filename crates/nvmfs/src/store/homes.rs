@@ -1,5 +1,6 @@
 //! The placement of Conquest: small files stay on NVRAM, blocks of large ones have places on the SSD and are written there
-//! in place. NVRAM that small files leave caches the others, and there is nothing to clean.
+//! in place. NVRAM that small files leave caches the others, as [`Caching`](crate::options::Caching) says, and there is nothing
+//! to clean.
 //!
 //! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006), as a rival on the same ground; what is
 //! not the placement is NVMFS's.
@@ -41,6 +42,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// The least recently used dirty pages, in the order of their places, which those get that have none.
     pub(super) fn begin_flush_home(&mut self) -> Result<Option<Batch<S>>> {
+        self.begin_write_out();
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
         let mut next = self.pages.last(State::Dirty);
         while let Some(page) = next.filter(|_| chosen.len() < EXTENT_PAGES) {
@@ -50,6 +52,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
             next = self.pages.more_recent(&self.region, page);
         }
+        self.go_on_with_write_out(chosen.len());
         // Blocks without a place get them in the order of the file.
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {

@@ -14,6 +14,7 @@ mod recycle;
 mod region;
 mod room;
 mod scan;
+mod write_out;
 
 pub use flush::Batch;
 pub use open::{Found, OpenError};
@@ -31,6 +32,7 @@ use extents::Extents;
 use pages::Pages;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use write_out::WriteOut;
 
 /// Blocks of files on NVRAM and SSD.
 pub struct Store<N, S> {
@@ -48,6 +50,8 @@ pub struct Store<N, S> {
     /// Places that blocks keep and that are being written: until that is over nothing else may be written there, lest the
     /// older content come last.
     in_flight: BTreeSet<u64>,
+    /// What goes to the SSD although there is room for it.
+    write_out: WriteOut,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -66,6 +70,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             counts: Counts::default(),
             open_extent: None,
             in_flight: BTreeSet::new(),
+            write_out: WriteOut::default(),
             scratch: Vec::new(),
         }
     }

@@ -81,6 +81,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn format(nvram: N, ssd: Arc<S>, format: &Format, options: Options) -> Result<Self, OpenError> {
         format.check()?;
         options.check()?;
+        options.check_for(format.placement)?;
         let nvram_bytes = nvram.bytes().len() as u64;
         let superblock = Superblock {
             id: format.id,
@@ -134,6 +135,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
         options.check()?;
         let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
+        options.check_for(superblock.placement)?;
         let found = nvram.bytes().len() as u64;
         if superblock.nvram_bytes != found {
             return Err(OpenError::NvramSize { expected: superblock.nvram_bytes, found });

@@ -23,10 +23,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         u64::from(pages) + self.extents.valid_blocks() - u64::from(self.pages.copies())
     }
 
-    /// Blocks that data may use: the extents but for the reserve, and as many pages as stay dirty when flushing ends, or are kept.
+    /// Blocks that data may use: the extents but for the reserve, and as many pages as may stay dirty, or are kept.
     pub fn capacity_blocks(&self) -> u64 {
         blocks_of(self.extents.usable() - self.reserved_extents())
-            + u64::from(self.low_mark())
+            + u64::from(self.resting_pages())
             + u64::from(self.pages.count(State::Kept))
     }
 

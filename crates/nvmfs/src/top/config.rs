@@ -1,7 +1,7 @@
 //! `[top]` of a scenario: a file system over the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::TopWorkload;
+use super::workload::{Course, TopWorkload};
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_base::seed::Seed;
+use wearwell_stack::scenario::Measure;
 use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResult, Scenario};
+
+const BLOCK_BYTES: u64 = crate::api::BLOCK_BYTES as u64;
 
 /// What stands on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +24,31 @@ pub enum TopKind {
     Nvmfs,
 }
 
+/// From when on a run with a file system is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CountFrom {
+    /// Once `measure` has warmed up: from the steady state on, unless `measure.warm_up` says when.
+    #[default]
+    Steady,
+    /// From its making on, the making of the workload's files included.
+    Mkfs,
+    /// Once the workload's files are made.
+    SetUp,
+}
+
 /// `[top]`: a file system over the stack, and what is done with its files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopConfig {
     /// What it is.
     pub kind: TopKind,
-    /// Bytes of NVRAM, a multiple of 4 KiB.
-    pub nvram: ByteSize,
+    /// Bytes of NVRAM, a multiple of 4 KiB; or `nvram_share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvram: Option<ByteSize>,
+    /// The same as a share of the drive's bytes, above 0 and at most 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvram_share: Option<f64>,
     /// Where data goes.
     #[serde(default, deserialize_with = "name_or_table")]
     pub placement: PlacementKind,
@@ -41,6 +61,13 @@ pub struct TopConfig {
     /// How the file system uses its devices.
     #[serde(default)]
     pub options: Options,
+    /// From when on is counted what the result tells of the stack, and of the file system as `measured`.
+    #[serde(default)]
+    pub count_from: CountFrom,
+    /// What the workload writes while it is measured, its set-up not counting, in multiples of the drive: then the run ends.
+    /// Left out, the run is as long as `measure.drive_writes`, which counts what the file system sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<f64>,
     /// What is done with files; it must not end.
     pub workload: FileWorkloadConfig,
 }
@@ -63,7 +90,7 @@ impl TopConfig {
     /// Sizes or settings that cannot be.
     pub fn machine(&self, ssd_blocks: u64, root_seed: u64) -> Result<Machine, MachineError> {
         Machine::new(&MachineSettings {
-            nvram_bytes: self.nvram.0,
+            nvram_bytes: self.nvram_bytes(ssd_blocks)?,
             ssd_blocks,
             format: Format {
                 id: u128::from(root_seed),
@@ -75,6 +102,33 @@ impl TopConfig {
             workload: self.workload.clone(),
             seed: Seed(root_seed).of("top"),
         })
+    }
+
+    /// Bytes of NVRAM beside an SSD of so many blocks.
+    ///
+    /// # Errors
+    /// An NVRAM that cannot be, or is not said, or twice.
+    pub fn nvram_bytes(&self, ssd_blocks: u64) -> Result<u64, ConfigError> {
+        let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
+        let bytes = match (self.nvram, self.nvram_share) {
+            (Some(_), Some(_)) => {
+                return refuse("top.nvram", "is given, and `nvram_share` too; one of them decides");
+            }
+            (None, None) => return refuse("top.nvram", "is missing; it or `nvram_share` is needed"),
+            (Some(bytes), None) => bytes.0,
+            (None, Some(share)) if share > 0.0 && share <= 1.0 => {
+                return Ok(((ssd_blocks as f64 * share) as u64).max(1) * BLOCK_BYTES);
+            }
+            (None, Some(share)) => {
+                let problem = format!("is {share}; it must be above 0 and at most 1");
+                return Err(ConfigError::new("top.nvram_share", problem));
+            }
+        };
+        if bytes == 0 || !bytes.is_multiple_of(BLOCK_BYTES) {
+            let problem = format!("is {bytes} bytes; it must be a multiple of 4 KiB, and not 0");
+            return Err(ConfigError::new("top.nvram", problem));
+        }
+        Ok(bytes)
     }
 
     /// The `top` of a scenario, if it has one.
@@ -92,17 +146,13 @@ impl TopConfig {
     }
 
     /// Refuses an NVRAM that cannot be, or that the memory cannot stand for.
-    fn check_nvram(&self) -> Result<(), ConfigError> {
-        let bytes = self.nvram.0;
-        if bytes == 0 || !bytes.is_multiple_of(crate::api::BLOCK_BYTES as u64) {
-            let problem = format!("is {bytes} bytes; it must be a multiple of 4 KiB, and not 0");
-            return Err(ConfigError::new("top.nvram", problem));
-        }
+    fn check_nvram(&self, ssd_blocks: u64) -> Result<(), ConfigError> {
+        let bytes = self.nvram_bytes(ssd_blocks)?;
         match available_bytes() {
             Some(there) if bytes > there => {
                 let problem = format!(
                     "is {}, and there are {} of memory to simulate it in",
-                    self.nvram,
+                    ByteSize(bytes),
                     ByteSize(there)
                 );
                 Err(ConfigError::new("top.nvram", problem))
@@ -111,16 +161,42 @@ impl TopConfig {
         }
     }
 
+    /// When it is measured, and how long, over an SSD of so many blocks.
+    fn course(&self, ssd_blocks: u64, measure: &Measure) -> Result<Course, ConfigError> {
+        let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
+        if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
+            return refuse(
+                "measure.warm_up",
+                "is given, and `top.count_from` is not `steady`; one of them decides",
+            );
+        }
+        let Some(disks) = self.written else {
+            return Ok(Course { from: self.count_from, written_bytes: None });
+        };
+        if !(disks > 0.0 && disks.is_finite()) {
+            return Err(ConfigError::new("top.written", format!("is {disks}; it must be a number above 0")));
+        }
+        if measure.until_worn_out_blocks.is_some() {
+            return refuse(
+                "top.written",
+                "is given, and `measure.until_worn_out_blocks` too; one of them decides",
+            );
+        }
+        let written_bytes = Some((disks * ssd_blocks as f64 * BLOCK_BYTES as f64) as u64);
+        Ok(Course { from: self.count_from, written_bytes })
+    }
+
     /// The file system as what writes to the stack of `scenario`.
     ///
     /// # Errors
     /// Sizes or settings that cannot be.
     fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
-        self.check_nvram()?;
         let (blocks, pages_per_block) = drive(scenario)?;
+        self.check_nvram(blocks)?;
+        let course = self.course(blocks, &scenario.measure)?;
         let machine = self.machine(blocks, scenario.seed);
         let machine = machine.map_err(|error| ConfigError::new("top", error.to_string()))?;
-        let workload = TopWorkload::new(machine, pages_per_block);
+        let workload = TopWorkload::new(machine, pages_per_block, course);
         Ok(Box::new(move |_: u32| Box::new(workload) as Box<_>))
     }
 }

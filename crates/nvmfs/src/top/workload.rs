@@ -1,14 +1,16 @@
 //! A file system as a workload of the stack below.
 
+use super::config::CountFrom;
 use super::machine::Machine;
+use crate::api::BLOCK_BYTES;
 use crate::ssd::{BlockOp, BlockRequest};
-use crate::stats::Stats;
+use crate::stats::{Counts, Stats};
 use crate::workload::play::PlayCounts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
-use wearwell_workload::{PageBatch, Workload};
+use wearwell_workload::{PageBatch, Stage, Workload};
 
 /// What a file system at the top of a stack did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,27 +19,99 @@ pub struct TopReport {
     pub set_up: bool,
     /// What was played after the set-up.
     pub played: PlayCounts,
+    /// What was done while it was measured.
+    pub measured: Measured,
     /// How the file system stands, and what it did since it was made.
     pub stats: Stats,
+}
+
+/// What a file system at the top of a stack did while it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was played.
+    pub played: PlayCounts,
+    /// What the file system did for it.
+    pub counts: Counts,
+    /// Bytes written to the SSD for each that the workload wrote, which figure 6 compares; `None` where it wrote nothing.
+    pub traffic: Option<f64>,
+}
+
+/// When it is measured, and how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Course {
+    /// From when on.
+    pub from: CountFrom,
+    /// Bytes that the workload writes while it is measured, its set-up not counting; `None` for as long as the run goes on.
+    pub written_bytes: Option<u64>,
 }
 
 /// A machine whose requests drive a stack.
 pub(super) struct TopWorkload {
     machine: Machine,
     pages_per_block: u32,
+    course: Course,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
+    /// What was played of the set-up.
+    set_up: PlayCounts,
+    /// What had been played, and done, when measuring began.
+    before: Option<(PlayCounts, Counts)>,
+    /// The stage of the requests handed out last.
+    stage: Option<Stage>,
     failure: Option<String>,
 }
 
 impl TopWorkload {
-    pub(super) fn new(machine: Machine, pages_per_block: u32) -> Self {
-        TopWorkload { machine, pages_per_block, requests: Vec::new(), was_set_up: false, failure: None }
+    pub(super) fn new(machine: Machine, pages_per_block: u32, course: Course) -> Self {
+        let mut new = TopWorkload {
+            machine,
+            pages_per_block,
+            course,
+            requests: Vec::new(),
+            was_set_up: false,
+            set_up: PlayCounts::default(),
+            before: None,
+            stage: None,
+            failure: None,
+        };
+        new.stage = new.next_stage();
+        new
     }
 
-    /// Plays on until there is a request; false if that came to an end.
+    /// Everything that was played.
+    fn played(&self) -> PlayCounts {
+        if self.was_set_up { self.set_up + self.machine.played() } else { self.machine.played() }
+    }
+
+    /// The stage of what is played next.
+    fn next_stage(&self) -> Option<Stage> {
+        let stage = match (self.before, self.course.from) {
+            (Some(_), _) => {
+                let wanted = self.course.written_bytes?;
+                if self.was_set_up && self.written_since() >= wanted { Stage::Over } else { Stage::Measured }
+            }
+            // Warmed up as the run has it.
+            (None, CountFrom::Steady) => return None,
+            (None, CountFrom::SetUp) if !self.was_set_up => Stage::WarmUp,
+            (None, CountFrom::SetUp | CountFrom::Mkfs) => Stage::Measured,
+        };
+        Some(stage)
+    }
+
+    /// Bytes written since measuring began, those of the set-up not counting.
+    fn written_since(&self) -> u64 {
+        let before = self.before.map_or(0, |(played, _)| played.written_bytes);
+        self.played().written_bytes - before.max(self.set_up.written_bytes)
+    }
+
+    /// Plays on until there is a request; false if that came to an end, or if what comes is of another stage.
     fn play_on(&mut self) -> bool {
         while self.requests.is_empty() {
+            let stage = self.next_stage();
+            if stage != self.stage {
+                self.stage = stage;
+                return false;
+            }
             let failure = match self.machine.step(&mut self.requests) {
                 Ok(true) => {
                     self.begin_main_phase();
@@ -55,8 +129,18 @@ impl TopWorkload {
     fn begin_main_phase(&mut self) {
         if !self.was_set_up && self.machine.is_set_up() {
             self.was_set_up = true;
+            self.set_up = self.machine.played();
             self.machine.reset_counts();
         }
+    }
+
+    /// What was done since measuring began.
+    fn measured(&self) -> Measured {
+        let (played, counts) = self.before.unwrap_or((self.played(), self.machine.stats().counts));
+        let (played, counts) = (self.played() - played, self.machine.stats().counts - counts);
+        let sent_bytes = (counts.ssd_written_blocks * BLOCK_BYTES as u64) as f64;
+        let traffic = (played.written_bytes > 0).then(|| sent_bytes / played.written_bytes as f64);
+        Measured { played, counts, traffic }
     }
 
     fn push(&self, batch: &mut PageBatch, request: BlockRequest) {
@@ -96,9 +180,18 @@ impl Workload for TopWorkload {
         self.failure.clone()
     }
 
+    fn stage(&self) -> Option<Stage> {
+        self.stage
+    }
+
+    fn begin_measure(&mut self) {
+        self.before = Some((self.played(), self.machine.stats().counts));
+        self.stage = self.next_stage();
+    }
+
     fn report(&self) -> Option<Value> {
         let (played, stats) = (self.machine.played(), self.machine.stats());
-        let report = TopReport { set_up: self.was_set_up, played, stats };
+        let report = TopReport { set_up: self.was_set_up, played, measured: self.measured(), stats };
         Some(serde_json::to_value(report).expect("counts are plain data"))
     }
 

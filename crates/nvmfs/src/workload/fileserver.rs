@@ -1,6 +1,7 @@
 //! Filebench's file server.
 
 use super::kind::Kind;
+use super::order::{Order, law};
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_request};
 use super::stream::{Law, Queue, Stream};
@@ -27,6 +28,13 @@ pub struct Fileserver {
     /// first; 0.6 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
+    /// Order in which files are taken: `permuted`, each once in a pass and the oldest deleted; `uniform`; or `zipf`, by age, the
+    /// youngest most often. Uniform unless given; with `skew`, Zipf's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// Exponent of Zipf's law over the files by age, above 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
     /// Mean size of new files (`filesize`); 128 KiB.
     pub mean_bytes: u64,
     /// Shape of the gamma distribution of sizes, above 0; 1.5.
@@ -48,6 +56,8 @@ impl Default for Fileserver {
         Fileserver {
             files: None,
             utilisation: None,
+            order: None,
+            skew: None,
             mean_bytes: 128 << 10,
             shape: 1.5,
             mean_append_bytes: 16 << 10,
@@ -79,7 +89,7 @@ impl Kind for Fileserver {
             parents: tree(files.div_ceil(self.directory_width), self.directory_width),
             directories: 0,
             leaves: files.div_ceil(self.directory_width),
-            population: Population::default(),
+            population: Population::new(law(self.order, self.skew)?),
         };
         Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
     }
@@ -127,7 +137,7 @@ impl FileserverLaw {
         queue.push_back(FileOp::Append { file, bytes });
     }
 
-    fn draw(&self, random: &mut Random) -> FileId {
+    fn draw(&mut self, random: &mut Random) -> FileId {
         self.population.draw(random)
     }
 }

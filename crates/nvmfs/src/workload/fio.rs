@@ -1,19 +1,20 @@
 //! fio with many files: random updates in randomly chosen files.
 
 use super::kind::Kind;
+use super::order::{Draws, Order, law};
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
 use super::stream::{Law, Queue, Stream};
 use super::{FileId, FileOp, FileWorkload};
 use rand::Rng;
 use rand::seq::SliceRandom;
-use rand_distr::{Distribution, Zipf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 
 /// Updates of a block at a time, in files drawn at random: fio's `rw=randrw` with `nrfiles`, `filesize=min-max` and
-/// `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely.
+/// `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely; or, in permuted order, each of
+/// all files comes once in each pass, as fio's own blocks do without `norandommap`.
 ///
 /// The paper: "it performs random updates on randomly opened files chosen from thousands of files" (section IV-A).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,9 @@ pub struct Fio {
     pub min_bytes: u64,
     /// Most bytes of a file; 256 KiB.
     pub max_bytes: u64,
+    /// Order of the updates: by blocks `permuted`, by files `uniform` or `zipf`. Uniform unless given; with `skew`, Zipf's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
     /// Exponent of Zipf's law over the files, above 0: the file of rank `k` is chosen in proportion to `k^-skew`. All
     /// equally likely unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +53,7 @@ impl Default for Fio {
             utilisation: None,
             min_bytes: 256 << 10,
             max_bytes: 256 << 10,
+            order: None,
             skew: None,
             read_share: 0.0,
             request_bytes: request_bytes(),
@@ -66,21 +71,19 @@ impl Kind for Fio {
         require((least..=self.max_bytes).contains(&self.min_bytes), "min_bytes", self.min_bytes, allowed)?;
         let most = least << 31;
         require(self.max_bytes <= most, "max_bytes", self.max_bytes, "must be at most 2^31 requests")?;
-        if let Some(skew) = self.skew {
-            require(skew > 0.0 && skew.is_finite(), "skew", skew, "must be a finite number above 0")?;
-        }
+        let law = law(self.order, self.skew)?;
         let mean_bytes = (self.min_bytes as f64 + self.max_bytes as f64) / 2.0;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
-        let mut ranks: Vec<u32> = if self.skew.is_some() { (0..files).collect() } else { Vec::new() };
-        // Else files that were made one after the other would be equally hot.
-        ranks.shuffle(&mut seed.of("ranks").random());
-        let zipf = self.skew.map(|skew| Zipf::new(f64::from(files), skew).expect("checked above"));
         let law = FioLaw {
             blocks: Vec::with_capacity(files as usize),
             sizes: (self.min_bytes / least) as u32..=(self.max_bytes / least) as u32,
             files,
-            zipf,
-            ranks,
+            draws: Draws::new(
+                files,
+                if law.0 == Order::Permuted { (Order::Uniform, 0.0) } else { law },
+                seed,
+            ),
+            pass: (law.0 == Order::Permuted).then(Vec::new),
             read_share: self.read_share,
             bytes: least,
         };
@@ -94,20 +97,28 @@ struct FioLaw {
     /// From which `blocks` are drawn.
     sizes: std::ops::RangeInclusive<u32>,
     files: u32,
-    zipf: Option<Zipf<f64>>,
-    /// By rank: the file; of skewed workloads only.
-    ranks: Vec<u32>,
+    /// Of a file.
+    draws: Draws,
+    /// Files and blocks of this pass that are still to come, in permuted order.
+    pass: Option<Vec<(u32, u32)>>,
     read_share: f64,
     /// Of a request.
     bytes: u64,
 }
 
 impl FioLaw {
-    fn file(&self, random: &mut Random) -> u32 {
-        match &self.zipf {
-            Some(zipf) => self.ranks[zipf.sample(random) as usize - 1],
-            None => random.random_range(0..self.files),
+    /// A file, and a block of it.
+    fn block(&mut self, random: &mut Random) -> (u32, u32) {
+        let Some(pass) = &mut self.pass else {
+            let file = self.draws.next(random);
+            return (file, random.random_range(0..self.blocks[file as usize]));
+        };
+        if pass.is_empty() {
+            let blocks = (0..).zip(&self.blocks);
+            pass.extend(blocks.flat_map(|(file, blocks)| (0..*blocks).map(move |block| (file, block))));
+            pass.shuffle(random);
         }
+        pass.pop().expect("a pass has at least one block")
     }
 }
 
@@ -123,9 +134,9 @@ impl Law for FioLaw {
     }
 
     fn step(&mut self, random: &mut Random, queue: &mut Queue) {
-        let number = self.file(random);
+        let (number, block) = self.block(random);
         let (file, bytes) = (FileId(number), self.bytes);
-        let offset_bytes = u64::from(random.random_range(0..self.blocks[number as usize])) * bytes;
+        let offset_bytes = u64::from(block) * bytes;
         queue.push_back(if random.random_bool(self.read_share) {
             FileOp::Read { file, offset_bytes, bytes }
         } else {

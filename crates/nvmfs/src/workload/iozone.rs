@@ -1,26 +1,15 @@
 //! IOzone's random write test: one large file.
 
 use super::kind::Kind;
+use super::order::{Draws, Order, law};
 use super::size::{both, request_bytes, require, require_ratio, require_request, share_of};
 use super::stream::{Law, Queue, Stream};
 use super::{FileId, FileOp, FileWorkload};
 use rand::Rng;
-use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
-
-/// In what order records are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Each once, in an order shuffled anew for each pass, as IOzone does (`iozone.c`, `random_perf_test`).
-    #[default]
-    Permuted,
-    /// Any record at any time with equal chances.
-    Uniform,
-}
 
 /// One file, written from beginning to end, then records of it written (or read) at random.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +24,9 @@ pub struct Iozone {
     /// Order of the records.
     #[serde(default)]
     pub order: Order,
+    /// Exponent of Zipf's law, above 0, with `order = "zipf"`: the record of rank `k` is chosen in proportion to `k^-skew`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
     /// Share of the operations that read.
     #[serde(default)]
     pub read_share: f64,
@@ -61,9 +53,8 @@ impl Kind for Iozone {
         let law = IozoneLaw {
             record_bytes: u64::from(self.request_bytes),
             records: records as u32,
-            order: self.order,
+            draws: Draws::new(records as u32, law(Some(self.order), self.skew)?, seed),
             read_share: self.read_share,
-            left: Vec::new(),
             set_up: false,
         };
         Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
@@ -73,24 +64,9 @@ impl Kind for Iozone {
 struct IozoneLaw {
     record_bytes: u64,
     records: u32,
-    order: Order,
+    draws: Draws,
     read_share: f64,
-    /// Records of this pass that are still to come; of `Order::Permuted` only.
-    left: Vec<u32>,
     set_up: bool,
-}
-
-impl IozoneLaw {
-    fn record(&mut self, random: &mut Random) -> u32 {
-        if self.order == Order::Uniform {
-            return random.random_range(0..self.records);
-        }
-        if self.left.is_empty() {
-            self.left.extend(0..self.records);
-            self.left.shuffle(random);
-        }
-        self.left.pop().expect("a pass has at least one record")
-    }
 }
 
 impl Law for IozoneLaw {
@@ -105,7 +81,7 @@ impl Law for IozoneLaw {
     fn step(&mut self, random: &mut Random, queue: &mut Queue) {
         let file = FileId(0);
         let bytes = self.record_bytes;
-        let offset_bytes = u64::from(self.record(random)) * bytes;
+        let offset_bytes = u64::from(self.draws.next(random)) * bytes;
         queue.push_back(if random.random_bool(self.read_share) {
             FileOp::Read { file, offset_bytes, bytes }
         } else {

@@ -9,6 +9,7 @@ mod fileserver;
 mod fio;
 mod iozone;
 mod kind;
+mod order;
 pub mod play;
 mod population;
 mod postmark;
@@ -20,7 +21,8 @@ mod tests;
 pub use config::{FILE_WORKLOADS, FileWorkloadConfig};
 pub use fileserver::Fileserver;
 pub use fio::Fio;
-pub use iozone::{Iozone, Order};
+pub use iozone::Iozone;
+pub use order::Order;
 pub use postmark::Postmark;
 
 /// A directory of a workload, numbered from 0 in the order in which they are made.

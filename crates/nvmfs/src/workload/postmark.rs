@@ -1,6 +1,7 @@
 //! PostMark: the small files of mail and news servers, which come, grow and go.
 
 use super::kind::Kind;
+use super::order::{Order, law};
 use super::population::Population;
 use super::size::{number_of_files, request_bytes, require, require_ratio, require_request};
 use super::stream::{Law, Queue, Stream};
@@ -33,6 +34,13 @@ pub struct Postmark {
     pub min_bytes: u64,
     /// Most bytes of any file; 9.77 KB.
     pub max_bytes: u64,
+    /// Order in which files are taken: `permuted`, each once in a pass and the oldest deleted; `uniform`; or `zipf`, by age, the
+    /// youngest most often. Uniform unless given; with `skew`, Zipf's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// Exponent of Zipf's law over the files by age, above 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
     /// Directories side by side (`subdirectories`), from which each file gets one; 0, as PostMark has it: all in one.
     pub directories: u32,
     /// Share of transactions that read rather than append (`bias read`); 0.5.
@@ -53,6 +61,8 @@ impl Default for Postmark {
         Postmark {
             files: None,
             utilisation: None,
+            order: None,
+            skew: None,
             min_bytes: 500,
             max_bytes: 9770,
             directories: 0,
@@ -94,7 +104,7 @@ impl Kind for Postmark {
             // At least one file stays, for the next transaction to read.
             allowed: (files as usize - most).max(1)..=(files as usize + most).max(2),
             directories: 0,
-            population: Population::default(),
+            population: Population::new(law(self.order, self.skew)?),
         };
         Ok(Stream::boxed(law, self.operations, self.request_bytes, seed))
     }

@@ -113,6 +113,81 @@ fn equal_seeds_give_equal_operations_and_others_others() {
 }
 
 #[test]
+fn orders_take_everything_once_or_some_more_often() {
+    // Each block once a pass.
+    let mut workload =
+        build("kind = 'fio'\nfiles = 10\nmin_bytes = 8192\nmax_bytes = 40960\norder = 'permuted'", MIB, 3);
+    let mut model = set_up(&mut *workload);
+    let blocks = (model.bytes() / 4096) as usize;
+    for _ in 0..3 {
+        let ops = play(&mut *workload, &mut model, blocks);
+        let places = ops.iter().map(|op| match op {
+            FileOp::Write { file, offset_bytes, .. } => (file.0, *offset_bytes),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(places.collect::<BTreeSet<_>>().len(), blocks);
+    }
+    // Zipf's law: of 100 records, the first two are 1 and 1/2 of the sum of 1/k, which is 5.187.
+    let text = "kind = 'iozone'\nfile_bytes = 409600\norder = 'zipf'\nskew = 1.0";
+    let mut workload = build(text, MIB, 3);
+    let mut model = set_up(&mut *workload);
+    let mut times = BTreeMap::<u64, u32>::new();
+    for op in play(&mut *workload, &mut model, 40_000) {
+        let FileOp::Write { offset_bytes, .. } = op else { panic!("{op:?}") };
+        *times.entry(offset_bytes / 4096).or_default() += 1;
+    }
+    let mut times: Vec<u32> = times.into_values().collect();
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    assert_near(f64::from(times[0]), 40_000.0 / 5.187, 0.04);
+    assert_near(f64::from(times[1]), 20_000.0 / 5.187, 0.04);
+}
+
+/// Ages of the files that are deleted, in files made since, over the number of files; from a plain list of what was made when.
+fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
+    let mut workload = build(&format!("kind = '{kind}'\nfiles = 200\n{order}"), 64 * MIB, 7);
+    let mut model = set_up(&mut *workload);
+    let mut made: BTreeMap<u32, usize> = model.files.keys().map(|file| (*file, *file as usize)).collect();
+    let (mut count, mut ages) = (made.len(), Vec::new());
+    for op in play(&mut *workload, &mut model, 20_000) {
+        match op {
+            FileOp::Create { file, .. } => {
+                made.insert(file.0, count);
+                count += 1;
+            }
+            FileOp::Delete { file } => ages.push((count - made[&file.0]) as f64 / 200.0),
+            _ => {}
+        }
+    }
+    ages
+}
+
+#[test]
+fn populations_lose_the_oldest_or_any_or_the_youngest() {
+    for kind in ["postmark", "fileserver"] {
+        let [oldest, any, youngest] = ["order = 'permuted'", "", "order = 'zipf'\nskew = 1.0"].map(|order| {
+            let mut ages = ages_at_death(kind, order);
+            ages.sort_by(f64::total_cmp);
+            ages
+        });
+        assert!(
+            oldest[0] > 0.85 && oldest[oldest.len() - 1] < 1.15,
+            "{kind}: one dies after 200 others came"
+        );
+        let median = |ages: &[f64]| ages[ages.len() / 2];
+        // Of a life that ends with equal chances at any time, half is over after ln 2 of the mean.
+        assert_near(median(&any), std::f64::consts::LN_2, 0.15);
+        assert!(median(&youngest) < 0.2, "{kind}: {}", median(&youngest));
+        let text = format!("kind = '{kind}'\norder = 'uniform'");
+        let draw = |text: &str| {
+            let mut workload = build(text, 16 * MIB, 1);
+            let mut model = set_up(&mut *workload);
+            play(&mut *workload, &mut model, 500)
+        };
+        assert_eq!(draw(&text), draw(&format!("kind = '{kind}'")), "uniform unless given");
+    }
+}
+
+#[test]
 fn utilisation_is_that_of_the_steady_state() {
     for (kind, utilisation, within) in
         [("iozone", 0.85, 0.001), ("fio", 0.5, 0.01), ("postmark", 0.6, 0.06), ("fileserver", 0.7, 0.06)]

@@ -1,5 +1,6 @@
 //! The file system without a mount: beside the plainest one, on every device, through power cuts and damage.
 
+mod caching;
 mod common;
 mod crash;
 mod damaged;
@@ -10,3 +11,4 @@ mod posix;
 mod store;
 mod store_full;
 mod threads;
+mod top;

@@ -27,6 +27,8 @@ pub static FEATURES: &[Feature] = &[
         name: "more_streams",
         help: "a placement other than `single` and `double`, or `own_streams` beside `double`",
     },
+    Feature { name: "bitmap_in_ram", help: "`validity = \"ram_bitmap\"` of an FTL whose map is in flash" },
+    Feature { name: "partial_counters", help: "`counters` of such an FTL other than `full`" },
     Feature { name: "oracle", help: "`placement = \"oracle\"`" },
     Feature { name: "references", help: "`placement = \"references\"`" },
     Feature { name: "block_directory", help: "`directory = \"block\"`" },

@@ -200,6 +200,8 @@ macro_rules! kinds {
 
         #[doc = concat!("[`", stringify!($Kinds), "`] with nothing left open.")]
         #[derive(Clone, Debug)]
+        // As above.
+        #[allow(clippy::large_enum_variant)]
         pub enum $Resolved {
             $(
                 #[allow(missing_docs)]

@@ -3,7 +3,7 @@
 use super::metadata_keys::MetadataConfig;
 use crate::size::ByteSize;
 use wearwell_base::config::Entry;
-use wearwell_engine::log::{SummaryPlace, TablePlace};
+use wearwell_engine::log::{OnFlush, SummaryPlace, TablePlace};
 
 /// A layout by name.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ const NONE: MetadataConfig = MetadataConfig {
     partial_segment: None,
     map_entry_bytes: None,
     map: None,
+    inode_entries: None,
     map_index_bytes: None,
     segment_info_bytes: None,
     tables: None,
@@ -28,6 +29,9 @@ const NONE: MetadataConfig = MetadataConfig {
     checkpoint_every: None,
     checkpoint_pages: None,
     checkpoint_pages_per_stream: None,
+    packed_summaries: None,
+    journal_bytes: None,
+    on_flush: None,
     own_streams: None,
     streams: None,
 };
@@ -37,23 +41,36 @@ const NONE: MetadataConfig = MetadataConfig {
 /// - The map is in direct node blocks: `__le32 addr[]`, 4 bytes a block, about 1018 in a node; they are logged.
 /// - NAT: `struct f2fs_nat_entry`, 9 bytes a node block; two copies of each block, used in turn.
 /// - SIT: `struct f2fs_sit_entry`, 74 bytes a segment, 55 in a block; two copies, used in turn.
-/// - CP: two packs, used in turn; a header and a footer block, and a summary block for each open log. All six summaries
-///   are written at unmount; else the data logs' alone, which may be packed more tightly. One for each is the most.
-/// - Half of the logs are for nodes (the same header: `MAX_ACTIVE_NODE_LOGS`): 1 of 2, 2 of 4, 3 of 6. All node blocks here
-///   are direct nodes of files, which share one of them; the others are open all the same.
+/// - CP: two packs, used in turn; a header and a footer block, and between them the summaries of the three open data
+///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of the
+///   three open node segments are written at unmount and with `fastboot` only, and found again by walking the log. All six
+///   segments are open whatever `active_logs` is, so that a checkpoint does not grow with it.
+/// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT). What
+///   changed and has room there is in no block of the tables.
+/// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all data,
+///   all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: data of directories and short-lived
+///   data; other data; long-lived data and all that cleaning moves; nodes the same way.
+/// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with every
+///   change, for it has the time. Here the log is one file; its inode and its direct nodes share one log, the others are open
+///   all the same.
+/// - `fsync` writes the nodes that changed, and the log is walked after a power cut; with `active_logs=2` it takes a
+///   checkpoint instead (`fs/f2fs/file.c`, `need_do_checkpoint`, `CP_SPEC_LOG_NUM`).
 /// - Bytes between checkpoints: assumed. The kernel's default is by time, 60 s, or when space or memory asks for it.
 const F2FS: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(7),
     summary: Some(SummaryPlace::Area),
     map_entry_bytes: Some(4),
     map: Some(TablePlace::InLog),
+    inode_entries: Some(873),
     map_index_bytes: Some(9),
     segment_info_bytes: Some(74),
     tables: Some(TablePlace::Area),
     table_copies: Some(2),
     checkpoint_every: Some(ByteSize(64 << 20)),
     checkpoint_pages: Some(2),
-    checkpoint_pages_per_stream: Some(1),
+    packed_summaries: Some(true),
+    journal_bytes: Some(507),
+    on_flush: Some(OnFlush::Map),
     ..NONE
 };
 
@@ -77,8 +94,7 @@ const NILFS2: MetadataConfig = MetadataConfig {
     ..NONE
 };
 
-const F2FS_SOURCE: &str =
-    "Linux, include/linux/f2fs_fs.h and f2fs.rst, \"On-disk Layout\"; checkpoint interval assumed";
+const F2FS_SOURCE: &str = "Linux, include/linux/f2fs_fs.h, fs/f2fs/{checkpoint,segment,file}.c and f2fs.rst; checkpoint interval assumed";
 
 /// The layouts, by name.
 pub const LOG_LAYOUTS: &[LogLayout] = &[
@@ -93,15 +109,20 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
     LogLayout {
         entry: Entry {
             name: "f2fs_2",
-            help: "the same with 2 logs, one for nodes; needs a placement with 1 stream: single",
+            help: "the same with 2 logs, one for nodes, and a checkpoint at each flush; needs a placement with 1 stream: single",
             source: F2FS_SOURCE,
         },
-        settings: MetadataConfig { own_streams: Some(1), streams: Some(2), ..F2FS },
+        settings: MetadataConfig {
+            own_streams: Some(1),
+            streams: Some(2),
+            on_flush: Some(OnFlush::Checkpoint),
+            ..F2FS
+        },
     },
     LogLayout {
         entry: Entry {
             name: "f2fs_4",
-            help: "the same with 4 logs, two for nodes; needs a placement with 2 streams, such as double",
+            help: "the same with 4 logs, two for nodes; needs a placement with 2 streams, of directories' data and of files'",
             source: F2FS_SOURCE,
         },
         settings: MetadataConfig { own_streams: Some(2), streams: Some(4), ..F2FS },
@@ -109,7 +130,7 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
     LogLayout {
         entry: Entry {
             name: "f2fs_6",
-            help: "the same with 6 logs, three for nodes; needs a placement with 3 streams",
+            help: "the same with 6 logs, three for nodes; needs a placement with 3 streams, the last for what cleaning moves",
             source: F2FS_SOURCE,
         },
         settings: MetadataConfig { own_streams: Some(3), streams: Some(6), ..F2FS },

@@ -47,6 +47,7 @@ impl MetadataConfig {
                 .map_err(|_| ConfigError::new("partial_segment", "is above 2^32 pages"))?,
             map_entry_bytes: all.map_entry_bytes.unwrap_or(0),
             map: all.map.unwrap_or_default(),
+            inode_entries: all.inode_entries.unwrap_or(0),
             map_index_bytes: all.map_index_bytes.unwrap_or(0),
             segment_info_bytes: all.segment_info_bytes.unwrap_or(0),
             tables: all.tables.unwrap_or_default(),
@@ -54,6 +55,9 @@ impl MetadataConfig {
             checkpoint_every_pages: pages("checkpoint_every", all.checkpoint_every)?,
             checkpoint_pages: fixed,
             checkpoint_pages_per_stream: per_stream,
+            packed_summaries: all.packed_summaries.unwrap_or(false),
+            journal_bytes: all.journal_bytes.unwrap_or(0),
+            on_flush: all.on_flush.unwrap_or_default(),
             own_streams: all.own_streams.unwrap_or(0),
             streams: all.streams,
         })
@@ -122,6 +126,7 @@ impl JsonSchema for MetadataConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wearwell_engine::log::OnFlush;
 
     fn layout(text: &str) -> Result<MetadataLayout, String> {
         #[derive(Deserialize)]
@@ -141,6 +146,10 @@ mod tests {
             changed,
             MetadataLayout { checkpoint_every_pages: 256, own_streams: 3, streams: Some(6), ..f2fs }
         );
+        let two = layout("metadata = 'f2fs_2'").unwrap();
+        let expected =
+            MetadataLayout { own_streams: 1, streams: Some(2), on_flush: OnFlush::Checkpoint, ..f2fs };
+        assert_eq!((two, f2fs.on_flush), (expected, OnFlush::Map));
         let fatcache = layout("metadata = 'fatcache'").unwrap();
         assert_eq!(fatcache, MetadataLayout { table_copies: 1, ..MetadataLayout::default() });
     }

@@ -3,7 +3,7 @@
 use crate::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wearwell_engine::log::{SummaryPlace, TablePlace};
+use wearwell_engine::log::{OnFlush, SummaryPlace, TablePlace};
 
 macro_rules! metadata_keys {
     ($($(#[doc = $doc:literal])* $key:ident: $Value:ty;)*) => {
@@ -53,6 +53,8 @@ metadata_keys! {
     map_entry_bytes: u32;
     /// Where the map is.
     map: TablePlace;
+    /// Map in the log: entries in its first page, an inode, which changes with every write; unless given, it is like the others.
+    inode_entries: u32;
     /// Map in the log: bytes for the place of each page of the map.
     map_index_bytes: u32;
     /// Bytes of information on each segment; they change with its number of valid pages.
@@ -67,6 +69,12 @@ metadata_keys! {
     checkpoint_pages: u32;
     /// Pages of a checkpoint for each stream of the placement.
     checkpoint_pages_per_stream: u32;
+    /// Whether a checkpoint has the summaries of what the placement's open segments hold so far, packed; not unless given.
+    packed_summaries: bool;
+    /// Packed summaries: bytes beside the first of them for changed entries of each table in the area, which need not be written then.
+    journal_bytes: u32;
+    /// What a flush writes; nothing unless given.
+    on_flush: OnFlush;
     /// Streams for the log's own pages alone, beside those of the placement.
     own_streams: u8;
     /// The number of streams, own ones included, that there must be; any unless given.

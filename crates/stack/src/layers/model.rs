@@ -2,7 +2,7 @@
 
 use crate::device::FlashTimes;
 use wearwell_engine::nand::Geometry;
-use wearwell_theory::ftl::{Design, FtlDrive, FtlSizes};
+use wearwell_theory::ftl::{Counters, Design, FtlDrive, FtlSizes};
 
 /// An FTL of which there is a model.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub struct CacheModel {
     pub size_ratio: u32,
     /// Parts that a bitmap is cut into there; as many as are balanced unless given.
     pub partitions: Option<u32>,
+    /// Of which blocks the number of valid pages is in RAM.
+    pub counters: Counters,
 }
 
 impl FtlModel {
@@ -52,6 +54,7 @@ impl FtlModel {
                 size_ratio: cache.size_ratio,
                 partitions: cache.partitions.unwrap_or(partitions),
                 dirty_share: cache.dirty_share,
+                counters: cache.counters,
                 ..sizes
             };
         }

@@ -18,13 +18,13 @@ use std::marker::PhantomData;
 use wearwell_base::config::{ConfigError, Entry, StoreSize};
 use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::paged::{
-    DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedSettings, Policies,
+    BlockCounters, DirectoryConfig, Durability, FreeBlocks, PagedConfig, PagedSettings, Policies,
 };
 use wearwell_engine::placement::PlacementConfig;
 use wearwell_engine::validity::{GeckoSettings, ValidityConfig};
 use wearwell_engine::victim::VictimConfig;
 use wearwell_engine::wear::WearConfig;
-use wearwell_theory::ftl::{Design, Dirty, Table, Validity};
+use wearwell_theory::ftl::{Counters, Design, Dirty, Table, Validity};
 
 /// Bytes of a cached mapping entry (GeckoFTL, section 5).
 const CACHE_ENTRY_BYTES: u64 = 8;
@@ -59,6 +59,25 @@ pub enum DirtyEntries {
     /// Recovery finds them and leaves them dirty.
     Deferred,
 }
+
+/// Of which blocks the number of valid pages is held in RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldCounters {
+    /// Of all.
+    Full,
+    /// Of a sample of them.
+    Sampled,
+    /// Of none.
+    None,
+}
+
+/// Share of the blocks in a sample where nothing is said.
+const SAMPLED_SHARE: f64 = 0.05;
+
+/// Blocks drawn for each victim where nothing is said: with a sample, which remembers what was drawn before, and without.
+const SAMPLED_CHOICES: u32 = 4;
+const CHOICES: u32 = 10;
 
 /// What an FTL has where nothing is said.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +135,18 @@ pub struct Paged<D> {
     /// Where it is kept which pages are valid: a name (see `wearwell list validities`), or a table with `kind` and its settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityConfig>,
+    /// Of which blocks it is held in RAM how many of their pages are valid (the paper's block validity counters, BVC): `full`,
+    /// all, unless given; `sampled`, a share of them; `none`. With the latter two the validity store, which must be in flash,
+    /// is asked about some blocks drawn at random for each victim, and the victim policy sees only blocks that are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<HeldCounters>,
+    /// counters = "sampled": share of the blocks whose number is held, above 0 and at most 1; 0.05 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter_share: Option<f64>,
+    /// counters = "sampled", "none": blocks drawn for each victim, at least 2 and 1; 4 and 10 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub counter_choices: Option<u32>,
     /// Whether blocks of metadata are cleaned as all others; if not, they are erased once nothing in them is valid. False
     /// for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,6 +242,10 @@ impl<D: PagedDesign> Kind for Paged<D> {
         let mut features = keys.features(low_key, &config.wear);
         equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
         features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
+        features.extend([
+            (config.bitmap_in_ram(), "bitmap_in_ram", "structure.validity"),
+            (config.counters != BlockCounters::Full, "partial_counters", "structure.counters"),
+        ]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
         // The model knows nothing of a map above the FTL's.
         let model = drive.dedup.is_none().then(|| model(&config));
@@ -253,6 +288,7 @@ impl<D: PagedDesign> Paged<D> {
             eager: *self.eager.get_or_insert(published.eager),
             directory: self.resolve_directory(published.directory)?,
             validity: self.validity.get_or_insert_with(named).clone(),
+            counters: self.resolve_counters()?,
             cleans_metadata: *self.cleans_metadata.get_or_insert(published.cleans_metadata),
             checkpoints: *self.checkpoints.get_or_insert(published.checkpoints),
             durability: self.resolve_durability(published.durability)?,
@@ -288,6 +324,34 @@ impl<D: PagedDesign> Paged<D> {
         }
         let entries = (f64::from(cache_entries) * share) as u32;
         Ok((share < 1.0).then_some(entries.max(1)))
+    }
+
+    fn resolve_counters(&mut self) -> Result<BlockCounters, ConfigError> {
+        let held = *self.counters.get_or_insert(HeldCounters::Full);
+        let unused = [
+            ("counter_share", self.counter_share.is_some() && held != HeldCounters::Sampled, "\"sampled\""),
+            (
+                "counter_choices",
+                self.counter_choices.is_some() && held == HeldCounters::Full,
+                "\"sampled\" or \"none\"",
+            ),
+        ];
+        if let Some((key, _, with)) = unused.into_iter().find(|(_, is_unused, _)| *is_unused) {
+            let problem = format!("means nothing but with counters = {with}; leave it out");
+            return Err(ConfigError::new(key, problem));
+        }
+        let counters = match held {
+            HeldCounters::Full => BlockCounters::Full,
+            HeldCounters::Sampled => BlockCounters::Sampled {
+                share: *self.counter_share.get_or_insert(SAMPLED_SHARE),
+                choices: *self.counter_choices.get_or_insert(SAMPLED_CHOICES),
+            },
+            HeldCounters::None => {
+                BlockCounters::None { choices: *self.counter_choices.get_or_insert(CHOICES) }
+            }
+        };
+        counters.check()?;
+        Ok(counters)
     }
 
     fn resolve_directory(&mut self, usual: TranslationDirectory) -> Result<DirectoryConfig, ConfigError> {
@@ -347,8 +411,13 @@ fn model(config: &PagedConfig) -> FtlModel {
     };
     let entries = config.cache_entries;
     let dirty_share = config.dirty_entries.map_or(1.0, |dirty| f64::from(dirty) / f64::from(entries));
-    let cache =
-        CacheModel { entries, dirty_share, size_ratio: gecko.size_ratio, partitions: gecko.partitions };
+    let counters = match config.counters {
+        BlockCounters::Full => Counters::Full,
+        BlockCounters::Sampled { share, choices } => Counters::Sampled { share, choices },
+        BlockCounters::None { choices } => Counters::None { choices },
+    };
+    let (size_ratio, partitions) = (gecko.size_ratio, gecko.partitions);
+    let cache = CacheModel { entries, dirty_share, size_ratio, partitions, counters };
     FtlModel { design, cache: Some(cache) }
 }
 

@@ -56,6 +56,18 @@ pub static REFUSALS: &[Refusal] = &[
                  that its number has in its block, and a zoned drive moves none",
     },
     Refusal {
+        feature: "partial_counters",
+        with: &["bitmap_in_ram"],
+        reason: "would save nothing beside a bitmap in RAM, from which the valid pages of every block are counted: counters take no RAM \
+                 of their own there; keep validity in flash, by `flash_bitmap`, `log` or `gecko`",
+    },
+    Refusal {
+        feature: "partial_counters",
+        with: &["own_victim"],
+        reason: "shows a victim policy only the blocks whose valid pages are known, in a table of their own, and one of the calling \
+                 program's goes by the numbers of all blocks",
+    },
+    Refusal {
         feature: "power",
         with: &["zones"],
         reason: "needs an FTL that comes back from its flash, and a zoned drive has no map to come back with",

@@ -18,7 +18,7 @@ use crate::scenario::{Fill, Measure, Scenario};
 use std::ops::ControlFlow;
 use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
-use wearwell_workload::PageBatch;
+use wearwell_workload::{PageBatch, Stage};
 
 /// Pages handed to the stack at a time: enough to look ahead in, little enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
@@ -147,11 +147,25 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
+    /// Where the workload is in a course of its own, if there is one workload and it has one.
+    fn stage(&self) -> Option<Stage> {
+        match &self.tenants[..] {
+            [only] => only.source.stage(),
+            _ => None,
+        }
+    }
+
     /// Runs the workload until it is steady, or for as long as the scenario says; whether it became steady.
     ///
     /// A pass through a trace that was begun is finished, so that measuring begins with the trace.
     pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
         if measure.until_worn_out_blocks.is_some() {
+            return Ok(false);
+        }
+        if self.stage().is_some() {
+            while self.stage() == Some(Stage::WarmUp) && self.end_of_life.is_none() {
+                self.window(Phase::WarmUp, 0.0)?;
+            }
             return Ok(false);
         }
         let start = self.done_pages();
@@ -175,6 +189,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     pub fn measure(&mut self, measure: &Measure) -> Result<(), RunError> {
         self.pace.iter_mut().for_each(Pace::reset);
+        self.tenants.iter_mut().for_each(|tenant| tenant.source.begin_measure());
         let start = self.done_pages();
         let wanted = pages_of(measure.drive_writes, self.logical_pages).max(1);
         self.stack.power.iter_mut().for_each(|power| power.begin(wanted));
@@ -187,7 +202,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             let done = match measure.until_worn_out_blocks {
                 Some(wanted) if worn_out >= wanted => break,
                 Some(wanted) => f64::from(worn_out) / f64::from(wanted),
-                None if written >= wanted && whole => break,
+                None if self.stage() == Some(Stage::Over) => break,
+                None if self.stage().is_none() && written >= wanted && whole => break,
                 None => (written as f64 / wanted as f64).min(1.0),
             };
             self.window(Phase::Measure, done)?;
@@ -235,8 +251,9 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// One window of the workload, cut short at the end of a pass; whether the series to judge by grew.
     fn window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
-        let passes = self.passes();
-        while self.window_left() > 0 && self.passes() == passes && self.end_of_life.is_none() {
+        let (passes, stage) = (self.passes(), self.stage());
+        let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
+        while self.window_left() > 0 && is_same(self) && self.end_of_life.is_none() {
             self.step(phase, self.window_left(), done)?;
         }
         self.close_window(phase);
@@ -280,8 +297,9 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Lets the drive take one request after the other, for so many pages or until a pass ends; how many pages.
     fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
-        let (passes, mut taken) = (self.passes(), 0);
-        while taken < pages && self.passes() == passes && self.end_of_life.is_none() {
+        let (passes, stage, mut taken) = (self.passes(), self.stage(), 0);
+        let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
+        while taken < pages && is_same(self) && self.end_of_life.is_none() {
             let pace = self.pace.as_mut().expect("asked in timed mode only");
             let (at, due_ns) = match &mut self.tenants[..] {
                 [only] if self.looks_ahead && passes.is_none() => {

@@ -84,6 +84,27 @@ fn a_watermark_may_be_a_share_of_the_blocks() {
     assert_eq!(log("free_share_low = 0.1"), log("free_blocks_low = 11"));
 }
 
+/// The reads of queries are among those of the flash, and RAM is less; recovery and its model count nothing.
+#[test]
+fn ftls_run_without_counters_of_all_blocks() {
+    for kind in ["gecko", "mu_ftl", "ib_ftl"] {
+        let full = run_text(&alone(kind));
+        for counters in
+            ["counters = \"none\"", "counters = \"sampled\", counter_share = 0.1, counter_choices = 3"]
+        {
+            let structure = format!("ftl.structure = {{ kind = \"{kind}\", {counters} }}\n");
+            let rest = format!("{DEVICE}{UNIFORM}{MEASURE}");
+            let result = run_text(&format!("{structure}{rest}[power]\nat_end = true\n"));
+            check_counts(&result);
+            assert!(ftl(&result).ram_bytes < ftl(&full).ram_bytes, "{kind} {counters}");
+            let recovery = ftl(&result).recovery.as_ref().expect("a cut at the end");
+            let counting = recovery.steps.iter().find(|step| step.name == "block validity counters").unwrap();
+            assert_eq!(counting.page_reads, 0);
+            assert!(recovery.model.iter().all(|step| step.name != "block validity counters"));
+        }
+    }
+}
+
 #[test]
 fn results_repeat_from_their_own_header() {
     for name in FTLS {
@@ -266,6 +287,22 @@ fn what_means_nothing_is_refused_by_name() {
             "ftl.placement: needs a drive that stores equal pages once",
         ),
         ("structure = \"bast\", dedup = \"cagc\"", "ftl.dedup: looks at pages while they are moved"),
+        (
+            "structure = { kind = \"gecko\", counter_share = 0.1 }",
+            "ftl.structure.counter_share: means nothing but with counters = \"sampled\"",
+        ),
+        (
+            "structure = { kind = \"gecko\", counter_choices = 3 }",
+            "ftl.structure.counter_choices: means nothing but with counters = \"sampled\" or \"none\"",
+        ),
+        (
+            "structure = { kind = \"gecko\", counters = \"sampled\", counter_choices = 1 }",
+            "ftl.structure.counter_choices: is 1; at least two blocks",
+        ),
+        (
+            "structure = { kind = \"lazyftl\", counters = \"none\" }",
+            "ftl.structure.counters: would save nothing",
+        ),
         ("structure = { kind = \"dftl\", cached_nodes = 3 }", "ftl.structure.cached_nodes: means nothing"),
         ("structure = { kind = \"fast\", log_blocks = 1 }", "ftl.structure.log_blocks: is 1"),
         ("structure = { kind = \"gecko\", cache_entries = 0 }", "ftl.structure.cache_entries: is 0"),

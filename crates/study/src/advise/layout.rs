@@ -57,11 +57,13 @@ pub(super) fn active_logs(metadata: &MetadataConfig) -> Option<(&'static str, u3
     ACTIVE_LOGS.iter().find(|(preset, _)| *preset == name).copied()
 }
 
-/// Data of F2FS by what the files are said to be, and what cleaning moves in a log of its own.
+/// Data of F2FS by `active_logs`: all in one log; directories apart from files; short-lived data and others, and what
+/// cleaning moves in a log of its own.
 fn placement(logs: u32) -> Value {
-    match logs / 2 {
-        1 => json!("single"),
-        data => json!({"kind": "host_hint", "streams": data - 1, "cleaned": "apart"}),
+    match logs {
+        2 => json!("single"),
+        4 => json!({"kind": "host_hint", "streams": 2}),
+        _ => json!({"kind": "host_hint", "streams": 2, "cleaned": "apart"}),
     }
 }
 

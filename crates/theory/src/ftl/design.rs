@@ -37,6 +37,39 @@ pub enum Dirty {
     Scan,
 }
 
+/// Of which blocks the number of valid pages is in RAM, where it cannot be counted from a bitmap there (section 5.3: "only
+/// storing a sample").
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Counters {
+    /// Of all.
+    #[default]
+    Full,
+    /// Of a share of them: for each victim so many blocks are drawn at random and asked about, and those with the fewest valid
+    /// pages are remembered.
+    Sampled {
+        /// Share of the blocks that are remembered, above 0 and at most 1.
+        share: f64,
+        /// Blocks drawn for each victim, 2 or more.
+        choices: u32,
+    },
+    /// Of none: for each victim so many blocks are drawn at random and asked about.
+    None {
+        /// Blocks drawn, 1 or more.
+        choices: u32,
+    },
+}
+
+impl Counters {
+    /// Queries of the validity store for each victim, at most: its own, which is one of those drawn where none is remembered.
+    pub fn queries(&self) -> u32 {
+        match *self {
+            Counters::Full => 1,
+            Counters::Sampled { choices, .. } => choices + 1,
+            Counters::None { choices } => choices,
+        }
+    }
+}
+
 /// What an FTL is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {

@@ -1,7 +1,7 @@
 //! The drive as the model of an FTL sees it.
 
 use super::super::error::{TheoryError, between};
-use super::gecko;
+use super::{Counters, gecko};
 
 /// Bytes of a physical address, of a block's number and of a Gecko entry's key (section 2, footnote 3; appendix B).
 pub(super) const ADDRESS_BYTES: u64 = 4;
@@ -25,6 +25,8 @@ pub struct FtlSizes {
     pub size_ratio: u32,
     /// Parts that a Gecko entry is cut into (S), 1 to B.
     pub partitions: u32,
+    /// Of which blocks the number of valid pages is in RAM, in FTLs without a bitmap there.
+    pub counters: Counters,
     /// Share of the cache that may be dirty in FTLs that bound it (section 5.3).
     pub dirty_share: f64,
     /// Reading a page, microseconds.
@@ -47,6 +49,7 @@ impl Default for FtlSizes {
             cache_entries: 1 << 19,
             size_ratio: 2,
             partitions: FtlSizes::balanced_partitions(128),
+            counters: Counters::Full,
             dirty_share: 0.1,
             read_us: 100.0,
             program_us: 1000.0,
@@ -94,6 +97,20 @@ impl FtlDrive {
         if !(sizes.dirty_share > 0.0 && sizes.dirty_share <= 1.0) {
             let problem = format!("{} is not above 0 and at most 1", sizes.dirty_share);
             return Err(TheoryError::parameter("dirty_share", problem));
+        }
+        if let Counters::Sampled { share, .. } = sizes.counters
+            && !(share > 0.0 && share <= 1.0)
+        {
+            let problem = format!("{share} is not above 0 and at most 1");
+            return Err(TheoryError::parameter("counter_share", problem));
+        }
+        let (choices, least) = match sizes.counters {
+            Counters::Full => (1, 1),
+            Counters::Sampled { choices, .. } => (choices, 2),
+            Counters::None { choices } => (choices, 1),
+        };
+        if choices < least {
+            return Err(TheoryError::parameter("counter_choices", format!("{choices} is less than {least}")));
         }
         let times = [
             ("read_us", sizes.read_us),
@@ -205,6 +222,9 @@ mod tests {
             ("load", FtlSizes { load: 1.0, ..sound }),
             ("load", FtlSizes { load: f64::NAN, ..sound }),
             ("dirty_share", FtlSizes { dirty_share: 0.0, ..sound }),
+            ("counter_share", FtlSizes { counters: Counters::Sampled { share: 0.0, choices: 2 }, ..sound }),
+            ("counter_choices", FtlSizes { counters: Counters::Sampled { share: 0.1, choices: 1 }, ..sound }),
+            ("counter_choices", FtlSizes { counters: Counters::None { choices: 0 }, ..sound }),
             ("program_us", FtlSizes { program_us: f64::INFINITY, ..sound }),
         ];
         for (name, sizes) in wrong {

@@ -13,12 +13,12 @@ mod ram;
 mod recovery;
 mod validity;
 
-pub use design::{Design, Dirty, Ftl, Table, Validity};
+pub use design::{Counters, Design, Dirty, Ftl, Table, Validity};
 pub use drive::{FtlDrive, FtlSizes};
 pub use gecko::{entries_per_page, gecko_pages, levels, most_runs};
 pub use ram::{RamPart, ram};
 pub use recovery::{Step, recovery};
 pub use validity::{
-    Cost, crossing_log2_blocks, flash_bitmap_write_amplification, gecko_write_amplification, query_cost,
-    update_cost,
+    Cost, cleaning_write_amplification, crossing_log2_blocks, flash_bitmap_write_amplification,
+    gecko_write_amplification, query_cost, update_cost,
 };

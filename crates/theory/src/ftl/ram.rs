@@ -1,7 +1,7 @@
 //! RAM by structure (section 2, section 5.3, appendix B).
 
 use super::drive::ADDRESS_BYTES;
-use super::{Design, FtlDrive, Table, Validity};
+use super::{Counters, Design, FtlDrive, Table, Validity};
 
 /// Bytes of a cached mapping entry (section 5, "Default Configuration").
 const CACHE_ENTRY_BYTES: u64 = 8;
@@ -23,6 +23,30 @@ pub fn ram(design: &Design, drive: &FtlDrive) -> Vec<RamPart> {
     let mut parts = table(design.table, drive);
     parts.extend(validity(design.validity, drive));
     parts
+}
+
+/// Numbers of valid pages (appendix B: 2 bytes a block).
+///
+/// Where not every block has one, each needs the number of its block beside it, and so do the blocks drawn for a victim, with
+/// their bits, and those of which pages became invalid last; blocks of metadata keep theirs, since they are erased when nothing
+/// in them is valid. They are reckoned to be half full.
+fn counters(validity: Validity, drive: &FtlDrive) -> u64 {
+    let sizes = drive.sizes();
+    let (kept, choices) = match sizes.counters {
+        Counters::Full => return COUNTER_BYTES * drive.blocks(),
+        Counters::Sampled { share, choices } => ((drive.blocks() as f64 * share).ceil() as u64, choices),
+        Counters::None { choices } => (0, choices),
+    };
+    let in_flash = match validity {
+        Validity::RamBitmap => 0,
+        Validity::FlashBitmap => drive.bitmap_pages(),
+        Validity::Log => drive.log_pages(),
+        Validity::Gecko => drive.gecko_pages(),
+    };
+    let (pages, choices) = (u64::from(sizes.pages_per_block), u64::from(choices));
+    let metadata = (2 * (drive.translation_pages() + in_flash)).div_ceil(pages);
+    let drawn = pages.div_ceil(8) + ADDRESS_BYTES;
+    (COUNTER_BYTES + ADDRESS_BYTES) * (kept + choices + metadata) + drawn * choices
 }
 
 fn part(name: &'static str, bytes: u64) -> RamPart {
@@ -54,7 +78,7 @@ fn table(table: Table, drive: &FtlDrive) -> Vec<RamPart> {
 /// Run directories: 2 * 4 bytes for each Gecko page; buffers: P (2 + L), one for input, one for output and one for each level
 /// (appendix B). Theirs is for whole entries, S = 1; S parts make K S entries of 4 + B / (8 S) bytes.
 fn validity(validity: Validity, drive: &FtlDrive) -> Vec<RamPart> {
-    let counters = part("block validity counters", COUNTER_BYTES * drive.blocks());
+    let counters = part("block validity counters", counters(validity, drive));
     match validity {
         Validity::RamBitmap => vec![part("validity bitmap", drive.bitmap_bytes())],
         Validity::FlashBitmap => {

@@ -1,6 +1,6 @@
 //! Recovery after a loss of power by step (section 2, section 4.3, section 5.3, appendix C).
 
-use super::{Design, Dirty, FtlDrive, Table, Validity};
+use super::{Counters, Design, Dirty, FtlDrive, Table, Validity};
 
 /// A step of the recovery, with what it reads and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,10 +63,10 @@ fn validity(design: &Design, drive: &FtlDrive) -> Vec<Step> {
         }
         Validity::RamBitmap => vec![Step::pages("validity bitmap", drive.translation_pages())],
         // Not in the paper but for "it persists": where its pages are, and the counters from what they hold.
-        Validity::FlashBitmap => vec![
-            Step::spare("validity bitmap", drive.bitmap_pages()),
-            Step::pages("block validity counters", drive.bitmap_pages()),
-        ],
+        Validity::FlashBitmap => {
+            let directory = [Step::spare("validity bitmap", drive.bitmap_pages())];
+            directory.into_iter().chain(counters(drive, drive.bitmap_pages())).collect()
+        }
         // Section 5.3: "scanning the whole log", which gives the counters, too.
         Validity::Log => vec![Step::pages("validity log", drive.log_pages())],
         Validity::Gecko => gecko(design.dirty, drive),
@@ -78,11 +78,13 @@ fn validity(design: &Design, drive: &FtlDrive) -> Vec<Step> {
 /// With a battery the buffer is on flash like everything else: one page.
 fn gecko(dirty: Dirty, drive: &FtlDrive) -> Vec<Step> {
     let buffer = if dirty == Dirty::Battery { 1 } else { 2 * drive.gecko_entries_per_page() };
-    vec![
-        Step::spare("run directories", drive.gecko_pages()),
-        Step::pages("gecko buffer", buffer),
-        Step::pages("block validity counters", drive.gecko_pages()),
-    ]
+    let found = [Step::spare("run directories", drive.gecko_pages()), Step::pages("gecko buffer", buffer)];
+    found.into_iter().chain(counters(drive, drive.gecko_pages())).collect()
+}
+
+/// Counting valid pages by reading the whole validity store, which only counters of all blocks need.
+fn counters(drive: &FtlDrive, pages: u64) -> Option<Step> {
+    (drive.sizes().counters == Counters::Full).then(|| Step::pages("block validity counters", pages))
 }
 
 /// Dirty entries of the mapping cache: finding them, and where it is not deferred, writing them.

@@ -3,8 +3,10 @@
 //! Table 1 gives orders, O(...); here they are taken with a factor of 1, which makes them figures to compare designs by and no
 //! bounds. With S parts an entry of the paper's section 3.2 becomes S entries: V grows (section 3.3), and K becomes K S.
 
-use super::super::{Drive, TheoryError, closed_forms};
-use super::FtlDrive;
+use super::super::mean_field::{MeanField, Structure};
+use super::super::selection::DChoices;
+use super::super::{Classes, Drive, TheoryError, closed_forms};
+use super::{Counters, FtlDrive};
 
 /// Page operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,12 +48,27 @@ pub fn query_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -
     Cost { reads, writes: insertion.writes }
 }
 
-/// Cleaning operations for each logical write: what greedy cleaning of uniform writes needs, A / B, as it erases a block for
-/// every block of pages that is written.
-fn cleanings_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
+/// Write amplification of uniform writes, for the user's pages alone: of greedy cleaning, or without counters of the emptiest
+/// among the blocks drawn (the mean field of d choices). A sample is reckoned to be as good as all counters.
+///
+/// Errors: blocks that the model of cleaning does not take.
+pub fn cleaning_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let model = Drive::new(sizes.pages_per_block, 1.0 - sizes.load)?;
-    Ok(closed_forms::greedy(&model)? / f64::from(sizes.pages_per_block))
+    let Counters::None { choices } = sizes.counters else { return closed_forms::greedy(&model) };
+    let selection = DChoices::new(f64::from(choices))?;
+    let field = MeanField::new(model, Classes::uniform(), Structure::Single, &selection)?;
+    Ok(field.steady_state()?.write_amplification)
+}
+
+/// Cleaning operations for each logical write: A / B, as a block is erased for every block of pages that is written.
+fn cleanings_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    Ok(cleaning_write_amplification(drive)? / f64::from(drive.sizes().pages_per_block))
+}
+
+/// Queries of the validity store for each logical write, beside the erases of victims.
+fn queries_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
+    Ok(cleanings_per_write(drive)? * f64::from(drive.sizes().counters.queries()))
 }
 
 /// Write amplification by a validity bitmap in flash: 1 + 1 / delta for the page that each logical write invalidates
@@ -60,33 +77,35 @@ fn cleanings_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
 /// Errors: blocks that the model of greedy cleaning does not take.
 pub fn flash_bitmap_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let delta = drive.delta();
-    Ok(1.0 + 1.0 / delta + cleanings_per_write(drive)? / delta)
+    Ok(1.0 + 1.0 / delta + queries_per_write(drive)? / delta)
 }
 
-/// Write amplification by Logarithmic Gecko: an update for each logical write and a query for each cleaning operation.
+/// Write amplification by Logarithmic Gecko: an update for each logical write and each cleaning operation, and the queries of
+/// the latter.
 ///
 /// Errors: as [`flash_bitmap_write_amplification`].
 pub fn gecko_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let of = (sizes.size_ratio, drive.gecko_entries_per_page(), sizes.blocks, sizes.partitions);
     let update = update_cost(of.0, of.1, of.2, of.3).write_amplification(drive.delta());
-    let query = query_cost(of.0, of.1, of.2, of.3).write_amplification(drive.delta());
-    Ok(update + cleanings_per_write(drive)? * query)
+    let query = depth(of.0, of.1, of.2, of.3) / drive.delta();
+    Ok(update + cleanings_per_write(drive)? * update + queries_per_write(drive)? * query)
 }
 
 /// The number of blocks, as its logarithm to the base 2, from which on Logarithmic Gecko would cost more than a bitmap in flash
 /// (figure 11), all else being as it is.
 ///
 /// Both are linear in the depth x = log_T(K S / V), so that there is one crossing:
-/// x ((1 + 1/delta) (1 + g) T / V + g / delta) = 1 + 1/delta + g / delta, with g cleaning operations for each write.
+/// x ((1 + 1/delta) (1 + g) T / V + q / delta) = 1 + 1/delta + q / delta, with g cleaning operations and q queries for each
+/// write.
 /// Keys stay at 32 bits, as in the paper, though no 32 bits could number that many blocks.
 ///
 /// Errors: as [`flash_bitmap_write_amplification`].
 pub fn crossing_log2_blocks(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
-    let (delta, cleanings) = (drive.delta(), cleanings_per_write(drive)?);
+    let (delta, cleanings, queries) = (drive.delta(), cleanings_per_write(drive)?, queries_per_write(drive)?);
     let (entries, size_ratio) = (drive.gecko_entries_per_page() as f64, f64::from(sizes.size_ratio));
-    let of_level = (1.0 + 1.0 / delta) * (1.0 + cleanings) * size_ratio / entries + cleanings / delta;
+    let of_level = (1.0 + 1.0 / delta) * (1.0 + cleanings) * size_ratio / entries + queries / delta;
     let depth = flash_bitmap_write_amplification(drive)? / of_level;
     Ok(depth * libm::log2(size_ratio) + libm::log2(entries / f64::from(sizes.partitions)))
 }

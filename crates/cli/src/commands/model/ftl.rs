@@ -11,8 +11,8 @@ use wearwell_stack::ByteSize;
 use wearwell_study::Row;
 use wearwell_theory::TheoryError;
 use wearwell_theory::ftl::{
-    self, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks, flash_bitmap_write_amplification,
-    gecko_write_amplification,
+    self, Counters, Ftl, FtlDrive, FtlSizes, RamPart, Step, crossing_log2_blocks,
+    flash_bitmap_write_amplification, gecko_write_amplification,
 };
 
 /// RAM and recovery after a loss of power of FTLs whose table is in flash, side by side
@@ -83,9 +83,51 @@ struct DesignArgs {
     /// Parts that an entry of Logarithmic Gecko is cut into (S); a 32nd of the pages of a block unless given
     #[arg(long, value_name = "S")]
     partitions: Option<u32>,
+    /// Of which blocks the number of valid pages is in RAM, where no bitmap is
+    #[arg(long, value_enum, default_value_t = Held::Full)]
+    counters: Held,
+    /// Share of the blocks in the sample of --counters sampled
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
+    counter_share: f64,
+    /// Blocks drawn for each victim with --counters sampled or none; 4 and 10 unless given
+    #[arg(long, value_name = "D")]
+    counter_choices: Option<u32>,
     /// Whether a battery saves what is in RAM; each FTL as it was published unless given
     #[arg(long, value_name = "BOOL")]
     battery: Option<bool>,
+}
+
+/// Of which blocks the number of valid pages is in RAM.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Held {
+    /// Of all
+    Full,
+    /// Of a sample
+    Sampled,
+    /// Of none
+    None,
+}
+
+impl DesignArgs {
+    fn counters(&self) -> Counters {
+        let (share, choices) = (self.counter_share, self.counter_choices);
+        match self.counters {
+            Held::Full => Counters::Full,
+            Held::Sampled => Counters::Sampled { share, choices: choices.unwrap_or(4) },
+            Held::None => Counters::None { choices: choices.unwrap_or(10) },
+        }
+    }
+}
+
+/// The words of the options.
+fn counters_json(counters: Counters) -> Value {
+    match counters {
+        Counters::Full => json!({ "kind": "full" }),
+        Counters::Sampled { share, choices } => {
+            json!({ "kind": "sampled", "share": share, "choices": choices })
+        }
+        Counters::None { choices } => json!({ "kind": "none", "choices": choices }),
+    }
 }
 
 fn names() -> impl TypedValueParser<Value = Ftl> {
@@ -117,6 +159,7 @@ impl Args {
             partitions: design
                 .partitions
                 .unwrap_or_else(|| FtlSizes::balanced_partitions(drive.pages_per_block)),
+            counters: design.counters(),
             dirty_share: design.dirty_share,
             read_us: drive.read_us,
             program_us: drive.program_us,
@@ -296,6 +339,7 @@ fn json_of(drive: &FtlDrive, accounts: &[Account]) -> Result<String, Failure> {
         "cache_entries": sizes.cache_entries,
         "size_ratio": sizes.size_ratio,
         "partitions": sizes.partitions,
+        "counters": counters_json(sizes.counters),
         "dirty_share": sizes.dirty_share,
         "read_us": sizes.read_us,
         "program_us": sizes.program_us,

@@ -7,10 +7,12 @@ use crate::scenario_args::size;
 use clap::ValueEnum;
 use std::io::Read;
 use std::sync::Arc;
+use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::nvram::Guarantee;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::Ssd;
 use wearwell_nvmfs::store::Store;
 use wearwell_stack::ByteSize;
 
@@ -26,6 +28,15 @@ pub struct Args {
     /// Size of the NVRAM, for a file that is to be made
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
     size: Option<ByteSize>,
+    /// The same as a share of the SSD, above 0 and at most 1
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "size",
+        allow_negative_numbers = true,
+        help_heading = "Devices"
+    )]
+    nvram_share: Option<f64>,
     /// Size of the SSD, for a file that is to be made
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
     ssd_size: Option<ByteSize>,
@@ -61,6 +72,7 @@ enum Placement {
 const HELP: &str = "\
 Examples:
   wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'
+  wearwell nvmfs mkfs --nvram /dev/shm/nvram --nvram-share 0.125 --ssd ssd.img --ssd-size '4 GiB'
   wearwell nvmfs mkfs --nvram /dev/dax0.0 --ssd /dev/nvme0n1 --force
   wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd my.toml     on a simulated drive";
 
@@ -76,6 +88,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         },
     };
     format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
+    if let Some(share) = args.nvram_share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
+        return Err(Failure::Usage(format!("--nvram-share: is {share}; it must be above 0 and at most 1")));
+    }
     // What was not there before is not left behind when no file system comes of it.
     let new: Vec<_> = args.devices.files().into_iter().filter(|path| !path.exists()).collect();
     let guarantee = make(args, &format).inspect_err(|_| {
@@ -89,8 +104,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Makes it, and says what the NVRAM guarantees.
 fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
-    let nvram = args.devices.create_nvram(args.size.map(|size| size.0), existing)?;
-    let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
+    let make_ssd = || args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing);
+    let make_nvram = |bytes| args.devices.create_nvram(bytes, existing);
+    let (nvram, ssd) = match args.nvram_share {
+        Some(share) => {
+            let ssd = make_ssd()?;
+            (make_nvram(Some((ssd.blocks() as f64 * share) as u64 * BLOCK_BYTES as u64))?, ssd)
+        }
+        None => (make_nvram(args.size.map(|size| size.0))?, make_ssd()?),
+    };
     let guarantee = nvram.guarantee();
     let store = Store::format(nvram, Arc::new(ssd), format, Options::default());
     store.map_err(|error| about("--nvram, --ssd", error))?.close();

@@ -53,7 +53,7 @@ fn value_of(text: &str) -> toml::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_nvmfs::options::Grouping;
+    use wearwell_nvmfs::options::{Caching, Grouping};
 
     #[test]
     fn options_are_read() {
@@ -61,6 +61,11 @@ mod tests {
         assert!(options.allow_other && !options.direct_io && !options.file_system.trim);
         assert_eq!((options.file_system.flush_above, options.file_system.flush_below), (0.7, 0.5));
         assert_eq!(options.file_system.grouping, Grouping::Lru);
+        let options: MountOptions = "caching=periodic,write_out_share=0.2".parse().unwrap();
+        assert_eq!(
+            (options.file_system.caching, options.file_system.write_out_share),
+            (Caching::Periodic, Some(0.2))
+        );
     }
 
     #[test]
@@ -71,5 +76,6 @@ mod tests {
         assert!(unknown.contains("direct_io"), "{unknown}");
         assert!(problem("flush_above=2").contains("from 0 to 1"));
         assert!(problem("flush_above=0.4").contains("flush_below"));
+        assert!(problem("write_out_share=0.2").contains("periodic"));
     }
 }

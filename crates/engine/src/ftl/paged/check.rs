@@ -1,5 +1,6 @@
 //! Recounting everything that is counted, against what flash holds.
 
+use super::known::Chooser;
 use super::space::BlockGroup;
 use super::store::PagedFtl;
 use crate::nand::{Flash, PageState};
@@ -36,6 +37,9 @@ impl<F: Flash> PagedFtl<F> {
         self.cache.check()?;
         self.validity.check(&self.space)?;
         self.check_places()?;
+        if let Chooser::Known(known) = &self.space.pool.victim {
+            known.check(&self.space.pool.blocks)?;
+        }
         for block in (0..self.space.pool.blocks.len()).map(BlockId) {
             let used = !self.space.pool.medium.is_bad(block) && !self.space.pool.erased.contains(&block);
             if used && !self.space.dead.contains(&block) {

@@ -115,10 +115,17 @@ impl<F: Flash> PagedFtl<F> {
             self.events.metadata_blocks_cleaned += 1;
             return self.empty_metadata(block);
         }
+        if self.looked_in_vain(*fruitless) {
+            *fruitless = 0;
+            return self.bring_to_light();
+        }
+        self.learn(*fruitless)?;
         let Some(victim) = self.space.pool.take_victim(fruitless) else {
+            self.forget_known(None);
             *fruitless = 0;
             return self.bring_to_light();
         };
+        self.forget_known((*fruitless == 0).then_some(victim));
         if *fruitless > 0 {
             // Moving all of its pages would win nothing, and write translation pages besides.
             self.space.close(victim);
@@ -176,8 +183,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Places that pages were moved from are not reported, since all of them are about to be erased. If power is lost before,
     /// they must be found as if they had yet to be reported: until then the validity store notes how things stood at first.
     fn empty_user(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
-        self.invalid.clear();
-        self.validity.query(victim, &mut self.invalid, &mut self.space)?;
+        self.find_invalid(victim)?;
         self.cleaning = Some(victim);
         self.space.settled = self.space.pool.sequence;
         self.space.frozen = Some(self.space.standing());

@@ -1,5 +1,6 @@
 //! What an FTL with a flash-resident table is made of.
 
+use super::counters::BlockCounters;
 use crate::config::ConfigError;
 use crate::pool::{FreeBlocks, Marks};
 use crate::seed::Seed;
@@ -54,6 +55,8 @@ pub struct PagedConfig {
     pub directory: DirectoryConfig,
     /// How invalid pages are known.
     pub validity: ValidityConfig,
+    /// Of which blocks it is held in RAM how many pages are valid.
+    pub counters: BlockCounters,
     /// Whether blocks of metadata are cleaned as all others are. If not, they are erased once nothing in them is valid
     /// (paper, sec. 4.2).
     pub cleans_metadata: bool,
@@ -84,6 +87,7 @@ impl PagedConfig {
             let problem = format!("is {}; metadata pages need at least 16 bytes", self.page_bytes);
             return Err(ConfigError::new("page_bytes", problem));
         }
+        self.counters.check_with(&self.validity)?;
         match self.dirty_entries {
             Some(dirty) if dirty == 0 || dirty > self.cache_entries => {
                 let problem =

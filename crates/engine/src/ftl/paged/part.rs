@@ -1,7 +1,9 @@
 //! Parts of an FTL from its settings, and the room that they take.
 
 use super::config::{DirectoryConfig, Durability, PagedConfig};
+use super::counters;
 use super::directory::Directory;
+use super::known::{Chooser, Known, KnownSize};
 use super::tree::Tree;
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::LayerError;
@@ -9,6 +11,7 @@ use crate::units::{BlockId, Slot};
 use crate::validity::{
     FlashBitmap, Found, Gecko, InRam, PageValidity, ValidityConfig, ValidityFlash, ValidityLog, ValiditySize,
 };
+use crate::victim::VictimPolicy;
 use crate::wear::WearLevelling;
 
 /// The store again from its pages that were found in flash. A bitmap in RAM without a saved image is empty.
@@ -79,6 +82,25 @@ fn synchronised_pages(config: &PagedConfig) -> u64 {
     }
     let translation_pages = config.logical_pages.div_ceil(config.entries_per_translation_page());
     config.dirty_entries.unwrap_or(config.cache_entries).min(translation_pages).into()
+}
+
+/// The victim policy, shown what the FTL knows.
+pub(super) fn chooser(
+    config: &PagedConfig,
+    size: &ValiditySize,
+    translation_pages: u32,
+    policy: Box<dyn VictimPolicy>,
+) -> Chooser {
+    let Some(choices) = config.counters.choices() else { return Chooser::All(policy) };
+    // Twice as many as are reckoned with, if they are candidates at all.
+    let metadata = match config.cleans_metadata {
+        true => 2 * counters::metadata_blocks(config, size, translation_pages) + 8,
+        false => 0,
+    };
+    let ValiditySize { blocks, pages_per_block, logical_pages, .. } = *size;
+    let (kept, metadata) = (config.counters.kept(blocks), u32::try_from(metadata).unwrap_or(blocks));
+    let size = KnownSize { blocks, pages_per_block, logical_pages, kept, choices, metadata };
+    Chooser::Known(Box::new(Known::new(policy, size, config.seed)))
 }
 
 /// The wear levelling, if there is any.

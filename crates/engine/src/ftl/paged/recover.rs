@@ -315,6 +315,17 @@ impl<F: Flash> PagedFtl<F> {
                 self.space.recount_from_full(block);
             }
         }
+        if self.config.counters.choices().is_some() {
+            // Nothing is counted before it is asked for.
+            let is_counted = |&&block: &&BlockId| {
+                !self.space.pool.medium.is_bad(block)
+                    && !free.contains(&block)
+                    && self.space.group(block) == BlockGroup::User
+            };
+            let counted: Vec<BlockId> = blocks.iter().filter(is_counted).copied().collect();
+            self.count_for_account(&counted);
+            return Ok(());
+        }
         let mut invalid = Vec::new();
         self.validity.count_invalid(&mut self.space, &mut |block, pages| invalid.push((block, pages)))?;
         for (block, pages) in invalid {

@@ -1,6 +1,7 @@
 //! The flash of an FTL by groups of blocks: pages are appended to a group's open block, die, and are erased in blocks.
 
 use super::contents::{Contents, MetaPage, Note};
+use super::known::Chooser;
 use super::protected::Protected;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -43,7 +44,7 @@ const FIRST_SEQUENCE: u64 = 1;
 pub struct Space<F: Flash> {
     /// The blocks, with an open one for each stream: those of the user first, then translation, then validity. Valid pages of
     /// every block are the paper's block validity counters.
-    pub pool: Pool<F, Box<dyn VictimPolicy>>,
+    pub pool: Pool<F, Chooser>,
     pub contents: Contents,
     /// The stream of every block that is not erased.
     pub streams: Vec<StreamId>,
@@ -79,13 +80,7 @@ pub struct Space<F: Flash> {
 
 impl<F: Flash> Space<F> {
     /// On flash whose blocks have yet to be sorted into erased and others.
-    pub fn new(
-        flash: F,
-        contents: Contents,
-        logical_pages: u32,
-        user_streams: u8,
-        victim: Box<dyn VictimPolicy>,
-    ) -> Self {
+    pub fn new(flash: F, contents: Contents, logical_pages: u32, user_streams: u8, victim: Chooser) -> Self {
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
         let config = PoolConfig {
             pages: logical_pages,
@@ -261,8 +256,14 @@ impl<F: Flash> Space<F> {
 
     /// The block takes no more pages.
     pub fn close(&mut self, block: BlockId) {
-        if self.cleans_metadata || self.group(block) == BlockGroup::User {
+        let is_user = self.group(block) == BlockGroup::User;
+        if self.cleans_metadata || is_user {
             self.pool.close(block);
+            if let Chooser::Known(known) = &mut self.pool.victim
+                && !is_user
+            {
+                known.closed_metadata(block, &self.pool.blocks);
+            }
         } else if self.pool.blocks.valid_pages(block) == 0 {
             self.bury(block);
         }

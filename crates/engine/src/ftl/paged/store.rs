@@ -2,6 +2,7 @@
 
 use super::config::{Durability, PagedConfig};
 use super::contents::Contents;
+use super::counters;
 use super::directory::Directory;
 use super::part;
 use super::space::Space;
@@ -19,9 +20,6 @@ use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{PageSet, PageValidity};
 use crate::victim::VictimPolicy;
 use std::collections::BTreeSet;
-
-/// Bytes of a block's counter of valid pages (paper, App. B).
-const COUNTER_BYTES: u64 = 2;
 
 /// Who decides which block is cleaned and where pages go.
 pub struct Policies {
@@ -45,6 +43,7 @@ pub(super) struct Events {
     pub metadata_blocks_erased: u64,
     pub failed_programs: u64,
     pub refreshed_blocks: u64,
+    pub blocks_asked_about: u64,
 }
 
 /// When the next checkpoint is due, and what it will settle (paper, sec. 4.3).
@@ -123,6 +122,7 @@ impl<F: Flash> PagedFtl<F> {
         let validity = config.validity.build(&size).map_err(|error| error.within("validity"))?;
         let places = vec![Slot::NONE; contents.translation_pages() as usize];
         let directory = part::directory(&config, &places)?;
+        let victim = part::chooser(&config, &size, contents.translation_pages(), victim);
         let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
         let erased_at = std::mem::take(&mut space.contents.erased_at);
         space.pool.level_with(part::levelling(&config, &size)?, erased_at);
@@ -189,7 +189,10 @@ impl<F: Flash> PagedFtl<F> {
         parts.extend(self.directory.ram(self.config.page_bytes));
         // What is valid is counted from the bitmap where that is in RAM.
         if !self.config.bitmap_in_ram() {
-            let bytes = COUNTER_BYTES * u64::from(self.space.pool.blocks.len());
+            let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
+            let translation_pages = self.space.contents.translation_pages();
+            let metadata = counters::metadata_blocks(&self.config, &size, translation_pages);
+            let bytes = self.config.counters.ram(&size, metadata);
             parts.push(RamPart { name: "block validity counters", bytes });
         }
         parts.extend(self.validity.ram());
@@ -242,6 +245,7 @@ impl<F: Flash> PagedFtl<F> {
             metadata_blocks_erased,
             failed_programs,
             refreshed_blocks,
+            blocks_asked_about,
         } = self.events;
         let mut counts = vec![
             ("cache hits", cache_hits),
@@ -256,6 +260,9 @@ impl<F: Flash> PagedFtl<F> {
             ("failed programs", failed_programs),
             ("blocks refreshed", refreshed_blocks),
         ];
+        if self.config.counters.choices().is_some() {
+            counts.push(("blocks asked about", blocks_asked_about));
+        }
         counts.extend(self.space.pool.levelling.iter().flat_map(|levelling| levelling.counts()));
         counts
     }

@@ -1,6 +1,7 @@
 //! Room among the blocks: which of those that hold nothing are erased when room is short, and which must stay.
 
 use super::contents::Contents;
+use super::known::Chooser;
 use super::space::{BlockGroup, Space};
 use crate::counters::{Cause, Operation};
 use crate::ftl::tests::drives::{PAGES_PER_BLOCK, flash};
@@ -24,7 +25,7 @@ fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
     };
     let victim: Box<dyn VictimPolicy> = VictimConfig::default().build_boxed(&size).unwrap();
     let contents = Contents::new(BLOCKS, PAGES_PER_BLOCK, LOGICAL_PAGES, 8);
-    let mut space = Space::new(flash(BLOCKS), contents, LOGICAL_PAGES, 1, victim);
+    let mut space = Space::new(flash(BLOCKS), contents, LOGICAL_PAGES, 1, Chooser::All(victim));
     space.cleans_metadata = cleans_metadata;
     space.pool.erased.extend((0..BLOCKS).map(BlockId));
     space

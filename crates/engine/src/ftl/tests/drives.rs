@@ -47,6 +47,7 @@ pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSetti
         checkpoints: false,
         durability: Durability::Battery,
         free_blocks: Default::default(),
+        counters: Default::default(),
         wear: Default::default(),
         seed: Seed(1),
     };

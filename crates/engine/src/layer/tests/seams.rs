@@ -201,6 +201,10 @@ impl LayerBelow for Heard {
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         pages.push(Lpn(3));
     }
+    fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        pages.push(Lpn(5));
+        true
+    }
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         Err(MediumError::PowerLost)
     }
@@ -300,7 +304,8 @@ fn a_log_hears_from_the_layer_below_and_nothing_from_flash() {
     flash.begin_checkpoint(&mut pages);
     assert!(pages.is_empty());
     made.begin_checkpoint(&mut pages);
-    assert_eq!(pages, [Lpn(3)]);
+    assert_eq!((made.begin_flush(&mut pages), flash.begin_flush(&mut pages)), (true, false));
+    assert_eq!(pages, [Lpn(3), Lpn(5)]);
     assert_eq!((made.end_checkpoint(), flash.end_checkpoint()), (Err(MediumError::PowerLost), Ok(())));
     assert_eq!((made.clean_ahead(), flash.clean_ahead()), (Ok(true), Ok(false)));
 }

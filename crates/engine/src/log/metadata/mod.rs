@@ -4,16 +4,19 @@
 //! cleaned like any other.
 
 mod plan;
+mod table;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{MetadataLayout, MetadataPlan, SummaryPlace, TablePlace};
+pub use plan::{MetadataLayout, MetadataPlan, OnFlush, SummaryPlace};
+pub use table::TablePlace;
 
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::layer::MetadataReport;
-use crate::units::{BlockId, Lpn};
-use plan::{Kind, MOST_STREAMS, Table, wrong};
+use crate::units::{BlockId, Lpn, StreamId};
+use plan::{MOST_STREAMS, wrong};
+use table::{Kind, Shape, Table};
 
 /// The metadata of a running log.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(super) struct Metadata {
     /// Logical pages of the log's user; its own come after them.
     logical_pages: u32,
     streams: u8,
+    /// Pages in the open segment of each stream of the placement.
+    open: Vec<u32>,
     /// Pages that the log wrote since the last checkpoint.
     written: u64,
     pub counts: MetadataReport,
@@ -37,7 +42,7 @@ impl Metadata {
             log_pages: plan.log_pages,
             ..MetadataReport::default()
         };
-        Metadata { plan, logical_pages, streams: 1, written: 0, counts, beside_log: 0 }
+        Metadata { plan, logical_pages, streams: 1, open: vec![0], written: 0, counts, beside_log: 0 }
     }
 
     /// The placement has this many streams.
@@ -45,6 +50,7 @@ impl Metadata {
         let own = self.plan.layout.own_streams;
         let streams = placed.saturating_add(own);
         self.streams = streams;
+        self.open = vec![0; usize::from(placed)];
         match self.plan.layout.streams {
             Some(only) if only != streams => Err(wrong(
                 "metadata",
@@ -69,10 +75,10 @@ impl Metadata {
 
     /// The table of this key's entries, if it is kept: the map, its index, or the segment information.
     fn mark(&mut self, kind: Kind, index: bool, entry: u32) {
-        let is_index = |at: usize, tables: &[Table]| at > 0 && tables[at - 1].kind == Kind::Map;
+        let is_index = |at: usize, tables: &[Table]| at > 0 && tables[at - 1].shape.kind == Kind::Map;
         let found = (0..self.plan.tables.len()).find(|&at| {
             let table = &self.plan.tables[at];
-            table.kind == kind && (kind != Kind::Map || is_index(at, &self.plan.tables) == index)
+            table.shape.kind == kind && (kind != Kind::Map || is_index(at, &self.plan.tables) == index)
         });
         if let Some(at) = found {
             self.plan.tables[at].mark(entry);
@@ -82,16 +88,19 @@ impl Metadata {
     /// What the pages that the log keeps for itself hold.
     fn kind_of(&self, own: u32) -> Kind {
         let of = |table: &&Table| {
-            table.place == TablePlace::InLog
-                && (table.first..table.first + table.dirty.len() as u32).contains(&own)
+            let shape = &table.shape;
+            shape.place == TablePlace::InLog && (shape.first..shape.first + shape.pages).contains(&own)
         };
-        self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.kind)
+        self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.shape.kind)
     }
 
     /// The log wrote these pages to `block`.
     pub fn wrote(&mut self, block: BlockId, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
         self.written += u64::from(pages);
         self.mark(Kind::SegmentInfo, false, block.0);
+        if cause == Cause::Host && self.plan.layout.inode_entries > 0 {
+            self.mark(Kind::Map, false, 0);
+        }
         for &Lpn(page) in owners.unwrap_or_default() {
             if page < self.logical_pages {
                 self.mark(Kind::Map, false, page);
@@ -110,10 +119,9 @@ impl Metadata {
 
     /// The log's own page has another place now.
     fn mark_index(&mut self, own: u32) {
-        let map =
-            self.plan.tables.iter().find(|table| table.kind == Kind::Map && table.place == TablePlace::InLog);
-        if let Some(entry) =
-            map.and_then(|map| own.checked_sub(map.first).filter(|entry| (*entry as usize) < map.dirty.len()))
+        let in_log = |shape: &Shape| shape.kind == Kind::Map && shape.place == TablePlace::InLog;
+        let map = self.plan.tables.iter().map(|table| table.shape).find(in_log);
+        if let Some(entry) = map.and_then(|map| own.checked_sub(map.first).filter(|&entry| entry < map.pages))
         {
             self.mark(Kind::Map, true, entry);
         }
@@ -142,19 +150,49 @@ impl Metadata {
 
     fn checkpoint_pages(&self) -> u32 {
         let layout = &self.plan.layout;
-        layout.checkpoint_pages + layout.checkpoint_pages_per_stream * u32::from(self.streams)
+        let open = self.open.iter().map(|&pages| u64::from(pages)).sum();
+        layout.checkpoint_pages
+            + layout.checkpoint_pages_per_stream * u32::from(self.streams)
+            + self.plan.packed_pages(open)
+    }
+
+    /// The open segment of `stream` has so many pages now.
+    pub fn opened(&mut self, stream: StreamId, pages: u32) {
+        if let Some(open) = self.open.get_mut(stream.index()) {
+            *open = pages % self.plan.data_pages();
+        }
+    }
+
+    /// Hands over the pages of the table number `at`, which is in the log, that changed, as logical pages.
+    fn append_table(&mut self, at: usize, pages: &mut Vec<Lpn>) {
+        let (start, from) = (self.logical_pages, pages.len());
+        self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
+        for page in &pages[from..] {
+            self.mark_index(page.0 - start);
+        }
+    }
+
+    /// The pages that a flush appends to the log, as logical pages; whether they begin a checkpoint, which has to end.
+    pub fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
+        match self.plan.layout.on_flush {
+            OnFlush::Checkpoint if self.written > 0 => {
+                self.begin_checkpoint(pages);
+                true
+            }
+            OnFlush::Map => {
+                self.append_table(0, pages);
+                false
+            }
+            OnFlush::Nothing | OnFlush::Checkpoint => false,
+        }
     }
 
     /// The pages that a checkpoint appends to the log, as logical pages.
     pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         let start = self.logical_pages;
-        let mut indexed = Vec::new();
         for at in 0..self.plan.tables.len() {
-            if self.plan.tables[at].place == TablePlace::InLog {
-                let from = pages.len();
-                self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
-                indexed.extend(pages[from..].iter().map(|page| page.0 - start));
-                indexed.drain(..).for_each(|own| self.mark_index(own));
+            if self.plan.tables[at].shape.place == TablePlace::InLog {
+                self.append_table(at, pages);
             }
         }
         if self.plan.layout.tables == TablePlace::InLog {
@@ -167,10 +205,10 @@ impl Metadata {
         pages.clear();
         let mut written = [0; 3];
         for table in &mut self.plan.tables {
-            if table.place == TablePlace::Area {
+            if table.shape.place == TablePlace::Area {
                 let from = pages.len();
                 table.take(|page| pages.push(Lpn(page)));
-                written[usize::from(table.kind != Kind::Map)] += (pages.len() - from) as u64;
+                written[usize::from(table.shape.kind != Kind::Map)] += (pages.len() - from) as u64;
             }
         }
         if self.plan.layout.tables == TablePlace::Area {

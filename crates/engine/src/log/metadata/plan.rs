@@ -1,5 +1,6 @@
 //! What metadata a log keeps, and where: worked out before the log runs.
 
+use super::table::{Kind, Shape, Table, TablePlace};
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,15 +19,17 @@ pub enum SummaryPlace {
     Area,
 }
 
-/// Where a table is written.
+/// What a log writes for itself before a flush is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TablePlace {
-    /// Appended to the log like data; cleaning moves it.
+pub enum OnFlush {
+    /// Nothing.
     #[default]
-    InLog,
-    /// Into an area of its own, in place.
-    Area,
+    Nothing,
+    /// The pages of the map that changed, which are in the log.
+    Map,
+    /// A checkpoint, if anything was written since the last.
+    Checkpoint,
 }
 
 /// The metadata of a log. A size of 0 leaves that kind out.
@@ -42,6 +45,9 @@ pub struct MetadataLayout {
     pub map_entry_bytes: u32,
     /// Where the map is.
     pub map: TablePlace,
+    /// Map in the log: entries in its first page, if there is room for more, which also changes whenever the host writes: an
+    /// inode. 0: as many as in the others, and it is like them.
+    pub inode_entries: u32,
     /// Map in the log: bytes for the place of each of its pages, in a table beside the segment information.
     pub map_index_bytes: u32,
     /// Bytes of information on each segment.
@@ -56,6 +62,14 @@ pub struct MetadataLayout {
     pub checkpoint_pages: u32,
     /// Pages of a checkpoint for each open stream.
     pub checkpoint_pages_per_stream: u32,
+    /// A checkpoint has, behind its other pages, the summaries of the pages that the placement's open segments have so
+    /// far, packed.
+    pub packed_summaries: bool,
+    /// Packed summaries: bytes in front of them for changed entries of each table in the area, whose pages are not written
+    /// as long as there is room.
+    pub journal_bytes: u32,
+    /// What a flush writes.
+    pub on_flush: OnFlush,
     /// Streams for the log's own pages alone, beside those of the placement. All of them go to the first; each has its
     /// summary in a checkpoint. 0: they share the host's stream.
     pub own_streams: u8,
@@ -63,59 +77,11 @@ pub struct MetadataLayout {
     pub streams: Option<u8>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Summary,
-    Map,
-    SegmentInfo,
-    Checkpoint,
-}
-
-/// Entries gathered in pages, of which the changed ones are written back at a checkpoint.
-#[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub kind: Kind,
-    pub place: TablePlace,
-    /// Its first page, in the area or among the log's own pages.
-    pub first: u32,
-    entries_per_page: u32,
-    copies: u32,
-    pub dirty: Vec<bool>,
-    changed: Vec<u32>,
-    /// Which copy of each page is written next.
-    copy: Vec<u8>,
-}
-
-impl Table {
-    pub fn mark(&mut self, entry: u32) {
-        let page = entry / self.entries_per_page;
-        if !std::mem::replace(&mut self.dirty[page as usize], true) {
-            self.changed.push(page);
-        }
-    }
-
-    /// Hands over where the changed pages are to be written, in rising order of pages.
-    pub fn take(&mut self, mut to: impl FnMut(u32)) {
-        self.changed.sort_unstable();
-        let pages = self.dirty.len() as u32;
-        for &page in &self.changed {
-            self.dirty[page as usize] = false;
-            let copy = &mut self.copy[page as usize];
-            to(self.first + u32::from(*copy) * pages + page);
-            *copy = ((u32::from(*copy) + 1) % self.copies) as u8;
-        }
-        self.changed.clear();
-    }
-
-    fn area_pages(&self) -> u32 {
-        self.dirty.len() as u32 * self.copies
-    }
-}
-
 /// The metadata of a log on a layer of known size: what is where.
 #[derive(Clone, Debug)]
 pub struct MetadataPlan {
     pub(super) layout: MetadataLayout,
+    pub(super) page_bytes: u32,
     pub(in crate::log) segment_pages: u32,
     pub(in crate::log) area_pages: u32,
     pub(in crate::log) segments: u32,
@@ -143,9 +109,7 @@ impl MetadataPlan {
         pages_below: u32,
     ) -> Result<Self, ConfigError> {
         let mut plan = Self::segments_of(layout, page_bytes, segment_pages)?;
-        if layout.table_copies == 0 || layout.table_copies > 8 {
-            return Err(wrong("table_copies", format!("is {}; 1 to 8 are possible", layout.table_copies)));
-        }
+        check(&layout, page_bytes)?;
         let (mut in_area, mut in_log) = (0, 0);
         let checkpoint = plan.checkpoint_room();
         if layout.checkpoint_every_pages > 0 {
@@ -155,7 +119,8 @@ impl MetadataPlan {
             }
         }
         for (key, kind, place, bytes, entries) in plan.wanted_tables(page_bytes, pages_below) {
-            let pages = pages_for(key, bytes, entries, page_bytes)?;
+            let missing = plan.missing_entries(key);
+            let pages = pages_for(key, bytes, entries.saturating_add(missing), page_bytes)?;
             if pages == 0 {
                 continue;
             }
@@ -166,16 +131,17 @@ impl MetadataPlan {
                 ));
             }
             let next = if place == TablePlace::Area { &mut in_area } else { &mut in_log };
-            let table = Table {
+            let in_area = place == TablePlace::Area;
+            let table = Table::new(Shape {
                 kind,
                 place,
                 first: *next,
+                pages,
                 entries_per_page: page_bytes / bytes,
-                copies: if place == TablePlace::Area { layout.table_copies } else { 1 },
-                dirty: vec![false; pages as usize],
-                changed: Vec::new(),
-                copy: vec![0; pages as usize],
-            };
+                missing,
+                copies: if in_area { layout.table_copies } else { 1 },
+                journal: if in_area { journal_entries(layout.journal_bytes, bytes) } else { 0 },
+            });
             *next += table.area_pages();
             plan.tables.push(table);
         }
@@ -215,6 +181,7 @@ impl MetadataPlan {
         }
         Ok(MetadataPlan {
             layout,
+            page_bytes,
             segment_pages,
             area_pages: 0,
             segments: 0,
@@ -237,7 +204,8 @@ impl MetadataPlan {
         let layout = &self.layout;
         let map_pages = match layout.map {
             TablePlace::InLog if layout.map_entry_bytes > 0 => {
-                pages_below.div_ceil((page_bytes / layout.map_entry_bytes).max(1))
+                let entries = pages_below.saturating_add(self.missing_entries("map_entry_bytes"));
+                entries.div_ceil((page_bytes / layout.map_entry_bytes).max(1))
             }
             _ => 0,
         };
@@ -254,8 +222,33 @@ impl MetadataPlan {
         ]
     }
 
+    /// Entries that the first page of the table of this key has less than the others.
+    fn missing_entries(&self, key: &str) -> u32 {
+        let layout = &self.layout;
+        match key {
+            "map_entry_bytes" if layout.inode_entries > 0 => {
+                (self.page_bytes / layout.map_entry_bytes.max(1)).saturating_sub(layout.inode_entries)
+            }
+            _ => 0,
+        }
+    }
+
     pub(super) fn checkpoint_room(&self) -> u32 {
-        self.layout.checkpoint_pages + self.layout.checkpoint_pages_per_stream * u32::from(MOST_STREAMS)
+        let most = u32::from(MOST_STREAMS);
+        self.layout.checkpoint_pages
+            + self.layout.checkpoint_pages_per_stream * most
+            + self.packed_pages(u64::from(most) * u64::from(self.data_pages()))
+    }
+
+    /// Pages of a checkpoint that the summaries of so many pages of open segments fill.
+    pub(super) fn packed_pages(&self, written: u64) -> u32 {
+        let layout = &self.layout;
+        if !layout.packed_summaries {
+            return 0;
+        }
+        let of = |bytes: u32| u64::from(bytes / layout.summary_bytes_per_page);
+        let beyond = written.saturating_sub(of(self.page_bytes - 2 * layout.journal_bytes));
+        1 + beyond.div_ceil(of(self.page_bytes)) as u32
     }
 
     /// Pages of each segment that the log can fill.
@@ -291,6 +284,50 @@ impl MetadataPlan {
     /// Segments of the log.
     pub fn segments(&self) -> u32 {
         self.segments
+    }
+}
+
+/// Entries of so many bytes that a journal has room for: it counts them, and has each with its number.
+fn journal_entries(journal_bytes: u32, entry_bytes: u32) -> u32 {
+    journal_bytes.saturating_sub(2) / (entry_bytes + 4)
+}
+
+/// What cannot be, whatever the log's size.
+fn check(layout: &MetadataLayout, page_bytes: u32) -> Result<(), ConfigError> {
+    let in_log = layout.map_entry_bytes > 0 && layout.map == TablePlace::InLog;
+    let problems = [
+        (
+            "table_copies",
+            layout.table_copies == 0 || layout.table_copies > 8,
+            format!("is {}; 1 to 8 are possible", layout.table_copies),
+        ),
+        (
+            "packed_summaries",
+            layout.packed_summaries
+                && (layout.checkpoint_every_pages == 0
+                    || !(1..=page_bytes).contains(&layout.summary_bytes_per_page)),
+            "needs checkpoints, and summaries of at most a page for each page".to_owned(),
+        ),
+        (
+            "journal_bytes",
+            layout.journal_bytes > 0 && (!layout.packed_summaries || layout.journal_bytes >= page_bytes / 2),
+            "is in front of packed summaries, for each of two tables: less than half a page".to_owned(),
+        ),
+        (
+            "inode_entries",
+            layout.inode_entries > 0 && !in_log,
+            "is the beginning of a map in the log".to_owned(),
+        ),
+        (
+            "on_flush",
+            layout.on_flush == OnFlush::Map && !in_log
+                || layout.on_flush == OnFlush::Checkpoint && layout.checkpoint_every_pages == 0,
+            "needs a map in the log, or checkpoints".to_owned(),
+        ),
+    ];
+    match problems.into_iter().find(|(_, is_wrong, _)| *is_wrong) {
+        Some((key, _, problem)) => Err(wrong(key, problem)),
+        None => Ok(()),
     }
 }
 

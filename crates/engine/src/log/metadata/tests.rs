@@ -172,3 +172,92 @@ fn a_layout_may_be_meant_for_some_streams_only() {
     assert_eq!(serve(only, 1), Ok(()));
     assert!(serve(only, 2).unwrap_err().contains("the placement has 2 and needs 1"));
 }
+
+/// As `fs/f2fs/segment.c` has it (`f2fs_npages_for_summary_flush`), and the numbers of entries that `f2fs_fs.h` names
+/// `NAT_JOURNAL_ENTRIES` and `SIT_JOURNAL_ENTRIES`.
+#[test]
+fn summaries_are_packed_behind_the_journals() {
+    let layout = MetadataLayout {
+        summary_bytes_per_page: 7,
+        summary: SummaryPlace::Area,
+        segment_info_bytes: 74,
+        map_index_bytes: 9,
+        map_entry_bytes: 4,
+        tables: TablePlace::Area,
+        checkpoint_every_pages: 16,
+        checkpoint_pages: 2,
+        packed_summaries: true,
+        journal_bytes: 507,
+        table_copies: 2,
+        ..MetadataLayout::default()
+    };
+    let plan = MetadataPlan::new(layout, 4096, 512, 512 * 200).unwrap();
+    let journals: Vec<u32> = plan.tables.iter().map(|table| table.shape.journal).collect();
+    assert_eq!(journals, [0, 38, 6]);
+    // 439 or 440 pages of summaries in the first, 584 or 585 in another: the footer of 5 bytes is left out.
+    let packed = [0, 439, 441, 1023, 1026, 3 * 511].map(|written| plan.packed_pages(written));
+    assert_eq!(packed, [1, 1, 2, 2, 3, 3]);
+    let mut kept = Metadata::new(plan, 60);
+    kept.serve(2).unwrap();
+    let mut size = |stream: u8, pages: u32| {
+        kept.opened(StreamId(stream), pages);
+        kept.checkpoint_pages()
+    };
+    assert_eq!([size(0, 300), size(1, 300), size(2, 500), size(0, 512), size(1, 512)], [3, 4, 4, 3, 3]);
+}
+
+#[test]
+fn impossible_layouts_name_their_key() {
+    let f2fs = MetadataLayout {
+        summary_bytes_per_page: 4,
+        packed_summaries: true,
+        journal_bytes: 8,
+        inode_entries: 4,
+        on_flush: OnFlush::Map,
+        ..tables(TablePlace::InLog, TablePlace::Area)
+    };
+    assert!(shape(f2fs).is_ok());
+    // An inode with as many entries as any other page of the map, or more, is like the others in that.
+    assert_eq!(shape(MetadataLayout { inode_entries: 873, ..f2fs }), shape(f2fs));
+    let wrong: [(&str, MetadataLayout); 6] = [
+        ("journal_bytes", MetadataLayout { journal_bytes: 16, ..f2fs }),
+        ("journal_bytes", MetadataLayout { packed_summaries: false, ..f2fs }),
+        ("packed_summaries", MetadataLayout { summary_bytes_per_page: 0, ..f2fs }),
+        ("inode_entries", MetadataLayout { map: TablePlace::Area, ..f2fs }),
+        ("on_flush", MetadataLayout { map: TablePlace::Area, inode_entries: 0, ..f2fs }),
+        ("on_flush", MetadataLayout { on_flush: OnFlush::Checkpoint, ..MetadataLayout::default() }),
+    ];
+    for (key, layout) in wrong {
+        assert_eq!(shape(layout), Err(key.to_owned()));
+    }
+}
+
+#[test]
+fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() {
+    let layout = |on_flush: OnFlush| MetadataLayout {
+        on_flush,
+        inode_entries: 2,
+        ..tables(TablePlace::InLog, TablePlace::Area)
+    };
+    let kept = |on_flush: OnFlush| Metadata::new(plan(layout(on_flush), 160).unwrap(), 60);
+    let flush = |kept: &mut Metadata| {
+        let mut pages = Vec::new();
+        let begins = kept.begin_flush(&mut pages);
+        (numbers(&pages), begins)
+    };
+    let mut map = kept(OnFlush::Map);
+    assert_eq!(flush(&mut map), (vec![], false));
+    // Two entries in the first page, four in the others: 7 is in the third. What cleaning moves leaves the inode alone.
+    map.wrote(BlockId(1), Some(&[Lpn(7)]), 1, Cause::Host);
+    assert_eq!(flush(&mut map), (vec![60, 62], false));
+    map.wrote(BlockId(1), Some(&[Lpn(2)]), 1, Cause::Cleaning);
+    assert_eq!(flush(&mut map), (vec![61], false));
+    assert_eq!(flush(&mut map), (vec![], false));
+    let mut checkpoint = kept(OnFlush::Checkpoint);
+    assert_eq!(flush(&mut checkpoint), (vec![], false), "nothing was written yet");
+    checkpoint.wrote(BlockId(1), Some(&[Lpn(0)]), 1, Cause::Host);
+    assert_eq!(flush(&mut checkpoint), (vec![60], true));
+    let written = checkpoint.end_checkpoint(&mut Vec::new());
+    checkpoint.ended_checkpoint(written);
+    assert_eq!((flush(&mut checkpoint), checkpoint.counts.checkpoints), ((vec![], false), 1));
+}

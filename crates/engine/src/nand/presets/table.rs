@@ -1,6 +1,6 @@
 //! The devices.
 
-use super::Preset;
+use super::{Preset, x25_e::X25_E};
 use crate::config::Entry;
 
 const AGRAWAL: &str = "Agrawal et al., USENIX ATC 2008, Table 1 (Samsung K9XXG08UXM), read as copied at \
@@ -29,7 +29,7 @@ const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how t
 const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its simulated flash has no times";
 
 /// Every preset.
-pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, GECKO_2TB, NVMFS_24GB];
+pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, X25_E, GECKO_2TB, NVMFS_24GB];
 
 const SLC: Preset = Preset {
     entry: Entry {

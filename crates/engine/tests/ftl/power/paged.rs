@@ -4,7 +4,9 @@ use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, check_all, try_all};
 use serde_json::json;
 use wearwell_base::seed::{Random, Seed, below};
-use wearwell_engine::ftl::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
+use wearwell_engine::ftl::paged::{
+    BlockCounters, DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings,
+};
 use wearwell_engine::nand::Supply;
 use wearwell_engine::validity::ValidityConfig;
 use wearwell_engine::wear::WearConfig;
@@ -49,6 +51,7 @@ fn build(
         checkpoints: false,
         durability: Durability::Battery,
         free_blocks: Default::default(),
+        counters: Default::default(),
         wear: random_wear(&mut Seed(seed).of("wear").random()),
         seed: Seed(seed),
     };
@@ -144,6 +147,48 @@ fn build_gecko(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
 #[test]
 fn gecko_survives_power_cuts() {
     check_all(&Subject { kind: "gecko", build: build_gecko, battery: false }, 12, 600, 1000);
+}
+
+/// Counters of valid pages of a sample, or of none.
+fn partial(random: &mut Random) -> BlockCounters {
+    match one_of(random, &[false, true]) {
+        false => BlockCounters::None { choices: one_of(random, &[2, 3, 10]) },
+        true => BlockCounters::Sampled {
+            share: one_of(random, &[0.01, 0.2, 1.0]),
+            choices: one_of(random, &[2, 3]),
+        },
+    }
+}
+
+fn build_uncounted_gecko(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        page_bytes: config.page_bytes.max(64) * 2,
+        cleans_metadata: one_of(random, &[false, false, true]),
+        checkpoints: true,
+        durability: Durability::Deferred { dated: true },
+        validity: validity(json!("gecko")),
+        counters: partial(random),
+        ..config
+    })
+}
+
+fn build_uncounted_mixture(supply: Supply, seed: u64) -> (PagedFtl<Chips>, PagedSettings) {
+    build(supply, seed, |random, config| PagedConfig {
+        dirty_entries: Some(1 + below(random, u64::from(config.cache_entries)) as u32),
+        durability: Durability::Synchronised,
+        validity: validity(json!(one_of(random, &["log", "flash_bitmap"]))),
+        page_bytes: config.page_bytes.max(64),
+        counters: partial(random),
+        ..config
+    })
+}
+
+#[test]
+fn ftls_without_counters_of_all_blocks_survive_power_cuts() {
+    let gecko = Subject { kind: "uncounted gecko", build: build_uncounted_gecko, battery: false };
+    check_all(&gecko, 8, 600, 1000);
+    let mixture = Subject { kind: "uncounted mixture", build: build_uncounted_mixture, battery: false };
+    check_all(&mixture, 8, 600, 1000);
 }
 
 /// The negative control: what a battery is for.

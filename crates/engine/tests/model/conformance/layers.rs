@@ -111,6 +111,7 @@ pub(super) fn paged(seed: u64, kind: &'static str) -> PagedFtl<Chips<Content>> {
         checkpoints: is_gecko,
         durability: if is_gecko { Durability::Deferred { dated: true } } else { Durability::Battery },
         free_blocks: FreeBlocks::default(),
+        counters: Default::default(),
         wear: serde_json::from_value(json!({"kind": "scan", "scans_per_write": 3, "threshold": 0})).unwrap(),
         seed: Seed(seed),
     };

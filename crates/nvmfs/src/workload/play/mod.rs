@@ -13,6 +13,7 @@ pub use file_system::OnFileSystem;
 
 use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use serde::{Deserialize, Serialize};
+use std::ops::{Add, Sub};
 
 /// What operations are played on. Files and directories are named by the workload's numbers.
 pub trait Target {
@@ -95,6 +96,38 @@ pub struct PlayCounts {
     pub read_bytes: u64,
     /// Files synced.
     pub syncs: u64,
+}
+
+impl Add for PlayCounts {
+    type Output = PlayCounts;
+
+    fn add(self, other: PlayCounts) -> PlayCounts {
+        self.with(other, |a, b| a + b)
+    }
+}
+
+impl Sub for PlayCounts {
+    type Output = PlayCounts;
+
+    fn sub(self, before: PlayCounts) -> PlayCounts {
+        self.with(before, |a, b| a - b)
+    }
+}
+
+impl PlayCounts {
+    /// One count with the other of its kind.
+    fn with(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
+        PlayCounts {
+            operations: each(self.operations, other.operations),
+            made: each(self.made, other.made),
+            deleted: each(self.deleted, other.deleted),
+            write_requests: each(self.write_requests, other.write_requests),
+            written_bytes: each(self.written_bytes, other.written_bytes),
+            read_requests: each(self.read_requests, other.read_requests),
+            read_bytes: each(self.read_bytes, other.read_bytes),
+            syncs: each(self.syncs, other.syncs),
+        }
+    }
 }
 
 /// Why a player stopped.

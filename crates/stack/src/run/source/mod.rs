@@ -17,7 +17,7 @@ pub(crate) use replay::TraceReplay;
 pub(crate) use synthetic::{Dressed, Scheduled};
 
 use crate::scenario::timing::ArrivalTimes;
-use wearwell_workload::{PageBatch, Workload};
+use wearwell_workload::{PageBatch, Stage, Workload};
 
 /// What a run wants to know beyond operations.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ impl FirstPass {
 pub(crate) trait Source {
     /// Appends operations to `batch`: `pages` pages or a little more, or less at the end of a pass.
     ///
-    /// Asked for one page it appends exactly one request, perhaps as several runs; none only at the end of a pass.
+    /// Asked for one page it appends exactly one request, perhaps as several runs; none only at the end of a pass, or of a stage.
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError>;
 
     /// Passes completed; `None` for a source without end.
@@ -83,6 +83,14 @@ pub(crate) trait Source {
     /// written before the workload begins. Does nothing for a source that does not generate contents.
     fn dress(&mut self, _batch: &mut PageBatch) {}
 
+    /// Where the source is in a course of its own; `None` where it has none.
+    fn stage(&self) -> Option<Stage> {
+        None
+    }
+
+    /// From here on it is measured.
+    fn begin_measure(&mut self) {}
+
     /// What the source has to tell besides its operations, for the result.
     fn report(&self) -> Option<serde_json::Value> {
         None
@@ -100,6 +108,14 @@ impl Source for Box<dyn Workload> {
 
     fn passes(&self) -> Option<u64> {
         None
+    }
+
+    fn stage(&self) -> Option<Stage> {
+        (**self).stage()
+    }
+
+    fn begin_measure(&mut self) {
+        (**self).begin_measure();
     }
 
     fn report(&self) -> Option<serde_json::Value> {

@@ -1,7 +1,7 @@
 //! Sources around sources: contents and arrival times for operations that come without.
 
 use super::{FirstPass, Source, SourceError};
-use wearwell_workload::{Arrivals, Contents, Goal, PageBatch};
+use wearwell_workload::{Arrivals, Contents, Goal, PageBatch, Stage};
 
 /// A source whose pages hold generated contents.
 pub struct Dressed {
@@ -43,6 +43,14 @@ impl Source for Dressed {
         self.contents.dress(batch);
     }
 
+    fn stage(&self) -> Option<Stage> {
+        self.source.stage()
+    }
+
+    fn begin_measure(&mut self) {
+        self.source.begin_measure();
+    }
+
     fn report(&self) -> Option<serde_json::Value> {
         self.source.report()
     }
@@ -69,9 +77,13 @@ impl Scheduled {
 impl Source for Scheduled {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         let goal = Goal::new(batch, pages);
+        let stage = self.source.stage();
         // Request by request, as each takes a time of its own.
         while !goal.is_met(batch) {
             self.source.fill(batch, 1)?;
+            if self.source.stage() != stage {
+                break;
+            }
             self.latest_ns = Some(self.arrivals.next_ns());
         }
         Ok(())
@@ -91,6 +103,14 @@ impl Source for Scheduled {
 
     fn dress(&mut self, batch: &mut PageBatch) {
         self.source.dress(batch);
+    }
+
+    fn stage(&self) -> Option<Stage> {
+        self.source.stage()
+    }
+
+    fn begin_measure(&mut self) {
+        self.source.begin_measure();
     }
 
     fn report(&self) -> Option<serde_json::Value> {

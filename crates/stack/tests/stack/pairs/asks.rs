@@ -78,6 +78,26 @@ const ASKS: &[Ask] = &[
     ask("weighing_below", &[WEIGHING]),
     ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, REFERENCES]),
     ask("more_streams", &[HINTS, ORACLE, REFERENCES]),
+    ask(
+        "bitmap_in_ram",
+        &[
+            "ftl.structure.kind = 'dftl'",
+            "ftl.structure.kind = 'lazyftl'",
+            "ftl.structure = { kind = 'gecko', validity.kind = 'ram_bitmap' }",
+            "ftl.structure = { kind = 'mu_ftl', validity.kind = 'ram_bitmap' }",
+            "ftl.structure = { kind = 'ib_ftl', validity.kind = 'ram_bitmap' }",
+        ],
+    ),
+    ask(
+        "partial_counters",
+        &[
+            "ftl.structure = { kind = 'gecko', counters = 'none' }",
+            "ftl.structure = { kind = 'mu_ftl', counters = 'sampled' }",
+            "ftl.structure = { kind = 'ib_ftl', counters = 'none' }",
+            "ftl.structure = { kind = 'dftl', counters = 'none' }",
+            "ftl.structure = { kind = 'lazyftl', counters = 'none' }",
+        ],
+    ),
     ask("oracle", &[ORACLE]),
     beside(
         "references",

@@ -1,0 +1,458 @@
+//! Which blocks a victim policy sees: all, or those whose valid pages are known.
+
+use crate::seed::{Random, Seed};
+use crate::table::filled;
+use crate::units::BlockId;
+use crate::validity::PageSet;
+use crate::victim::{Below, Blocks, Needs, VictimPolicy, draw_block};
+use rand::RngCore;
+use std::collections::VecDeque;
+
+/// Who picks victims.
+pub enum Chooser {
+    /// A policy that sees all blocks.
+    All(Box<dyn VictimPolicy>),
+    /// A policy that sees those blocks whose valid pages are known.
+    Known(Box<Known>),
+}
+
+/// The blocks whose valid pages are known, as a table of their own: its rows are all that the policy sees.
+///
+/// A block of the user comes into it when the validity store was asked about it, and goes when it is a victim, or when more
+/// are known than may be remembered and it has the most valid pages. Blocks of metadata come when they are closed.
+pub struct Known {
+    policy: Box<dyn VictimPolicy>,
+    random: Random,
+    /// Blocks of the user that are remembered from one victim to the next.
+    kept: usize,
+    /// Blocks drawn for each victim.
+    choices: u32,
+    table: Blocks,
+    rows: Vec<Row>,
+    free: Vec<u32>,
+    /// The row of each block, and 1; 0: none.
+    row_of: Vec<u32>,
+    /// Blocks of the user that are known.
+    sampled: usize,
+    fullest: Fullest,
+    /// Blocks asked about since the last victim, and what the answer was.
+    fresh: Vec<(BlockId, PageSet)>,
+    unused: Vec<PageSet>,
+    /// Blocks of which a page was reported invalid last.
+    reported: VecDeque<BlockId>,
+}
+
+/// What a row shows.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    block: BlockId,
+    is_metadata: bool,
+}
+
+const NO_BLOCK: BlockId = BlockId(u32::MAX);
+
+/// Sizes of a table of known blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownSize {
+    /// All blocks.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Logical pages on them.
+    pub logical_pages: u32,
+    /// Blocks of the user that are remembered.
+    pub kept: u32,
+    /// Blocks drawn for each victim.
+    pub choices: u32,
+    /// Blocks of metadata that are expected to be among them; if there are more, the table grows.
+    pub metadata: u32,
+}
+
+impl Known {
+    /// No block is known.
+    pub fn new(policy: Box<dyn VictimPolicy>, size: KnownSize, seed: Seed) -> Self {
+        let KnownSize { blocks, pages_per_block, logical_pages, kept, choices, metadata } = size;
+        let rows = kept.saturating_add(choices).saturating_add(metadata).min(blocks);
+        // The average block of the table is as full as that of the drive.
+        let pages = u64::from(logical_pages) * u64::from(rows) / u64::from(blocks.max(1));
+        Known {
+            random: seed.of("known blocks").random(),
+            kept: kept as usize,
+            choices,
+            table: Blocks::new(rows, pages_per_block, pages as u32, policy.needs()),
+            rows: vec![Row { block: NO_BLOCK, is_metadata: false }; rows as usize],
+            free: (0..rows).rev().collect(),
+            row_of: filled(blocks as usize, 0),
+            sampled: 0,
+            fullest: Fullest::new(rows as usize, pages_per_block),
+            fresh: Vec::new(),
+            unused: Vec::new(),
+            reported: VecDeque::new(),
+            policy,
+        }
+    }
+
+    /// Blocks drawn for each victim.
+    pub fn choices(&self) -> u32 {
+        self.choices
+    }
+
+    /// Whether the block's valid pages are known.
+    pub fn knows(&self, block: BlockId) -> bool {
+        self.row_of[block.index()] > 0
+    }
+
+    /// A candidate of the user: one of which a page was reported lately, if `reported`, else any with the same chance.
+    pub fn draw(
+        &mut self,
+        blocks: &Blocks,
+        reported: bool,
+        is_user: impl Fn(BlockId) -> bool,
+    ) -> Option<BlockId> {
+        let suits = |block: &BlockId| blocks.is_candidate(*block) && is_user(*block);
+        let lately = if reported { self.reported.pop_back() } else { None };
+        lately.filter(suits).or_else(|| draw_block(&mut self.random, blocks, &is_user))
+    }
+
+    /// A set to be filled with the invalid pages of a block.
+    pub fn empty_set(&mut self, pages: u32) -> PageSet {
+        let mut set = self.unused.pop().unwrap_or_else(|| PageSet::new(pages));
+        set.clear();
+        set
+    }
+
+    /// The validity store's answer about a candidate of the user.
+    pub fn learn(&mut self, block: BlockId, invalid: PageSet, blocks: &Blocks) {
+        self.show(block, invalid.pages() - invalid.count(), false, blocks);
+        self.fresh.push((block, invalid));
+    }
+
+    /// A block of metadata is closed: its valid pages are known.
+    pub fn closed_metadata(&mut self, block: BlockId, blocks: &Blocks) {
+        self.show(block, blocks.valid_pages(block), true, blocks);
+    }
+
+    /// The invalid pages of the victim, if it was asked about just now.
+    pub fn take_answer(&mut self, victim: BlockId) -> Option<PageSet> {
+        let at = self.fresh.iter().position(|(block, _)| *block == victim)?;
+        Some(self.fresh.swap_remove(at).1)
+    }
+
+    /// A set that is not needed any more.
+    pub fn give_back(&mut self, set: PageSet) {
+        self.unused.push(set);
+    }
+
+    /// A victim was chosen, or none: forgets all answers but that about it, and what may not be remembered, the fullest blocks
+    /// first.
+    pub fn forget(&mut self, victim: Option<BlockId>) {
+        for at in (0..self.fresh.len()).rev() {
+            if Some(self.fresh[at].0) != victim {
+                let (_, set) = self.fresh.swap_remove(at);
+                self.unused.push(set);
+            }
+        }
+        while self.sampled > self.kept {
+            let Some(row) = self.fullest.pop(&self.table) else { break };
+            self.table.take(row);
+            self.policy.taken(row);
+            self.release(row);
+        }
+    }
+
+    /// What of it does not agree with the table of all blocks.
+    pub fn check(&self, blocks: &Blocks) -> Result<(), String> {
+        let mut shown = 0;
+        for (row, &Row { block, is_metadata }) in (0u32..).zip(&self.rows) {
+            if block == NO_BLOCK {
+                continue;
+            }
+            shown += usize::from(!is_metadata);
+            let (own, all) = (self.table.score(BlockId(row)), blocks.score(block));
+            if own != all || self.row_of[block.index()] != row + 1 {
+                return Err(format!("block {} is known with a score of {own}, not {all}", block.0));
+            }
+        }
+        if shown != self.sampled || self.sampled > self.kept + self.choices as usize {
+            return Err(format!("{shown} blocks of the user are known, {} counted", self.sampled));
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, block: BlockId, valid: u32, is_metadata: bool, blocks: &Blocks) {
+        let row = BlockId(self.free.pop().unwrap_or_else(|| self.grow()));
+        self.rows[row.index()] = Row { block, is_metadata };
+        self.row_of[block.index()] = row.0 + 1;
+        if !is_metadata {
+            self.sampled += 1;
+            self.fullest.push(row, valid);
+        }
+        self.table.show(row, valid, block, blocks);
+        self.policy.closed(row, &self.table);
+    }
+
+    /// Adds rows, of which the answer is one that is free.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        let (old, all) = (self.rows.len() as u32, self.row_of.len() as u32);
+        let new = (old + old / 2 + 8).min(all);
+        self.table.grow(new);
+        self.rows.resize(new as usize, Row { block: NO_BLOCK, is_metadata: false });
+        self.fullest.stamps.resize(new as usize, 0);
+        self.free.extend((old..new).rev());
+        self.free.pop().expect("a row for every block")
+    }
+
+    /// The row shows nothing any more; the block that it showed.
+    fn release(&mut self, row: BlockId) -> BlockId {
+        let Row { block, is_metadata } = self.rows[row.index()];
+        self.rows[row.index()].block = NO_BLOCK;
+        self.row_of[block.index()] = 0;
+        self.table.hide(row);
+        self.free.push(row.0);
+        if !is_metadata {
+            self.sampled -= 1;
+            self.fullest.forget(row);
+        }
+        block
+    }
+
+    fn row(&self, block: BlockId) -> Option<BlockId> {
+        self.row_of[block.index()].checked_sub(1).map(BlockId)
+    }
+
+    fn invalidated(&mut self, block: BlockId) {
+        match self.row(block) {
+            Some(row) => {
+                let score = self.table.invalidate(row);
+                self.policy.invalidated(row, score, &self.table);
+            }
+            None => {
+                if self.reported.len() >= self.choices as usize {
+                    self.reported.pop_front();
+                }
+                self.reported.push_back(block);
+            }
+        }
+    }
+
+    fn taken(&mut self, block: BlockId) {
+        if let Some(row) = self.row(block) {
+            self.table.take(row);
+            self.policy.taken(row);
+            self.release(row);
+        }
+    }
+
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        self.table.set_now(blocks.now());
+        let row = self.policy.select(&self.table);
+        self.table.take(row);
+        self.release(row)
+    }
+}
+
+impl VictimPolicy for Chooser {
+    fn needs(&self) -> Needs {
+        match self {
+            Chooser::All(policy) => policy.needs(),
+            Chooser::Known(known) => known.policy.needs(),
+        }
+    }
+
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        if let Chooser::All(policy) = self {
+            policy.closed(block, blocks);
+        }
+    }
+
+    #[inline(always)]
+    fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
+        match self {
+            Chooser::All(policy) => policy.invalidated(block, score, blocks),
+            Chooser::Known(known) => known.invalidated(block),
+        }
+    }
+
+    fn taken(&mut self, block: BlockId) {
+        match self {
+            Chooser::All(policy) => policy.taken(block),
+            Chooser::Known(known) => known.taken(block),
+        }
+    }
+
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        match self {
+            Chooser::All(policy) => policy.select(blocks),
+            Chooser::Known(known) => known.select(blocks),
+        }
+    }
+
+    fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
+        match self {
+            Chooser::All(policy) => policy.select_above(blocks, below),
+            // Flash, which is all that these FTLs stand on, has nothing to say.
+            Chooser::Known(known) => known.select(blocks),
+        }
+    }
+
+    fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
+        match self {
+            Chooser::All(policy) => policy.upcoming(blocks),
+            Chooser::Known(_) => None,
+        }
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        match self {
+            Chooser::All(policy) => policy.final_draw(),
+            Chooser::Known(known) => known.policy.final_draw() ^ known.random.next_u64(),
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Chooser::All(policy) => policy.memory_bytes(),
+            Chooser::Known(known) => {
+                let rows = known.rows.len() * (size_of::<Row>() + 8) + 4 * known.row_of.len();
+                known.policy.memory_bytes() + known.table.memory_bytes() + rows
+            }
+        }
+    }
+}
+
+/// Finds the row with the most valid pages. A row is on the stack of the count that it had when it was last looked at, which
+/// is put right when it comes to the top.
+struct Fullest {
+    stacks: Vec<Vec<(BlockId, u32)>>,
+    /// How often each row was forgotten: entries with another number are of what it showed before.
+    stamps: Vec<u32>,
+    entries: usize,
+    highest: usize,
+}
+
+impl Fullest {
+    fn new(rows: usize, pages_per_block: u32) -> Self {
+        let stacks = vec![Vec::new(); pages_per_block as usize + 1];
+        Fullest { stacks, stamps: vec![0; rows], entries: 0, highest: 0 }
+    }
+
+    fn push(&mut self, row: BlockId, valid: u32) {
+        // Rows that went in another way leave entries behind.
+        if self.entries > 2 * self.stamps.len() + 64 {
+            let stamps = &self.stamps;
+            self.stacks
+                .iter_mut()
+                .for_each(|stack| stack.retain(|(row, stamp)| stamps[row.index()] == *stamp));
+            self.entries = self.stacks.iter().map(Vec::len).sum();
+        }
+        self.stacks[valid as usize].push((row, self.stamps[row.index()]));
+        self.highest = self.highest.max(valid as usize);
+        self.entries += 1;
+    }
+
+    fn forget(&mut self, row: BlockId) {
+        self.stamps[row.index()] = self.stamps[row.index()].wrapping_add(1);
+    }
+
+    /// The row with the most valid pages, by what `table` says now.
+    fn pop(&mut self, table: &Blocks) -> Option<BlockId> {
+        loop {
+            let Some((row, stamp)) = self.stacks[self.highest].pop() else {
+                self.highest = self.highest.checked_sub(1)?;
+                continue;
+            };
+            self.entries -= 1;
+            if self.stamps[row.index()] != stamp {
+                continue;
+            }
+            let valid = table.valid_pages(row);
+            if valid as usize == self.highest {
+                return Some(row);
+            }
+            self.push(row, valid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::StoreSize;
+    use crate::seed::below;
+    use crate::victim::VictimConfig;
+
+    fn known(kept: u32, choices: u32) -> (Known, Blocks) {
+        let size = StoreSize { blocks: 40, pages_per_block: 8, logical_pages: 200, seed: Seed(1) };
+        let policy = VictimConfig::default().build_boxed(&size).unwrap();
+        let sizes =
+            KnownSize { blocks: 40, pages_per_block: 8, logical_pages: 200, kept, choices, metadata: 3 };
+        let mut blocks = Blocks::new(40, 8, 200, Needs::default());
+        for block in (0..40).map(BlockId) {
+            blocks.open(block);
+            blocks.close(block);
+        }
+        (Known::new(policy, sizes, Seed(1)), blocks)
+    }
+
+    fn set(invalid: u32) -> PageSet {
+        let mut set = PageSet::new(8);
+        (0..invalid).for_each(|page| set.set(page));
+        set
+    }
+
+    /// Beside a list of what is known: the emptiest is chosen, and the emptiest of the others are remembered.
+    #[test]
+    fn the_emptiest_blocks_are_chosen_and_remembered() {
+        for (kept, choices) in [(0, 1), (0, 4), (1, 2), (5, 3), (12, 1)] {
+            let (mut known, mut blocks) = known(kept, choices);
+            let mut random = Seed(9).random();
+            let mut list: Vec<BlockId> = Vec::new();
+            for _ in 0..300 {
+                for _ in 0..choices {
+                    let block = known.draw(&blocks, false, |block| block.0 >= 2).unwrap();
+                    assert!(block.0 >= 2, "what is asked for");
+                    if !known.knows(block) {
+                        known.learn(block, set(8 - blocks.valid_pages(block)), &blocks);
+                        list.push(block);
+                    }
+                }
+                let victim = known.select(&blocks);
+                let fewest = list.iter().map(|&block| blocks.score(block)).min().unwrap();
+                assert_eq!(blocks.score(victim), fewest);
+                list.retain(|&block| block != victim);
+                known.forget(None);
+                let mut kept_list: Vec<BlockId> =
+                    list.iter().copied().filter(|&block| known.knows(block)).collect();
+                assert_eq!(kept_list.len(), list.len().min(kept as usize));
+                let most = kept_list.iter().map(|&block| blocks.score(block)).max().unwrap_or(0);
+                let gone = list.iter().filter(|block| !kept_list.contains(block));
+                assert!(gone.into_iter().all(|&block| blocks.score(block) >= most));
+                std::mem::swap(&mut list, &mut kept_list);
+                // The victim is written anew, and pages die, here and there.
+                blocks.take(victim);
+                blocks.open(victim);
+                blocks.close(victim);
+                for _ in 0..6 {
+                    let block = BlockId(below(&mut random, 40) as u32);
+                    if blocks.valid_pages(block) > 0 {
+                        blocks.invalidate(block);
+                        known.invalidated(block);
+                    }
+                }
+                known.check(&blocks).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_metadata_are_known_from_their_closing_and_never_forgotten() {
+        let (mut known, blocks) = known(0, 1);
+        (0..30).for_each(|block| known.closed_metadata(BlockId(block), &blocks));
+        known.taken(BlockId(4));
+        known.taken(BlockId(35));
+        known.forget(None);
+        known.check(&blocks).unwrap();
+        assert!((0..40).all(|block| known.knows(BlockId(block)) == (block < 30 && block != 4)));
+    }
+}

@@ -1,0 +1,97 @@
+//! Finding out how many valid pages blocks hold whose counters are not in RAM: by asking the validity store.
+
+use super::known::Chooser;
+use super::space::BlockGroup;
+use super::store::PagedFtl;
+use crate::layer::LayerError;
+use crate::nand::Flash;
+use crate::units::BlockId;
+
+/// Draws in vain, in rounds for each victim and for each candidate, and at most, before dirty entries are synchronised, so that
+/// their pages' former places become known as invalid. A synchronisation writes a page; a drive with few candidates is better
+/// looked through.
+const FRUITLESS_ROUNDS: u64 = 8;
+const DRAWS_PER_CANDIDATE: u64 = 4;
+const MOST_DRAWS: u64 = 256;
+
+impl<F: Flash> PagedFtl<F> {
+    /// Asks about some candidates before a victim is chosen among those known. Each is a query of the validity store, whose
+    /// reads are paid; with `fruitless` victims in a row full of valid pages, blocks are taken of which pages were reported last.
+    pub(super) fn learn(&mut self, fruitless: u64) -> Result<(), LayerError> {
+        let Chooser::Known(known) = &self.space.pool.victim else { return Ok(()) };
+        for _ in 0..known.choices() {
+            let Some(block) = self.draw(fruitless > 0) else { break };
+            self.ask_about(block)?;
+        }
+        Ok(())
+    }
+
+    /// A candidate of the user.
+    fn draw(&mut self, reported: bool) -> Option<BlockId> {
+        let (users, space) = (self.space.user_streams(), &mut self.space);
+        let Chooser::Known(known) = &mut space.pool.victim else { return None };
+        let (streams, failed) = (&space.streams, &space.pool.set_aside);
+        known.draw(&space.pool.blocks, reported, |block| {
+            streams[block.index()].index() < users && !failed.iter().any(|aside| aside.block == block)
+        })
+    }
+
+    fn ask_about(&mut self, block: BlockId) -> Result<(), LayerError> {
+        let pages = self.space.pages_per_block();
+        let Chooser::Known(known) = &mut self.space.pool.victim else { return Ok(()) };
+        if known.knows(block) {
+            return Ok(());
+        }
+        let mut invalid = known.empty_set(pages);
+        self.validity.query(block, &mut invalid, &mut self.space)?;
+        self.events.blocks_asked_about += 1;
+        // What was reported twice after a power cut was counted twice; the store knows better.
+        self.approximate.remove(&block);
+        let space = &mut self.space;
+        space.pool.blocks.recount(block, pages - invalid.count());
+        if let Chooser::Known(known) = &mut space.pool.victim {
+            known.learn(block, invalid, &space.pool.blocks);
+        }
+        Ok(())
+    }
+
+    /// Whether it was looked long enough for a block that is worth cleaning.
+    pub(super) fn looked_in_vain(&self, fruitless: u64) -> bool {
+        let Chooser::Known(known) = &self.space.pool.victim else { return false };
+        let candidates = u64::from(self.space.pool.blocks.candidates());
+        let enough = (DRAWS_PER_CANDIDATE * candidates).min(MOST_DRAWS);
+        let draws = fruitless * u64::from(known.choices());
+        fruitless >= FRUITLESS_ROUNDS && draws >= enough && self.cache.oldest_dirty().is_some()
+    }
+
+    /// A victim was chosen, or none that is worth it: forgets those blocks that may not be remembered.
+    pub(super) fn forget_known(&mut self, victim: Option<BlockId>) {
+        if let Chooser::Known(known) = &mut self.space.pool.victim {
+            known.forget(victim);
+        }
+    }
+
+    /// Finds the invalid pages of a block that is to be emptied: a read of the validity store, unless it was asked just now.
+    pub(super) fn find_invalid(&mut self, victim: BlockId) -> Result<(), LayerError> {
+        self.invalid.clear();
+        if let Chooser::Known(known) = &mut self.space.pool.victim
+            && let Some(answer) = known.take_answer(victim)
+        {
+            known.give_back(std::mem::replace(&mut self.invalid, answer));
+            return Ok(());
+        }
+        self.validity.query(victim, &mut self.invalid, &mut self.space)
+    }
+
+    /// Counts the valid pages of the blocks of the user that are to be counted, as the simulation's own account: the device
+    /// reads nothing.
+    pub(super) fn count_for_account(&mut self, blocks: &[BlockId]) {
+        for &block in blocks {
+            debug_assert_eq!(self.space.group(block), BlockGroup::User);
+            self.invalid.clear();
+            self.validity.peek(block, &self.space, &mut self.invalid);
+            self.space.pool.blocks.invalidate_many(block, self.invalid.count());
+        }
+        self.invalid.clear();
+    }
+}

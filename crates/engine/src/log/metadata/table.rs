@@ -1,0 +1,186 @@
+//! Tables of a log's metadata: entries gathered in pages, of which the changed ones are written back.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a table is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TablePlace {
+    /// Appended to the log like data; cleaning moves it.
+    #[default]
+    InLog,
+    /// Into an area of its own, in place.
+    Area,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Summary,
+    Map,
+    SegmentInfo,
+    Checkpoint,
+}
+
+/// What a table is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub kind: Kind,
+    pub place: TablePlace,
+    /// Its first page, in the area or among the log's own pages.
+    pub first: u32,
+    pub pages: u32,
+    pub entries_per_page: u32,
+    /// Entries that the first page has less than the others.
+    pub missing: u32,
+    pub copies: u32,
+    /// Changed entries for which checkpoints have room, instead of their pages being written.
+    pub journal: u32,
+}
+
+/// Entries gathered in pages, of which the changed ones are written back at a checkpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub shape: Shape,
+    /// Of each page, or of each entry where there is a journal, whether it has changed.
+    dirty: Vec<bool>,
+    changed: Vec<u32>,
+    /// Entries that the last checkpoint has, and no page.
+    journal: Vec<u32>,
+    /// Which copy of each page is written next.
+    copy: Vec<u8>,
+}
+
+impl Table {
+    pub fn new(shape: Shape) -> Self {
+        let units = if shape.journal > 0 { shape.pages * shape.entries_per_page } else { shape.pages };
+        Table {
+            shape,
+            dirty: vec![false; units as usize],
+            changed: Vec::new(),
+            journal: Vec::new(),
+            copy: vec![0; shape.pages as usize],
+        }
+    }
+
+    fn page_of(&self, entry: u32) -> u32 {
+        (entry + self.shape.missing) / self.shape.entries_per_page
+    }
+
+    pub fn mark(&mut self, entry: u32) {
+        let unit = if self.shape.journal > 0 { entry } else { self.page_of(entry) };
+        if !std::mem::replace(&mut self.dirty[unit as usize], true) {
+            self.changed.push(unit);
+        }
+    }
+
+    /// Hands over where the changed pages are to be written, in rising order of pages.
+    pub fn take(&mut self, mut to: impl FnMut(u32)) {
+        self.changed.sort_unstable();
+        self.changed.iter().for_each(|&unit| self.dirty[unit as usize] = false);
+        if self.shape.journal > 0 {
+            self.changed = self.fill_journal();
+        }
+        for &page in &self.changed {
+            let copy = &mut self.copy[page as usize];
+            to(self.shape.first + u32::from(*copy) * self.shape.pages + page);
+            *copy = ((u32::from(*copy) + 1) % self.shape.copies) as u8;
+        }
+        self.changed.clear();
+    }
+
+    /// Puts changed entries into the journal while it has room, those of the pages with the fewest first; the pages of the
+    /// others. If not all have room beside what is in the journal, that comes out and is dealt with like them.
+    fn fill_journal(&mut self) -> Vec<u32> {
+        let mut entries = std::mem::take(&mut self.changed);
+        if entries.len() + self.journal.len() > self.shape.journal as usize {
+            entries.append(&mut self.journal);
+            entries.sort_unstable();
+            entries.dedup();
+        }
+        let mut groups: Vec<&[u32]> = entries.chunk_by(|&a, &b| self.page_of(a) == self.page_of(b)).collect();
+        groups.sort_by_key(|group| group.len());
+        let mut pages = Vec::new();
+        for group in groups {
+            if group.len() + self.journal.len() <= self.shape.journal as usize {
+                self.journal.extend(group);
+            } else {
+                pages.push(self.page_of(group[0]));
+            }
+        }
+        self.journal.sort_unstable();
+        self.journal.dedup();
+        pages.sort_unstable();
+        pages
+    }
+
+    pub fn area_pages(&self) -> u32 {
+        self.shape.pages * self.shape.copies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use wearwell_base::seed::Seed;
+
+    fn table(journal: u32, missing: u32) -> Table {
+        let (kind, place) = (Kind::SegmentInfo, TablePlace::Area);
+        let shape =
+            Shape { kind, place, first: 100, pages: 8, entries_per_page: 4, missing, copies: 2, journal };
+        Table::new(shape)
+    }
+
+    fn taken(table: &mut Table) -> Vec<u32> {
+        let mut pages = Vec::new();
+        table.take(|page| pages.push(page));
+        pages
+    }
+
+    #[test]
+    fn a_first_page_with_fewer_entries_shifts_the_others() {
+        let mut table = table(0, 3);
+        [0, 1, 4, 5].into_iter().for_each(|entry| table.mark(entry));
+        assert_eq!(taken(&mut table), [100, 101, 102]);
+    }
+
+    #[test]
+    fn a_journal_spares_pages_until_it_is_full() {
+        let mut table = table(3, 0);
+        [1, 9].into_iter().for_each(|entry| table.mark(entry));
+        assert_eq!(taken(&mut table), [0; 0], "both have room");
+        table.mark(9);
+        assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![], &[1, 9][..]), "once each");
+        // 1, 9 and three more are too many: those of the pages with the fewest stay, 4 and 5 are written with their page.
+        [4, 5, 30].into_iter().for_each(|entry| table.mark(entry));
+        assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
+        // The same page again, to its other copy.
+        [4, 5].into_iter().for_each(|entry| table.mark(entry));
+        assert_eq!(taken(&mut table), [109]);
+    }
+
+    /// Whatever is marked, a restart finds the newest of every entry: in the journal or in the page, whichever is newer.
+    #[test]
+    fn no_change_is_lost() {
+        let mut random = Seed(5).random();
+        let mut table = table(5, 0);
+        let (mut newest, mut on_pages) = ([0u32; 32], [0u32; 32]);
+        for checkpoint in 1..2000 {
+            for _ in 0..wearwell_base::seed::below(&mut random, 9) {
+                let entry = wearwell_base::seed::below(&mut random, 32) as u32;
+                table.mark(entry);
+                newest[entry as usize] = checkpoint;
+            }
+            for page in taken(&mut table) {
+                let entries = (page - 100) % 8 * 4;
+                (entries..entries + 4).for_each(|entry| on_pages[entry as usize] = newest[entry as usize]);
+            }
+            let journal: BTreeSet<u32> = table.journal.iter().copied().collect();
+            assert!(journal.len() == table.journal.len() && journal.len() <= 5);
+            for entry in 0..32 {
+                assert!(journal.contains(&entry) || on_pages[entry as usize] == newest[entry as usize]);
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The drive that the NVMFS paper measured: Intel's X25-E.
+
+use super::Preset;
+use crate::config::Entry;
+
+const SD74: &str = "Intel, SD74 NAND Flash Memory (JS29F04G08AANB1, JS29F16G08FANB1), data sheet, first page, read at icpdf.com";
+const SD74_PAGE: &str = "assumed: 4 KiB; the pages of the SD74, a generation before, have 2,112 bytes, and blocks of 64 pages of 4 KiB \
+     have the 256 KB of NVMFS, section IV-C";
+const CHANNELS: &str =
+    "Tom's Hardware (Breaking Records With SSDs: 16 Intel X25-Es Do 2.2 GB/s): a ten-channel controller";
+const ONE_DIE: &str = "derived: one die of two planes on each channel writes 193 MB/s, two would write 386; the drive's sheet has 170";
+
+/// Intel's SLC drive of 2008.
+pub(super) const X25_E: Preset = Preset {
+    entry: Entry {
+        name: "x25_e",
+        help: "Intel's SLC drive of 2008, which NVMFS ran on: small random writes are a thirteenth as fast as large ones",
+        source: "Intel, SD74 NAND Flash Memory, data sheet",
+    },
+    cell: "SLC",
+    channels: 10,
+    ways: 1,
+    dies: 1,
+    planes: 2,
+    pages_per_block: 64,
+    page_bytes: 4_096,
+    spare_bytes: 128,
+    endurance_cycles: 100_000,
+    read_us: 25.0,
+    program_us: 220.0,
+    erase_us: 1_500.0,
+    channel_mb_per_s: 40.0,
+    over_provisioning: 85.899_345_92 / 64.0 - 1.0,
+    gc_watermark: None,
+    notes: &[
+        (
+            "cell",
+            "techreport.com/review/15931/intel-x25-e-extreme-solid-state-drive, 23 November 2008: single-level cells",
+        ),
+        ("channels", CHANNELS),
+        ("ways", ONE_DIE),
+        ("dies", ONE_DIE),
+        ("planes", SD74),
+        ("pages_per_block", SD74),
+        ("page_bytes", SD74_PAGE),
+        (
+            "spare_bytes",
+            "derived: 64 bytes for 2048, as in the SD74; Intel's data sheet, first page, read at icpdf.com",
+        ),
+        ("endurance_cycles", SD74),
+        ("read_us", SD74),
+        ("program_us", SD74),
+        ("erase_us", SD74),
+        (
+            "channel_mb_per_s",
+            "derived: 25 ns a byte, the SD74's sequential reads; Intel's data sheet, first page, read at icpdf.com",
+        ),
+        (
+            "over_provisioning",
+            "derived: 80 GiB of flash for 64 GB; twenty packages of 4 GB are those of the X25-M of 80 GB, which has the same \
+             controller, at tomshardware.com (Intel's X25-M Solid State Drive Reviewed); that the X25-E has as many is assumed",
+        ),
+        ("gc_watermark", "none: no source gives one"),
+    ],
+};

@@ -1,0 +1,188 @@
+//! Logarithmic Gecko beside a plain one that follows sections 3 and 3.1 of its paper: ordered maps and vectors, and no flash.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use wearwell_base::seed::{Seed, below};
+use wearwell_base::units::{BlockId, Slot};
+use wearwell_engine::validity::{Gecko, GeckoConfig, MemoryFlash, PageSet, PageValidity};
+
+/// A Gecko entry: the pages of a part of a block that are invalid, and whether all that is older about the block is void.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    erased: bool,
+    invalid: u64,
+}
+
+/// A sorted run, and the first key of each page of it.
+#[derive(Default)]
+struct Run {
+    entries: Vec<(u64, Entry)>,
+    pages: Vec<u64>,
+}
+
+struct Plain {
+    config: GeckoConfig,
+    buffer: BTreeMap<u64, Entry>,
+    /// The newest first.
+    runs: Vec<Run>,
+    reads: u64,
+    writes: u64,
+}
+
+fn level(pages: u64) -> u32 {
+    pages.ilog2()
+}
+
+impl Plain {
+    fn new(config: GeckoConfig) -> Self {
+        Plain { config, buffer: BTreeMap::new(), runs: Vec::new(), reads: 0, writes: 0 }
+    }
+
+    fn parts(&self) -> u64 {
+        u64::from(self.config.parts())
+    }
+
+    fn keys(&self, block: u32) -> Range<u64> {
+        let first = u64::from(block) * self.parts();
+        first..first + self.parts()
+    }
+
+    /// Algorithm 1.
+    fn invalidate(&mut self, block: u32, page: u32) {
+        let key = self.keys(block).start + u64::from(page / self.config.part_pages());
+        self.buffer.entry(key).or_default().invalid |= 1 << (page % self.config.part_pages());
+        self.flush_if_full();
+    }
+
+    /// Algorithm 2, with one flag for all parts of a block.
+    fn erase(&mut self, block: u32) {
+        let keys = self.keys(block);
+        self.buffer.retain(|key, _| !keys.contains(key));
+        self.buffer.insert(keys.start, Entry { erased: true, invalid: 0 });
+        self.flush_if_full();
+    }
+
+    /// Algorithm 3. Below the oldest run there is nothing for a flag to void, and nothing that an empty entry could hide.
+    fn merge(&self, newer: &[(u64, Entry)], older: &[(u64, Entry)], is_oldest: bool) -> Vec<(u64, Entry)> {
+        let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
+        for &(key, entry) in newer {
+            if entry.erased {
+                for part in key..key + self.parts() {
+                    merged.remove(&part);
+                }
+            }
+            let old = merged.get(&key).copied().unwrap_or_default();
+            let erased = entry.erased || old.erased;
+            merged.insert(key, Entry { erased, invalid: entry.invalid | old.invalid });
+        }
+        if is_oldest {
+            merged.values_mut().for_each(|entry| entry.erased = false);
+            merged.retain(|_, entry| entry.invalid != 0);
+        }
+        merged.into_iter().collect()
+    }
+
+    /// First keys of the pages: the parts of a block lie on one page.
+    fn cut(&self, entries: &[(u64, Entry)]) -> Vec<u64> {
+        let (mut pages, mut at) = (vec![entries.first().map_or(0, |entry| entry.0)], 0);
+        while at + (self.config.page_entries() as usize) < entries.len() {
+            at += self.config.page_entries() as usize;
+            while entries[at].0 / self.parts() == entries[at - 1].0 / self.parts() {
+                at -= 1;
+            }
+            pages.push(entries[at].0);
+        }
+        pages
+    }
+
+    /// The buffer is merged with the runs of its level, and so on; of a merge that leads to others the pages are foreseen
+    /// (appendix A), or each result is written and read again.
+    fn flush_if_full(&mut self) {
+        if self.buffer.len() < self.config.page_entries() as usize {
+            return;
+        }
+        let mut entries: Vec<_> = std::mem::take(&mut self.buffer).into_iter().collect();
+        if self.runs.is_empty() {
+            entries = self.merge(&entries, &[], true);
+        }
+        let (mut pages, mut merged) = (1, 0);
+        while let Some(run) = self.runs.get(merged) {
+            let own = run.pages.len() as u64;
+            if level(own) > level(pages) {
+                break;
+            }
+            if !self.config.multiway && merged > 0 {
+                self.writes += pages;
+                self.reads += pages;
+            }
+            self.reads += own;
+            entries = self.merge(&entries, &run.entries, merged + 1 == self.runs.len());
+            let cut = self.cut(&entries).len() as u64;
+            pages = if self.config.multiway { cut.max(pages + own) } else { cut };
+            merged += 1;
+        }
+        let run = Run { pages: self.cut(&entries), entries };
+        self.writes += run.pages.len() as u64;
+        self.runs.splice(..merged, [run]);
+    }
+
+    /// The invalid pages of a block: a read of each run up to the first flag.
+    fn query(&mut self, block: u32) -> Vec<u32> {
+        let (keys, width) = (self.keys(block), self.config.part_pages());
+        let mut found = Vec::new();
+        let mut collect = |entries: &mut dyn Iterator<Item = (u64, Entry)>| {
+            let mut erased = false;
+            for (key, entry) in entries {
+                let first = (key - keys.start) as u32 * width;
+                found.extend((0..width).filter(|bit| entry.invalid >> bit & 1 == 1).map(|bit| first + bit));
+                erased |= entry.erased;
+            }
+            erased
+        };
+        let mut ends = collect(&mut self.buffer.range(keys.clone()).map(|(&key, &entry)| (key, entry)));
+        for run in &self.runs {
+            if ends {
+                break;
+            }
+            self.reads += u64::from(run.pages.partition_point(|first| *first < keys.end) > 0);
+            let from = run.entries.partition_point(|entry| entry.0 < keys.start);
+            ends = collect(&mut run.entries[from..].iter().copied().take_while(|entry| entry.0 < keys.end));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// To the page: the engine's store writes and reads what the paper's text says, and no answer differs.
+#[test]
+fn it_reads_and_writes_what_the_papers_text_says() {
+    for (blocks, partitions, multiway) in
+        [(256, 1, true), (256, 1, false), (300, 2, true), (300, 2, false), (128, 4, true), (509, 4, false)]
+    {
+        let config = GeckoConfig { partitions, multiway, ..GeckoConfig::new(blocks, 32, 256) };
+        let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
+        let mut plain = Plain::new(config);
+        let mut invalid = PageSet::new(32);
+        let mut random = Seed(7).of("plain gecko").random();
+        for step in 0..60_000 {
+            let block = below(&mut random, u64::from(blocks)) as u32;
+            if step % 41 == 40 {
+                invalid.clear();
+                gecko.query(BlockId(block), &mut invalid, &mut flash).unwrap();
+                let found: Vec<u32> = (0..32).filter(|&page| invalid.contains(page)).collect();
+                assert_eq!(found, plain.query(block));
+                gecko.erased(BlockId(block), &mut flash).unwrap();
+                plain.erase(block);
+            } else {
+                let page = below(&mut random, 32) as u32;
+                gecko.invalidate(Slot(block * 32 + page), &mut flash).unwrap();
+                plain.invalidate(block, page);
+            }
+            assert_eq!((flash.reads(), flash.appends()), (plain.reads, plain.writes), "{config:?}");
+        }
+        let own: Vec<u64> = gecko.runs().map(|(_, pages)| pages).collect();
+        assert_eq!(own, plain.runs.iter().map(|run| run.pages.len() as u64).collect::<Vec<_>>());
+        assert!(own.len() > 1, "{own:?}");
+    }
+}

@@ -1,0 +1,157 @@
+//! A file system at the top of a stack: what is counted, from when on, and how long.
+
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use wearwell_nvmfs::top::{TopReport, resolve, run};
+use wearwell_stack::{Observer, Progress, RunResult, Scenario};
+
+const DISK_BYTES: u64 = 32 << 20;
+
+struct Patient;
+
+impl Observer for Patient {
+    fn progress(&mut self, _progress: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A small drive with a file system; `top` is laid over the usual one.
+fn scenario(top: Value, measure: Value) -> Scenario {
+    let mut all = json!({
+        "seed": 1,
+        "device": {
+            "channels": 1, "ways": 1, "dies": 1, "planes": 1, "capacity": "32 MiB", "over_provisioning": 0.1,
+            "pages_per_block": 64, "page_size": "4 KiB"
+        },
+        "ftl": { "victim": "greedy" },
+        "precondition": { "fill": "none" },
+        "measure": measure,
+        "top": { "kind": "nvmfs", "workload": { "kind": "iozone", "utilisation": 0.6 } },
+    });
+    for (key, value) in top.as_object().unwrap() {
+        all["top"][key] = value.clone();
+    }
+    Scenario::read(&all).unwrap()
+}
+
+fn play(top: Value, measure: Value) -> (RunResult, TopReport) {
+    let result = run(&scenario(top, measure), &mut Patient).unwrap();
+    let report = serde_json::from_value(result.top.clone().expect("there is a file system")).unwrap();
+    (result, report)
+}
+
+fn refused(top: Value, measure: Value) -> String {
+    run(&scenario(top, measure), &mut Patient).err().map_or_else(String::new, |error| error.to_string())
+}
+
+/// Bytes that the drive got while it was measured.
+fn got_bytes(result: &RunResult) -> u64 {
+    result.layers[0].incoming["write"] * 4096
+}
+
+#[test]
+fn from_mkfs_on_everything_counts() {
+    let (result, report) =
+        play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
+    let counts = report.stats.counts;
+    assert!(report.set_up && report.measured.counts == counts, "{report:?}");
+    // The set-up is counted; the end is told by what came after it.
+    assert_eq!(report.measured.played.made, 1);
+    assert_eq!(report.played.made, 0);
+    let wanted = DISK_BYTES / 2;
+    assert!((wanted..wanted + 4096).contains(&report.played.written_bytes), "{report:?}");
+    assert_eq!(report.measured.played.written_bytes, 4096 * counts.written_blocks);
+    // The label of the SSD besides.
+    assert_eq!(got_bytes(&result), 4096 * (counts.ssd_written_blocks + 1));
+    let traffic = counts.ssd_written_blocks as f64 / counts.written_blocks as f64;
+    assert!((report.measured.traffic.unwrap() - traffic).abs() < 1e-12);
+}
+
+#[test]
+fn from_the_set_up_on_only_the_workload_counts() {
+    let (result, report) =
+        play(json!({ "nvram": "5 MiB", "count_from": "set_up", "written": 1.0 }), json!({}));
+    assert_eq!(report.measured.played, report.played);
+    assert!((DISK_BYTES..DISK_BYTES + 4096).contains(&report.played.written_bytes), "{report:?}");
+    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+    assert!(report.measured.counts.ssd_written_blocks < report.stats.counts.ssd_written_blocks);
+    // As long as the drive's own measure says where nothing else does.
+    let top = json!({ "nvram": "5 MiB", "count_from": "set_up" });
+    let (result, _) = play(top, json!({ "drive_writes": 0.5 }));
+    let wanted = DISK_BYTES / 2;
+    assert!((wanted..wanted + (2 << 20)).contains(&got_bytes(&result)), "{}", got_bytes(&result));
+}
+
+#[test]
+fn after_a_warm_up_so_much_is_written_as_is_asked_for() {
+    let (result, report) = play(json!({ "nvram": "5 MiB", "written": 0.25 }), json!({ "warm_up": 1.0 }));
+    let written = report.measured.played.written_bytes;
+    assert!((DISK_BYTES / 4..DISK_BYTES / 4 + 4096).contains(&written), "{report:?}");
+    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+    // And without it as before, with what was measured told besides.
+    let (result, report) = play(json!({ "nvram": "5 MiB" }), json!({ "warm_up": 1.0, "drive_writes": 0.5 }));
+    assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
+}
+
+#[test]
+fn without_a_cache_as_much_is_sent_as_is_written() {
+    let workload = json!({ "kind": "iozone", "utilisation": 0.6, "order": "zipf", "skew": 0.9 });
+    let traffic = |caching: &str| {
+        let options = json!({ "caching": caching, "small_file_bytes": 0 });
+        let top = json!({ "nvram_share": 0.25, "placement": "conquest", "count_from": "set_up", "written": 1.0,
+            "options": options, "workload": workload });
+        play(top, json!({})).1.measured.traffic.unwrap()
+    };
+    let [back, periodic, through] = ["write_back", "periodic", "write_through"].map(traffic);
+    assert!((through - 1.0).abs() < 1e-12, "{through}");
+    assert!(back < periodic && periodic < through, "{back} {periodic}");
+}
+
+#[test]
+fn on_the_clock_the_same_is_counted() {
+    let top = || json!({ "nvram_share": 0.125, "count_from": "mkfs", "written": 0.25 });
+    let (counted, plain) = play(top(), json!({}));
+    let mut timed = scenario(top(), json!({}));
+    timed.device.preset = Some("x25_e".into());
+    let mut value = serde_json::to_value(&timed).unwrap();
+    for key in ["channels", "ways", "dies", "planes"] {
+        value["device"].as_object_mut().unwrap().remove(key);
+    }
+    value["device"]["capacity"] = json!("40 MiB");
+    value["timing"] = json!({ "queue_depth": 1 });
+    let timed = run(&Scenario::read(&value).unwrap(), &mut Patient).unwrap();
+    let report: TopReport = serde_json::from_value(timed.top.clone().unwrap()).unwrap();
+    assert_eq!(got_bytes(&timed), 4096 * (report.stats.counts.ssd_written_blocks + 1));
+    assert!(report.played.written_bytes > 0 && plain.played.written_bytes > 0 && got_bytes(&counted) > 0);
+    assert!(timed.timing.is_some());
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_its_key() {
+    for (top, measure, part) in [
+        (json!({}), json!({}), "top.nvram"),
+        (json!({ "nvram": "5 MiB", "nvram_share": 0.1 }), json!({}), "nvram_share"),
+        (json!({ "nvram_share": 0.0 }), json!({}), "top.nvram_share"),
+        (json!({ "nvram_share": 1.5 }), json!({}), "at most 1"),
+        (json!({ "nvram": "5 MiB", "written": 0.0 }), json!({}), "top.written"),
+        (json!({ "nvram": "5 MiB", "count_from": "mkfs" }), json!({ "warm_up": 1.0 }), "measure.warm_up"),
+        (json!({ "nvram": "5 MiB", "options": { "caching": "write_through" } }), json!({}), "conquest"),
+        (json!({ "nvram": "5 MiB", "workload": { "kind": "iozone", "skew": 0.9 } }), json!({}), "order"),
+        (json!({ "nvram": "5 MiB", "workload": { "kind": "fio", "order": "zipf" } }), json!({}), "skew"),
+        (
+            json!({ "nvram": "5 MiB", "workload": { "kind": "fio", "order": "permuted", "skew": 1.0 } }),
+            json!({}),
+            "skew",
+        ),
+    ] {
+        let problem = refused(top.clone(), measure);
+        assert!(problem.contains(part), "{top}: {problem}");
+    }
+}
+
+#[test]
+fn a_share_is_resolved_against_the_drive() {
+    let resolved = resolve(&scenario(json!({ "nvram_share": 0.125 }), json!({}))).unwrap();
+    let top = resolved.top.unwrap();
+    assert_eq!((&top["count_from"], &top["options"]["caching"]), (&json!("steady"), &json!("write_back")));
+}

@@ -1,0 +1,46 @@
+//! Yang et al. (2014): what F2FS of Linux writes with 2, 4 and 6 logs, recorded in User-mode Linux. Must be run by root.
+
+use lexopt::prelude::*;
+use std::path::{Path, PathBuf};
+use wearwell_experiments::Failure;
+use wearwell_experiments::f2fs::cases::Case;
+use wearwell_experiments::f2fs::record::record;
+use wearwell_experiments::f2fs::shipped::{Recording, write};
+use wearwell_experiments::nvmfs::stop;
+
+const HELP: &str = "\
+f2fs_record [--only TEXT] [--memory /dev/shm] [--out experiments/recordings]
+Records all loads with 2, 4 and 6 logs and writes f2fs.csv.xz and f2fs.csv; --only those whose name has TEXT in it.
+Needs the packages user-mode-linux, f2fs-tools, fio, busybox and kmod.";
+
+fn one(case: &Case, memory: &Path) -> Result<Recording, Failure> {
+    let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
+    let memory = folder(memory)?;
+    // Elsewhere: the guest has another file system over the usual place for memory.
+    let scratch = folder(&std::env::temp_dir())?;
+    let (known, requests) = record(case, memory.path(), scratch.path())?;
+    eprintln!("{}: {} MiB, {:.4}", case.name(), known.written_bytes >> 20, known.write_amplification());
+    Ok(Recording { known, requests })
+}
+
+fn main() -> Result<(), Failure> {
+    let (mut only, mut memory, mut out) =
+        (String::new(), PathBuf::from("/dev/shm"), PathBuf::from("experiments/recordings"));
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("only") => only = parser.value()?.string()?,
+            Long("memory") => memory = parser.value()?.into(),
+            Long("out") => out = parser.value()?.into(),
+            Long("help") => {
+                println!("{HELP}");
+                return Ok(());
+            }
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    stop::on_signals()?;
+    let cases = Case::all().into_iter().filter(|case| case.name().contains(&only));
+    let recordings = cases.map(|case| one(&case, &memory)).collect::<Result<Vec<_>, _>>()?;
+    write(&recordings, &out)
+}

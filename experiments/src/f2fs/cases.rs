@@ -1,0 +1,194 @@
+//! What is recorded: the loads of Yang et al. (2014), Figure 2 and Table 1, with 2, 4 and 6 logs.
+
+/// What the loads of Figure 2 write, bytes: a sixty-fourth of the paper's 8 GiB.
+pub const FILE_BYTES: u64 = 128 << 20;
+
+/// The file that is synced after each write.
+pub const SYNCED_BYTES: u64 = 8 << 20;
+
+/// The file that is overwritten at random, three quarters of what F2FS shows of its disk.
+pub const AGED_BYTES: u64 = 650 << 20;
+
+/// What is written to it: each of its pages twice, on average.
+pub const OVERWRITTEN_BYTES: u64 = 2 * AGED_BYTES;
+
+/// Numbers of logs.
+pub const LOGS: [u8; 3] = [2, 4, 6];
+
+/// What a recording is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The eight loads of Figure 2 on a new file system.
+    Figure2,
+    /// The same with a sync after each write, which the paper does not say.
+    Synced,
+    /// An aged file system.
+    Aged,
+}
+
+/// A recording to be made.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it is for.
+    pub part: Part,
+    /// The load, in words.
+    pub load: String,
+    /// `active_logs`.
+    pub logs: u8,
+    /// Of fio's random offsets.
+    pub seed: u64,
+    /// Options of fio.
+    fio: String,
+    /// Options of the mount.
+    mount: &'static str,
+}
+
+impl Case {
+    /// All cases.
+    pub fn all() -> Vec<Case> {
+        let mut cases = figure_2();
+        cases.extend(synced());
+        cases.extend(aged());
+        cases
+    }
+
+    /// Load, logs and seed as one word.
+    pub fn name(&self) -> String {
+        format!("{}, {} logs, seed {}", self.load, self.logs, self.seed)
+    }
+
+    /// Of the disk, bytes.
+    pub fn disk_bytes(&self) -> u64 {
+        if self.part == Part::Aged { 1 << 30 } else { 512 << 20 }
+    }
+
+    /// Of the guest: twice what Figure 2's loads write, so that a tenth of memory in dirty pages begins to be written back
+    /// on the way.
+    pub fn memory_bytes(&self) -> u64 {
+        if self.part == Part::Aged { 512 << 20 } else { 256 << 20 }
+    }
+
+    /// What the load writes in its measured part, bytes.
+    pub fn load_bytes(&self) -> u64 {
+        match self.part {
+            Part::Figure2 => FILE_BYTES,
+            Part::Synced => SYNCED_BYTES,
+            Part::Aged => OVERWRITTEN_BYTES,
+        }
+    }
+
+    /// What the guest does with its disk; `set_up` is printed where the measured part begins.
+    pub fn script(&self, set_up: &str) -> String {
+        let Case { logs, mount, seed, fio, .. } = self;
+        let job = "fio --filename=/mnt/fs/file --ioengine=psync --fallocate=none --output-format=terse";
+        // Write-back begins after 8 MiB: most of what is overwritten reaches the disk soon, as with the paper's direct I/O.
+        let (before, fill) = match self.part {
+            Part::Aged => (
+                "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 8388608 > /proc/sys/vm/dirty_background_bytes\n",
+                format!("{job} --name=fill --rw=write --bs=1m --size={AGED_BYTES} > /dev/null; sync\n"),
+            ),
+            _ => ("", String::new()),
+        };
+        format!(
+            "{before}mkfs.f2fs -q -f /dev/ubda\n\
+             mount -t f2fs -o active_logs={logs}{mount} /dev/ubda /mnt/fs || exit\n\
+             {fill}echo '{set_up}'\n\
+             {job} --name=load --randseed={seed} {fio} > /dev/null; sync\n\
+             for count in moved_blocks_foreground moved_blocks_background ovp_segments main_blkaddr; do\n\
+             echo \"$count $(cat /sys/fs/f2fs/ubda/$count)\"; done\n"
+        )
+    }
+}
+
+fn figure_2() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in ["1k", "4k"] {
+        for (direct, way) in ["buffered", "direct"].into_iter().enumerate() {
+            for (order, rw) in [("sequential", "write"), ("random", "randwrite")] {
+                // Pages that are written back before all of their quarters are there: that depends on the pace.
+                let seeds = if size == "1k" && rw == "randwrite" { 3 } else { 1 };
+                let keys = LOGS.into_iter().flat_map(|logs| (1..=seeds).map(move |seed| (logs, seed)));
+                cases.extend(keys.map(|(logs, seed)| Case {
+                    part: Part::Figure2,
+                    load: format!("{order} {size} {way}"),
+                    logs,
+                    seed,
+                    fio: format!("--rw={rw} --bs={size} --direct={direct} --size={FILE_BYTES}"),
+                    mount: "",
+                }));
+            }
+        }
+    }
+    cases
+}
+
+fn synced() -> Vec<Case> {
+    let orders = [("sequential", "write"), ("random", "randwrite")];
+    let of = |(order, rw): (&str, &str)| {
+        LOGS.map(|logs| Case {
+            part: Part::Synced,
+            load: format!("{order} 4k direct synced"),
+            logs,
+            seed: 1,
+            fio: format!("--rw={rw} --bs=4k --direct=1 --size={SYNCED_BYTES} --fsync=1"),
+            mount: "",
+        })
+    };
+    orders.into_iter().flat_map(of).collect()
+}
+
+/// F2FS of today overwrites in place where direct I/O asks for it, whatever the number of logs, unless it is told to log; and with direct I/O and
+/// `mode=lfs` Linux 6.1 does not survive foreground cleaning. What the paper's kernel did with direct writes, which went through
+/// the page cache to a new place at once, is nearest to buffered writes with `mode=lfs`.
+fn aged() -> Vec<Case> {
+    let kinds = [
+        ("overwrites logged", ",mode=lfs", "", 1..=3),
+        ("overwrites logged, synced", ",mode=lfs", "--fdatasync=64", 1..=1),
+    ];
+    let mut cases = Vec::new();
+    for (load, mount, more, seeds) in kinds {
+        for logs in LOGS {
+            cases.extend(seeds.clone().map(|seed| Case {
+                part: Part::Aged,
+                load: load.to_owned(),
+                logs,
+                seed,
+                fio: format!(
+                    "--rw=randwrite --bs=4k --size={AGED_BYTES} --io_size={OVERWRITTEN_BYTES} {more}"
+                ),
+                mount,
+            }));
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_papers_eight_loads_are_recorded_with_each_number_of_logs() {
+        let cases = Case::all();
+        let loads: BTreeSet<&str> =
+            cases.iter().filter(|case| case.part == Part::Figure2).map(|case| case.load.as_str()).collect();
+        assert_eq!(loads.len(), 8, "{loads:?}");
+        for load in loads {
+            let first = cases.iter().filter(|case| case.load == load && case.seed == 1);
+            assert_eq!(first.map(|case| case.logs).collect::<Vec<_>>(), LOGS);
+        }
+        let names: BTreeSet<String> = cases.iter().map(Case::name).collect();
+        assert_eq!(names.len(), cases.len());
+    }
+
+    #[test]
+    fn a_script_says_where_the_measured_part_begins() {
+        for case in Case::all() {
+            let script = case.script("HERE");
+            let (before, after) = script.split_once("echo 'HERE'").unwrap();
+            assert!(before.contains(&format!("active_logs={}", case.logs)) && after.contains("sync"));
+            assert_eq!(before.contains("fio"), case.part == Part::Aged);
+        }
+    }
+}

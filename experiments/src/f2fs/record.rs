@@ -1,0 +1,46 @@
+//! F2FS in User-mode Linux on a recorded disk.
+
+use crate::Failure;
+use crate::f2fs::cases::Case;
+use crate::f2fs::shipped::Known;
+use crate::nvmfs::guest::{machine, merged};
+use crate::nvmfs::job::{SET_UP_LINE, watch};
+use crate::nvmfs::recorder::Recorder;
+use std::path::Path;
+use wearwell_trace::{Op, RequestBatch};
+
+/// When a guest is ended at the latest, seconds.
+const LIMIT_SECONDS: u32 = 900;
+
+/// Makes the recording of `case`: the disk's content is kept in the folder `memory`, a tmpfs, and the guest's files in
+/// `scratch`, which must be elsewhere.
+///
+/// # Errors
+///
+/// As of mounting by FUSE, for which one must be root; a guest that does not come to the end of its work.
+pub fn record(case: &Case, memory: &Path, scratch: &Path) -> Result<(Known, RequestBatch), Failure> {
+    let recorder = Recorder::start(memory, case.disk_bytes())?;
+    let script = format!("modprobe -d {}/modules f2fs\n{}", scratch.display(), case.script(SET_UP_LINE));
+    let mut command = machine(&script, &recorder.disk, case.memory_bytes(), scratch, LIMIT_SECONDS)?;
+    let seen = watch(&mut command, &recorder, || ())?;
+    let count = |name: &str| -> Result<u64, Failure> {
+        let line = seen.lines.iter().find_map(|line| line.strip_prefix(name));
+        let missing = || format!("the guest does not say {name}:\n{}", seen.lines.join("\n"));
+        Ok(line.ok_or_else(missing)?.trim().parse()?)
+    };
+    let moved_pages = count("moved_blocks_foreground ")? + count("moved_blocks_background ")?;
+    let (all, set_up) = merged(&recorder.requests(), seen.set_up_requests);
+    let (mut requests, mut measured_from) = (RequestBatch::default(), 0);
+    // What was read matters to nobody here, and when anything was depends on the machine.
+    for at in 0..all.len() {
+        if at == set_up {
+            measured_from = requests.len();
+        }
+        let mut request = all.get(at);
+        if request.op != Op::Read {
+            request.time_ns = 0;
+            requests.push(&request);
+        }
+    }
+    Ok((Known::new(case, moved_pages, measured_from, &requests), requests))
+}

@@ -1,0 +1,333 @@
+//! When does cleaning by the host beat the same NVRAM as a write-back cache in front of an FTL? Predicted by
+//! [`Space`], then simulated.
+
+use crate::Failure;
+use crate::heat_map::HeatMap;
+use crate::nvmfs::replay::{Drive, Replayed, replay_marks};
+use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::spare::Space;
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+
+/// What it is asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Of the SSD.
+    disk_mib: u64,
+    /// The NVRAM is as large as the SSD over these.
+    nvram_one_over: Vec<u64>,
+    /// Shares of the SSD that the file takes.
+    utilisations: Vec<f64>,
+    /// Exponents of Zipf's law over its blocks; 0 for uniform writes.
+    skews: Vec<f64>,
+    /// Pages that the drive hides over those that it shows.
+    over_provisioning: Vec<f64>,
+    /// Pages of an erase block; an extent has 128.
+    pages_per_block: Vec<u32>,
+    /// Multiples of the SSD that are written before it counts.
+    warm_up: f64,
+    /// And while it does.
+    measured: f64,
+    /// Runs of each, with the seeds 1, 2, …
+    runs: u64,
+}
+
+/// A file system under a workload, and the drives that what it sends is replayed on.
+#[derive(Clone, Serialize)]
+struct Point {
+    simulated: Simulated,
+    load: Load,
+    utilisation: f64,
+    sizes: Sizes,
+    warm_up: f64,
+    measured: f64,
+    drives: Vec<(f64, u32)>,
+}
+
+/// What it sent, and what each drive made of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Course {
+    written_bytes: u64,
+    sent_bytes: u64,
+    replayed: Vec<Replayed>,
+}
+
+impl Point {
+    fn course(&self) -> Result<Course, Failure> {
+        let disk = self.sizes.disk_bytes as f64;
+        let until = [self.warm_up, self.warm_up + self.measured].map(|disks| (disks * disk) as u64);
+        let (requests, marks) = self.simulated.play_to(&self.load, self.utilisation, &self.sizes, &until)?;
+        let [_, from, to] = marks[..] else { return Err("three marks were asked for".into()) };
+        let on = |&(over_provisioning, pages_per_block): &(f64, u32)| {
+            let drive = Drive {
+                shown_bytes: self.sizes.disk_bytes,
+                pages_per_block,
+                beyond_bytes: 0,
+                hidden: over_provisioning / (1.0 + over_provisioning),
+                ftl: "structure = \"log\", victim = \"greedy\"",
+            };
+            let done = replay_marks(&requests, &[from.requests, to.requests], &drive)?;
+            Ok(done[1].since(done[0]))
+        };
+        Ok(Course {
+            written_bytes: to.written_bytes - from.written_bytes,
+            sent_bytes: to.sent_bytes - from.sent_bytes,
+            replayed: self.drives.iter().map(on).collect::<Result<_, Failure>>()?,
+        })
+    }
+}
+
+/// NVMFS beside the cache, on one drive.
+struct Row {
+    space: Space,
+    one_over: u64,
+    skew: f64,
+    /// Programmed pages of NVMFS for each of the cache's.
+    predicted: f64,
+    /// The same found, a number for each seed.
+    programs: Vec<f64>,
+    erases: f64,
+    traffic: f64,
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
+}
+
+impl Row {
+    fn found(&self) -> f64 {
+        mean(self.programs.iter().copied())
+    }
+
+    fn name(&self) -> String {
+        let Space { utilisation, over_provisioning, pages_per_block, .. } = self.space;
+        let Row { one_over, skew, .. } = self;
+        format!("NVRAM 1/{one_over}; files {utilisation}; spare {over_provisioning}; block {pages_per_block}; Zipf {skew}")
+    }
+
+    /// Whether it is the side that was predicted.
+    fn is_as_predicted(&self) -> bool {
+        (self.predicted < 1.0) == (self.found() < 1.0)
+    }
+}
+
+/// Prediction and finding nearer to 1 than this are called a tie.
+const TIE: f64 = 0.03;
+
+impl Settings {
+    fn drives(&self) -> Vec<(f64, u32)> {
+        let with = |&over_provisioning: &f64| self.pages_per_block.iter().map(move |pages| (over_provisioning, *pages));
+        self.over_provisioning.iter().flat_map(with).collect()
+    }
+
+    /// By file, NVRAM and law, what the two are asked with each seed.
+    fn points(&self) -> Vec<((u64, f64, f64), Vec<Point>)> {
+        let disk_bytes = self.disk_mib << 20;
+        let [nvmfs, cache, ..] = Simulated::rivals();
+        let mut cases = Vec::new();
+        for &one_over in &self.nvram_one_over {
+            for &utilisation in &self.utilisations {
+                for &skew in &self.skews {
+                    let point = |simulated: &Simulated, seed| Point {
+                        simulated: simulated.clone(),
+                        load: load(skew),
+                        utilisation,
+                        sizes: Sizes {
+                            disk_bytes,
+                            nvram_bytes: disk_bytes / one_over / 4096 * 4096,
+                            written_bytes: 0,
+                            seed,
+                        },
+                        warm_up: self.warm_up,
+                        measured: self.measured,
+                        drives: self.drives(),
+                    };
+                    let both = |seed| [point(&nvmfs, seed), point(&cache, seed)];
+                    cases.push(((one_over, utilisation, skew), (1..=self.runs).flat_map(both).collect()));
+                }
+            }
+        }
+        cases
+    }
+
+    fn rows(&self, (one_over, utilisation, skew): (u64, f64, f64), courses: &[Course]) -> Result<Vec<Row>, Failure> {
+        let row = |(at, (over_provisioning, pages_per_block)): (usize, (f64, u32))| {
+            let space = Space {
+                disk_blocks: (self.disk_mib << 8) as f64,
+                nvram: 1.0 / one_over as f64,
+                utilisation,
+                over_provisioning,
+                pages_per_block,
+            };
+            let ratios = |of: &dyn Fn(&Course) -> f64| -> Vec<f64> {
+                courses.chunks(2).map(|pair| of(&pair[0]) / of(&pair[1])).collect()
+            };
+            let per_byte = |value: u64, course: &Course| value as f64 / course.written_bytes as f64;
+            let average = |of: &dyn Fn(&Course) -> f64| mean(ratios(of).into_iter());
+            Ok(Row {
+                space,
+                one_over,
+                skew,
+                predicted: space.programs()?,
+                programs: ratios(&|course| per_byte(course.replayed[at].programs, course)),
+                erases: average(&|course| per_byte(course.replayed[at].erases, course)),
+                traffic: average(&|course| per_byte(course.sent_bytes, course)),
+            })
+        };
+        self.drives().into_iter().enumerate().map(row).collect()
+    }
+}
+
+/// One large file, all of which Conquest writes in place.
+fn load(skew: f64) -> Load {
+    let settings = match skew {
+        0.0 => "order = \"uniform\"".to_owned(),
+        skew => format!("order = \"zipf\"\nskew = {skew:?}"),
+    };
+    Load { name: format!("iozone zipf {skew}"), kind: "iozone".to_owned(), settings }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let columns = [
+        "utilisation",
+        "over_provisioning",
+        "pages_per_block",
+        "zipf",
+        "nvram",
+        "predicted",
+        "programs",
+        "least",
+        "most",
+        "erases",
+        "traffic",
+    ];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let bound = |better: fn(f64, f64) -> f64| row.programs.iter().copied().reduce(better).expect("a run");
+        table.push(vec![
+            row.space.utilisation.to_string(),
+            row.space.over_provisioning.to_string(),
+            row.space.pages_per_block.to_string(),
+            row.skew.to_string(),
+            format!("1/{}", row.one_over),
+            format!("{:.3}", row.predicted),
+            format!("{:.3}", row.found()),
+            format!("{:.3}", bound(f64::min)),
+            format!("{:.3}", bound(f64::max)),
+            format!("{:.3}", row.erases),
+            format!("{:.3}", row.traffic),
+        ]);
+    }
+    table
+}
+
+/// The NVRAM at which both program as much: as predicted, and between the sizes that were tried.
+fn crossings(rows: &[Row]) -> Result<Table, Failure> {
+    let mut table =
+        Table::new(&["utilisation", "over_provisioning", "pages_per_block", "zipf", "predicted", "found"]);
+    let key = |row: &Row| {
+        let Space { utilisation, over_provisioning, pages_per_block, .. } = row.space;
+        (utilisation, over_provisioning, pages_per_block, row.skew)
+    };
+    let mut keys: Vec<_> = rows.iter().map(key).collect();
+    keys.sort_by(|one, other| one.partial_cmp(other).expect("no setting is NaN"));
+    keys.dedup();
+    for of in keys {
+        let mut here: Vec<&Row> = rows.iter().filter(|row| key(row) == of).collect();
+        here.sort_by(|one, other| one.space.nvram.total_cmp(&other.space.nvram));
+        let crossed = here.windows(2).find(|pair| pair[0].found() >= 1.0 && pair[1].found() < 1.0);
+        let found = match crossed {
+            Some(pair) => {
+                let [(from, above), (to, below)] = [0, 1].map(|at| (pair[at].space.nvram.ln(), pair[at].found().ln()));
+                format!("{:.4}", (from + (to - from) * above / (above - below)).exp())
+            }
+            None if here[0].found() < 1.0 => format!("below {:.4}", here[0].space.nvram),
+            None => format!("above {:.4}", here[here.len() - 1].space.nvram),
+        };
+        let predicted = here[0].space.crossing(0.9)?;
+        let (utilisation, over_provisioning, pages_per_block, skew) = of;
+        table.push(vec![
+            utilisation.to_string(),
+            over_provisioning.to_string(),
+            pages_per_block.to_string(),
+            skew.to_string(),
+            predicted.map_or("none".to_owned(), |share| format!("{share:.4}")),
+            found,
+        ]);
+    }
+    Ok(table)
+}
+
+/// Programmed pages over those of the cache, by NVRAM and files, for the drive and law that come first.
+fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Result<(), Failure> {
+    let (over_provisioning, pages_per_block) = (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);
+    let at = |one_over: u64, utilisation: f64| {
+        rows.iter().find(|row| {
+            row.one_over == one_over
+                && row.skew == skew
+                && row.space.utilisation == utilisation
+                && row.space.over_provisioning == over_provisioning
+                && row.space.pages_per_block == pages_per_block
+        })
+    };
+    let mut cells = Vec::new();
+    for &utilisation in &settings.utilisations {
+        for &one_over in &settings.nvram_one_over {
+            let row = at(one_over, utilisation).ok_or("every case was tried")?;
+            cells.push((row.found().ln().clamp(-0.5, 0.5), format!("{:.2}", row.found())));
+        }
+    }
+    let title = format!("Programmed pages, NVMFS over a write-back cache; {over_provisioning} hidden, Zipf {skew}");
+    let across = settings.nvram_one_over.iter().map(|one_over| format!("1/{one_over}")).collect();
+    let up = settings.utilisations.iter().map(f64::to_string).collect();
+    HeatMap { title: &title, x: ("NVRAM over SSD", across), y: ("files", up), cells }
+        .draw(session, &format!("programs_zipf_{skew}"))
+}
+
+fn check(rows: &[Row]) -> Statements {
+    let mut statements = Statements::default();
+    let clear = |row: &&Row| (row.predicted - 1.0).abs() > TIE;
+    let of = |uniform: bool, small: bool| {
+        rows.iter().filter(move |row| {
+            (row.skew == 0.0) == uniform && (row.space.pages_per_block <= 128) == small
+        })
+    };
+    let side = |row: &Row| (row.name(), row.is_as_predicted());
+    let blocks = [(true, "blocks up to an extent"), (false, "blocks of two extents")];
+    for (small, name) in blocks {
+        let text = format!("uniform writes, {name}: the side that was predicted programs less");
+        statements.check(&text, of(true, small).filter(clear).map(side));
+        let text = format!("skewed writes, {name}: the side that was predicted for uniform ones programs less");
+        statements.check(&text, of(false, small).filter(clear).map(side));
+    }
+    let near = |row: &Row| (row.name(), (row.found() / row.predicted - 1.0).abs() <= 0.15);
+    statements.check("uniform writes, blocks up to an extent: the ratio is within 15 % of the prediction", of(true, true).map(near));
+    let host_wins = |row: &Row| (row.name(), row.found() < 1.0);
+    let predicted_to_win = of(false, true).filter(|row| row.predicted < 1.0 - TIE);
+    statements.check("where cleaning by the host wins under uniform writes by prediction, it wins under skewed ones", predicted_to_win.map(host_wins));
+    statements.check("NVMFS never sends less than the cache", rows.iter().map(|row| (row.name(), row.traffic > 0.999)));
+    statements
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let cases = settings.points();
+    let points: Vec<Point> = cases.iter().flat_map(|(_, points)| points.clone()).collect();
+    let courses = session.each("host cleaning and cache on drives", &points, Point::course)?;
+    let (mut rows, mut rest) = (Vec::new(), &courses[..]);
+    for (case, points) in &cases {
+        let (here, after) = rest.split_at(points.len());
+        rows.extend(settings.rows(*case, here)?);
+        rest = after;
+    }
+    crossings(&rows)?.publish(session, "crossings")?;
+    table(&rows).write(session, "points")?;
+    for &skew in &settings.skews {
+        map(session, &settings, &rows, skew)?;
+    }
+    check(&rows).publish(session)
+}

@@ -1,0 +1,215 @@
+//! Qiu and Reddy (2013), figures 8 and 9, on the drive that they measured: how fast NVMFS and Conquest are.
+
+use crate::Failure;
+use crate::interval::Interval;
+use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::timed::{Planes, timed_seconds};
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+/// What it is asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Of the SSD.
+    disk_mib: u64,
+    /// The NVRAM is as large as the SSD over this.
+    nvram_one_over: u64,
+    /// Shares of the SSD that the files take.
+    utilisations: Vec<f64>,
+    /// Multiples of the SSD that a workload writes once its files are made.
+    written: Vec<f64>,
+    /// The drive.
+    drive: Planes,
+    /// Runs of each, with the seeds 1, 2, …
+    runs: u64,
+}
+
+/// A file system under a workload.
+#[derive(Clone, Serialize)]
+struct Point {
+    simulated: Simulated,
+    load: Load,
+    utilisation: f64,
+    sizes: Sizes,
+    drive: Planes,
+}
+
+/// How fast it is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Speed {
+    /// Megabytes (10^6 bytes) that the workload wrote a second, drive and memory one after the other.
+    mb_a_second: f64,
+    /// KiB in a request to the drive.
+    kib_a_request: f64,
+    /// Extents that were cleaned.
+    recycled: u64,
+}
+
+impl Point {
+    fn speed(&self) -> Result<Speed, Failure> {
+        let trial = self.simulated.play(&self.load, self.utilisation, &self.sizes)?;
+        let measured = timed_seconds(&trial.requests, trial.measured_from, self.sizes.disk_bytes, self.drive)?;
+        let (sent_bytes, requests) = trial.sent();
+        Ok(Speed {
+            mb_a_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds()),
+            kib_a_request: sent_bytes as f64 / 1024.0 / requests.max(1) as f64,
+            recycled: trial.cleaned.map_or(0, |cleaned| cleaned.segments),
+        })
+    }
+}
+
+/// NVMFS beside one rival.
+struct Row {
+    utilisation: f64,
+    written: f64,
+    workload: &'static str,
+    rival: &'static str,
+    ours: Vec<Speed>,
+    theirs: Vec<Speed>,
+}
+
+impl Row {
+    fn gain(&self) -> Interval {
+        let pairs = self.ours.iter().zip(&self.theirs);
+        let gains = pairs.map(|(ours, theirs)| (ours.mb_a_second / theirs.mb_a_second - 1.0) * 100.0);
+        Interval::of(&gains.collect::<Vec<_>>())
+    }
+}
+
+fn mean(speeds: &[Speed], of: impl Fn(&Speed) -> f64) -> f64 {
+    speeds.iter().map(of).sum::<f64>() / speeds.len() as f64
+}
+
+fn shown(half_width: f64) -> String {
+    if half_width.is_finite() { format!("{half_width:.1}") } else { String::new() }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let columns = [
+        "utilisation",
+        "written",
+        "workload",
+        "rival",
+        "mb_a_second",
+        "rivals_mb_a_second",
+        "kib_a_request",
+        "rivals_kib_a_request",
+        "extents_cleaned",
+        "faster_percent",
+        "half_width",
+    ];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let gain = row.gain();
+        table.push(vec![
+            row.utilisation.to_string(),
+            row.written.to_string(),
+            row.workload.to_owned(),
+            row.rival.to_owned(),
+            format!("{:.1}", mean(&row.ours, |speed| speed.mb_a_second)),
+            format!("{:.1}", mean(&row.theirs, |speed| speed.mb_a_second)),
+            format!("{:.0}", mean(&row.ours, |speed| speed.kib_a_request)),
+            format!("{:.0}", mean(&row.theirs, |speed| speed.kib_a_request)),
+            format!("{:.0}", mean(&row.ours, |speed| speed.recycled as f64)),
+            format!("{:+.1}", gain.mean),
+            shown(gain.half_width),
+        ]);
+    }
+    table
+}
+
+/// The mean over the workloads, which the paper prints.
+fn averages(settings: &Settings, rows: &[Row]) -> Table {
+    let mut table = Table::new(&["utilisation", "written", "rival", "faster_percent"]);
+    for &utilisation in &settings.utilisations {
+        for &written in &settings.written {
+            for rival in Simulated::rivals().iter().skip(1) {
+                let here = |row: &&Row| {
+                    row.utilisation == utilisation && row.written == written && row.rival == rival.name
+                };
+                let gains: Vec<f64> = rows.iter().filter(here).map(|row| row.gain().mean).collect();
+                let average = gains.iter().sum::<f64>() / gains.len() as f64;
+                let line = [utilisation.to_string(), written.to_string(), rival.name.to_owned()];
+                table.push(line.into_iter().chain([format!("{average:+.1}")]).collect());
+            }
+        }
+    }
+    table
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let disk_bytes = settings.disk_mib << 20;
+    let nvram_bytes = disk_bytes / settings.nvram_one_over / 4096 * 4096;
+    let mut cases = Vec::new();
+    for &utilisation in &settings.utilisations {
+        for &written in &settings.written {
+            cases.extend(FILE_WORKLOADS.iter().map(|entry| (utilisation, written, entry.name)));
+        }
+    }
+    let mut points = Vec::new();
+    for &(utilisation, written, workload) in &cases {
+        for simulated in Simulated::rivals() {
+            for seed in 1..=settings.runs {
+                let written_bytes = (written * disk_bytes as f64) as u64;
+                points.push(Point {
+                    simulated: simulated.clone(),
+                    load: Load::named(workload),
+                    utilisation,
+                    sizes: Sizes { disk_bytes, nvram_bytes, written_bytes, seed },
+                    drive: settings.drive,
+                });
+            }
+        }
+    }
+    let speeds = session.each("speed of a file system", &points, Point::speed)?;
+    let (systems, runs) = (Simulated::rivals(), settings.runs as usize);
+    let mut rows = Vec::new();
+    for (&(utilisation, written, workload), of_case) in cases.iter().zip(speeds.chunks(systems.len() * runs)) {
+        let by_system: Vec<&[Speed]> = of_case.chunks(runs).collect();
+        for (rival, theirs) in systems.iter().zip(&by_system).skip(1) {
+            let (ours, theirs) = (by_system[0].to_vec(), theirs.to_vec());
+            rows.push(Row { utilisation, written, workload, rival: rival.name, ours, theirs });
+        }
+    }
+    averages(&settings, &rows).publish(session, "averages")?;
+    table(&rows).publish(session, "throughput")?;
+    let mut statements = Statements::default();
+    for rival in systems.iter().skip(1) {
+        let against = rows.iter().filter(|row| row.rival == rival.name);
+        let name = |row: &Row| format!("{} at {}; {} disks", row.workload, row.utilisation, row.written);
+        let text = format!("NVMFS is faster than Conquest with {}", rival.name);
+        statements.check(&text, against.map(|row| (name(row), row.gain().mean > 0.0)));
+    }
+    by_utilisation(&rows, &mut statements);
+    statements.publish(session)
+}
+
+/// What the paper says of one utilisation beside another: the first and the last of those that were tried.
+fn by_utilisation(rows: &[Row], statements: &mut Statements) {
+    let same = |row: &&Row, other: &Row| {
+        (row.workload, row.rival) == (other.workload, other.rival) && row.written == other.written
+    };
+    let last = rows.iter().filter(|row| row.utilisation > rows[0].utilisation);
+    let pairs: Vec<(&Row, &Row)> = last
+        .filter_map(|high| rows.iter().find(|row| same(row, high) && row.utilisation < high.utilisation).map(|low| (low, high)))
+        .collect();
+    let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
+    let speed = |speeds: &[Speed]| mean(speeds, |speed| speed.mb_a_second);
+    let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.ours) < 0.9 * speed(&low.ours));
+    // One rival is enough: it is of NVMFS.
+    let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
+    statements.check("NVMFS is clearly slower at the higher utilisation", of_ours.map(slower));
+    let alike = |(low, high): &(&Row, &Row)| {
+        (name(high), (speed(&high.theirs) / speed(&low.theirs) - 1.0).abs() < 0.15)
+    };
+    statements.check("Conquest, which writes in place, is within 15 % at the higher utilisation", pairs.iter().map(alike));
+    let cleaned = |row: &Row| mean(&row.ours, |speed| speed.recycled as f64) > 0.0;
+    let only_high = |(low, high): &(&Row, &Row)| (name(high), cleaned(high) && !cleaned(low));
+    let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
+    statements.check("NVMFS cleans at the higher utilisation and not at the lower", of_ours.map(only_high));
+}

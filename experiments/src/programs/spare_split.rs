@@ -1,0 +1,293 @@
+//! How should a given spare space be divided between two logs? Predicted by the mean field of stacked logs, then simulated.
+
+use crate::Failure;
+use crate::chart::{Chart, Series};
+use crate::interval::Interval;
+use crate::log_on_log::number;
+use crate::session::Session;
+use crate::stacks::{Runs, Stack, above, device, find, run_stacks, total};
+use crate::statements::Statements;
+use crate::table::Table;
+use wearwell_theory::StackedLogs;
+
+const LOWER_KIB: u32 = 256;
+const PAGE_KIB: u32 = 4;
+const SHOWN_MIB: u32 = 256;
+
+/// Spare space of both logs together, as a share of the flash.
+const TOTALS: [f64; 3] = [0.1, 0.2, 0.28];
+
+/// Steps from all of it below to all of it above; the ends leave one log next to nothing and are not tried.
+const STEPS: u32 = 10;
+
+/// Segments of the upper log in a block of the lower one.
+const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
+
+/// How the upper log chooses victims: at random, where the prediction is exact; as the paper's drives do; by the fewest valid pages.
+const ABOVE: [(&str, &str); 3] = [
+    ("random", "{ policy = \"d_choices\", choices = 1 }"),
+    ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
+    ("greedy", "\"greedy\""),
+];
+
+/// `d` of the lower log.
+const CHOICES_BELOW: u32 = 10;
+
+const LOADS: [(&str, &str); 2] =
+    [("uniform", "kind = \"uniform\""), ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true")];
+
+/// How near the prediction is to be where it claims to be exact, per cent.
+const NEAR_PERCENT: f64 = 3.0;
+
+/// How much more than the best split that was simulated the predicted one may cost, per cent.
+const REGRET_PERCENT: f64 = 2.0;
+
+fn shares() -> impl Iterator<Item = f64> + Clone {
+    (1..STEPS).map(|step| f64::from(step) / f64::from(STEPS))
+}
+
+fn logs(total: f64, segments_per_block: u32, share_above: f64, choices_above: u32) -> StackedLogs {
+    StackedLogs {
+        pages_per_segment: LOWER_KIB / PAGE_KIB / segments_per_block,
+        segments_per_block,
+        spare_factor: total,
+        share_above,
+        choices: [choices_above, CHOICES_BELOW],
+    }
+}
+
+/// The first fields of a row.
+fn keys(load: &str, victims: &str, total: f64, segments: u32, share: f64) -> Vec<String> {
+    vec![load.to_owned(), victims.to_owned(), total.to_string(), segments.to_string(), format!("{share:.1}")]
+}
+
+fn stack(load: (&str, &str), victims: (&str, &str), logs: &StackedLogs, length: f64) -> Stack {
+    let [above, below] = logs.spare_factors();
+    let toml = format!(
+        r#"
+        [device]
+        capacity = "{SHOWN_MIB} MiB"
+        spare_factor = {below:?}
+        pages_per_block = {}
+        [ftl]
+        victim = {{ policy = "d_choices", choices = {CHOICES_BELOW} }}
+        placement = "single"
+        [[log]]
+        segment_size = "{} KiB"
+        spare_factor = {above:?}
+        victim = {}
+        placement = "single"
+        trim = true
+        [workload]
+        {}
+        [precondition]
+        random_overwrites = 1.0
+        [measure]
+        warm_up = {:?}
+        drive_writes = {:?}
+        window = 0.5
+        "#,
+        LOWER_KIB / PAGE_KIB,
+        logs.pages_per_segment * PAGE_KIB,
+        victims.1,
+        load.1,
+        6.0 * length,
+        3.0 * length,
+    );
+    let keys = keys(load.0, victims.0, logs.spare_factor, logs.segments_per_block, logs.share_above);
+    Stack { keys, toml }
+}
+
+/// A curve over the share above: what is the same along it.
+#[derive(Clone, Copy)]
+struct Curve {
+    load: (&'static str, &'static str),
+    victims: (&'static str, &'static str),
+    total: f64,
+    segments: u32,
+}
+
+fn curves() -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for load in LOADS {
+        for victims in ABOVE {
+            for total in TOTALS {
+                curves.extend(SEGMENTS_PER_BLOCK.map(|segments| Curve { load, victims, total, segments }));
+            }
+        }
+    }
+    curves
+}
+
+impl Curve {
+    fn name(&self) -> String {
+        let Curve { load, victims, total, segments } = self;
+        format!("{}, {}, S = {total}, {segments} segments a block", load.0, victims.0)
+    }
+
+    /// What is predicted for a share above: the total at least and at most. Greedy is taken for the 10 choices that come close to it.
+    fn predicted(&self, share: f64) -> Result<[f64; 2], Failure> {
+        let choices = if self.victims.0 == "random" { 1 } else { CHOICES_BELOW };
+        Ok(logs(self.total, self.segments, share, choices).amplification()?.total())
+    }
+
+    fn simulated<'a>(&self, runs: &'a [Runs], share: f64) -> &'a Runs {
+        let keys = keys(self.load.0, self.victims.0, self.total, self.segments, share);
+        find(runs, &keys.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The share with the least value.
+    fn best(&self, value: impl Fn(f64) -> Result<f64, Failure>) -> Result<f64, Failure> {
+        let mut best = (f64::NAN, f64::INFINITY);
+        for share in shares() {
+            let found = value(share)?;
+            if found < best.1 {
+                best = (share, found);
+            }
+        }
+        Ok(best.0)
+    }
+
+    fn is_uniform(&self) -> bool {
+        self.load.0 == "uniform"
+    }
+
+    fn is_exact(&self) -> bool {
+        self.is_uniform() && self.victims.0 == "random"
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let curves = curves();
+    let stacks = curves.iter().flat_map(|curve| {
+        shares().map(move |share| {
+            stack(curve.load, curve.victims, &logs(curve.total, curve.segments, share, 1), session.length)
+        })
+    });
+    let runs = run_stacks(session, stacks.collect())?;
+    points(&curves, &runs)?.write(session, "data")?;
+    splits(&curves, &runs)?.publish(session, "splits")?;
+    draw(session, &curves, &runs)?;
+    check(&curves, &runs)?.publish(session)
+}
+
+fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
+    let mut table = Table::new(&[
+        "load",
+        "victims_above",
+        "spare_factor",
+        "segments_per_block",
+        "share_above",
+        "tcwa",
+        "ci",
+        "upper_wa",
+        "lower_wa",
+        "predicted_at_least",
+        "predicted_at_most",
+    ]);
+    for curve in curves {
+        for share in shares() {
+            let runs = curve.simulated(runs, share);
+            let whole = runs.of(total);
+            let mut values = vec![whole.mean, whole.half_width, runs.mean(above), runs.mean(device)];
+            let predicted =
+                if curve.is_uniform() { curve.predicted(share)? } else { [f64::NAN; 2] };
+            values.extend(predicted);
+            table.push(runs.keys.iter().cloned().chain(values.iter().map(|value| number(*value, 4))).collect());
+        }
+    }
+    Ok(table)
+}
+
+/// The best split that was predicted and the best that was simulated, what following the prediction costs, and the price of two logs that
+/// do not match beside two that do.
+fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
+    let mut table = Table::new(&[
+        "load",
+        "victims_above",
+        "spare_factor",
+        "segments_per_block",
+        "predicted_share",
+        "best_share",
+        "best_tcwa",
+        "regret_percent",
+        "half_each_percent",
+        "price_of_not_matching_percent",
+    ]);
+    for curve in curves {
+        let (predicted, best) = chosen(curve, runs)?;
+        let of = |curve: &Curve, share| curve.simulated(runs, share).mean(total);
+        let matched = Curve { segments: 1, ..*curve };
+        let matched_best = of(&matched, chosen(&matched, runs)?.1);
+        let least = of(curve, best);
+        let more = |value: f64, than: f64| number(100.0 * (value / than - 1.0), 2);
+        let mut row = keys(curve.load.0, curve.victims.0, curve.total, curve.segments, predicted);
+        row.push(format!("{best:.1}"));
+        row.push(number(least, 4));
+        row.extend([more(of(curve, predicted), least), more(of(curve, 0.5), least), more(least, matched_best)]);
+        table.push(row);
+    }
+    Ok(table)
+}
+
+/// The share above that is predicted to be best, by what the lower log copies at most, and the one that is.
+fn chosen(curve: &Curve, runs: &[Runs]) -> Result<(f64, f64), Failure> {
+    let predicted = curve.best(|share| Ok(curve.predicted(share)?[1]))?;
+    Ok((predicted, curve.best(|share| Ok(curve.simulated(runs, share).mean(total)))?))
+}
+
+fn draw(session: &Session, curves: &[Curve], runs: &[Runs]) -> Result<(), Failure> {
+    for (victims, _) in ABOVE {
+        let mut series = Vec::new();
+        let shown = |curve: &&Curve| curve.is_uniform() && curve.victims.0 == victims && curve.total == 0.2;
+        for curve in curves.iter().filter(shown) {
+            let name = format!("{} segments a block", curve.segments);
+            let points: Vec<(f64, Interval)> =
+                shares().map(|share| (share, curve.simulated(runs, share).of(total))).collect();
+            series.push(Series { name: name.clone(), points, joined: false });
+            let line = shares().map(|share| Ok((share, curve.predicted(share)?[1])));
+            let line: Vec<(f64, f64)> = line.collect::<Result<_, Failure>>()?;
+            series.push(Series::line(format!("{name}, at most"), line));
+        }
+        let title = format!("Total write amplification over the split: {victims} above, S = 0.2");
+        let chart = Chart { title: &title, x: "share of the spare space above", y: "TCWA" };
+        chart.draw(session, &victims.replace(" = ", "_"), &series)?;
+    }
+    Ok(())
+}
+
+fn check(curves: &[Curve], runs: &[Runs]) -> Result<Statements, Failure> {
+    let mut statements = Statements::default();
+    let (mut exact, mut between, mut followed, mut matched, mut above) = (vec![], vec![], vec![], vec![], vec![]);
+    for curve in curves {
+        let (predicted, best) = chosen(curve, runs)?;
+        let regret =
+            curve.simulated(runs, predicted).mean(total) / curve.simulated(runs, best).mean(total) - 1.0;
+        let case = (format!("{}: {:.1} %", curve.name(), 100.0 * regret), 100.0 * regret <= REGRET_PERCENT);
+        if curve.segments == 1 {
+            let last = shares().last().unwrap_or_default();
+            matched.push((curve.name(), best == last));
+        } else {
+            followed.push(case);
+            let name = format!("{}: {best:.1} for {predicted:.1}", curve.name());
+            above.push((name, best >= predicted - 1.5 / f64::from(STEPS)));
+        }
+        for share in shares().filter(|_| curve.is_uniform()) {
+            let simulated = curve.simulated(runs, share).of(total);
+            let [least, most] = curve.predicted(share)?;
+            let name = format!("{}, {share:.1}: {:.3} for {least:.3} to {most:.3}", curve.name(), simulated.mean);
+            let slack = simulated.half_width + NEAR_PERCENT / 100.0 * most;
+            if curve.is_exact() {
+                exact.push((name, (simulated.mean - most).abs() <= slack));
+            } else {
+                between.push((name, simulated.mean >= least - slack && simulated.mean <= most + slack));
+            }
+        }
+    }
+    statements.check("random victims above and uniform writes: TCWA is as predicted within 3 %", exact);
+    statements.check("better victims above: TCWA lies between the bounds, give or take 3 %", between);
+    statements.check("matched segments: as much spare space above as was tried is best", matched);
+    statements.check("smaller segments: the predicted split costs at most 2 % more than the best", followed);
+    statements.check("smaller segments: no less of it belongs above than predicted, by more than a step", above);
+    Ok(statements)
+}
