@@ -9,7 +9,7 @@ pub const SYNCED_BYTES: u64 = 8 << 20;
 /// The file that is overwritten at random, three quarters of what F2FS shows of its disk.
 pub const AGED_BYTES: u64 = 650 << 20;
 
-/// What is written to it: each of its pages twice, on average.
+/// What is written to it: each of its pages twice, once in each pass, as fio has it.
 pub const OVERWRITTEN_BYTES: u64 = 2 * AGED_BYTES;
 
 /// Numbers of logs.

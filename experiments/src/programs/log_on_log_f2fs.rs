@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
-use wearwell_base::seed::{Seed, below};
 use wearwell_trace::{Op, Request, RequestBatch};
 
 /// The load of the aged file system that stands for the paper's.
@@ -122,11 +121,11 @@ fn modelled(known: &Known, assumed: &Assumed) -> Result<Option<Written>, Failure
     Ok(Some(model.written()))
 }
 
-/// Pages drawn at random, in the order in which a page cache writes them.
+/// Every page once a pass, at random as fio draws them, in the order in which a page cache writes them.
 fn overwrites(pages: u32, seed: u64, dirty_pages: usize) -> Vec<u32> {
-    let mut random = Seed(seed).random();
-    let count = OVERWRITTEN_BYTES / PAGE_BYTES;
-    let mut drawn: Vec<u32> = (0..count).map(|_| below(&mut random, u64::from(pages)) as u32).collect();
+    let passes = OVERWRITTEN_BYTES / AGED_BYTES;
+    let mut drawn: Vec<u32> =
+        (0..passes).flat_map(|pass| permuted(pages, seed * passes + pass)).collect();
     drawn.chunks_mut(dirty_pages).for_each(<[u32]>::sort_unstable);
     drawn
 }

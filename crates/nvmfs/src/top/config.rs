@@ -1,7 +1,7 @@
 //! `[top]` of a scenario: a file system over the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
-use super::workload::{Course, TopWorkload};
+use super::workload::{CountFrom, Course, TopWorkload};
 use crate::options::{Format, Options};
 use crate::placement::PlacementKind;
 use crate::workload::FileWorkloadConfig;
@@ -22,19 +22,6 @@ const BLOCK_BYTES: u64 = crate::api::BLOCK_BYTES as u64;
 pub enum TopKind {
     /// The file system over NVRAM and SSD.
     Nvmfs,
-}
-
-/// From when on a run with a file system is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CountFrom {
-    /// Once `measure` has warmed up: from the steady state on, unless `measure.warm_up` says when.
-    #[default]
-    Steady,
-    /// From its making on, the making of the workload's files included.
-    Mkfs,
-    /// Once the workload's files are made.
-    SetUp,
 }
 
 /// `[top]`: a file system over the stack, and what is done with its files.

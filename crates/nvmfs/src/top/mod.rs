@@ -8,6 +8,6 @@ mod config;
 mod machine;
 mod workload;
 
-pub use config::{CountFrom, TopConfig, TopKind, resolve, run, run_with, schema};
+pub use config::{TopConfig, TopKind, resolve, run, run_with, schema};
 pub use machine::{Machine, MachineError, MachineSettings};
-pub use workload::{Measured, TopReport};
+pub use workload::{CountFrom, Measured, TopReport};

@@ -1,11 +1,11 @@
 //! A file system as a workload of the stack below.
 
-use super::config::CountFrom;
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
 use crate::ssd::{BlockOp, BlockRequest};
 use crate::stats::{Counts, Stats};
 use crate::workload::play::PlayCounts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wearwell_base::request::Op;
@@ -23,6 +23,19 @@ pub struct TopReport {
     pub measured: Measured,
     /// How the file system stands, and what it did since it was made.
     pub stats: Stats,
+}
+
+/// From when on a run with a file system is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CountFrom {
+    /// Once `measure` has warmed up: from the steady state on, unless `measure.warm_up` says when.
+    #[default]
+    Steady,
+    /// From its making on, the making of the workload's files included.
+    Mkfs,
+    /// Once the workload's files are made.
+    SetUp,
 }
 
 /// What a file system at the top of a stack did while it was measured.

@@ -1,6 +1,5 @@
 //! Of which blocks the number of valid pages is held in RAM.
 
-use super::config::PagedConfig;
 use crate::config::ConfigError;
 use crate::validity::{ValidityConfig, ValiditySize};
 
@@ -93,9 +92,9 @@ impl BlockCounters {
 }
 
 /// Blocks of metadata whose counters are always held, if every second page in them is one that was replaced.
-pub(super) fn metadata_blocks(config: &PagedConfig, size: &ValiditySize, translation_pages: u32) -> u64 {
+pub(super) fn metadata_blocks(validity: &ValidityConfig, size: &ValiditySize, translation_pages: u32) -> u64 {
     let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
-    let validity = match &config.validity {
+    let validity = match validity {
         ValidityConfig::RamBitmap(_) => 0,
         ValidityConfig::FlashBitmap(_) => pages.div_ceil(8 * u64::from(size.page_bytes)),
         ValidityConfig::Log(log) => {

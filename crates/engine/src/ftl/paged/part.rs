@@ -94,7 +94,7 @@ pub(super) fn chooser(
     let Some(choices) = config.counters.choices() else { return Chooser::All(policy) };
     // Twice as many as are reckoned with, if they are candidates at all.
     let metadata = match config.cleans_metadata {
-        true => 2 * counters::metadata_blocks(config, size, translation_pages) + 8,
+        true => 2 * counters::metadata_blocks(&config.validity, size, translation_pages) + 8,
         false => 0,
     };
     let ValiditySize { blocks, pages_per_block, logical_pages, .. } = *size;

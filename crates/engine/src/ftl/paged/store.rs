@@ -191,7 +191,7 @@ impl<F: Flash> PagedFtl<F> {
         if !self.config.bitmap_in_ram() {
             let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
             let translation_pages = self.space.contents.translation_pages();
-            let metadata = counters::metadata_blocks(&self.config, &size, translation_pages);
+            let metadata = counters::metadata_blocks(&self.config.validity, &size, translation_pages);
             let bytes = self.config.counters.ram(&size, metadata);
             parts.push(RamPart { name: "block validity counters", bytes });
         }
