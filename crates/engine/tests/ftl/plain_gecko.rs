@@ -67,7 +67,9 @@ impl Plain {
         let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
         for &(key, entry) in newer {
             if entry.erased {
-                merged.retain(|older, _| !(key..key + self.parts()).contains(older));
+                for part in key..key + self.parts() {
+                    merged.remove(&part);
+                }
             }
             let old = merged.get(&key).copied().unwrap_or_default();
             let erased = entry.erased || old.erased;
