@@ -69,7 +69,8 @@ impl Rig {
 
     fn write(&mut self, page: u32) {
         self.versions += 1;
-        self.ftl.write(&[Lpn(page)], &[Content(self.versions)], 0).expect("room");
+        let written = self.ftl.write(&[Lpn(page)], &[Content(self.versions)], 0);
+        assert!(written.is_ok(), "{written:?} at write {} of {:?}", self.versions, self.settings);
         self.holds[page as usize] = self.versions;
     }
 

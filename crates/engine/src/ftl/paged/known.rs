@@ -6,7 +6,7 @@ use crate::units::BlockId;
 use crate::validity::PageSet;
 use crate::victim::{Below, Blocks, Needs, VictimPolicy, draw_block};
 use rand::RngCore;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Who picks victims.
 pub enum Chooser {
@@ -38,6 +38,9 @@ pub struct Known {
     /// Blocks asked about since the last victim, and what the answer was.
     fresh: Vec<(BlockId, PageSet)>,
     unused: Vec<PageSet>,
+    /// Closed blocks of metadata of which nothing is dead yet. A policy that goes by the order of closing would take them again
+    /// and again, and never a block of the user, which is known for one victim only.
+    full_metadata: BTreeSet<BlockId>,
     /// Blocks of which a page was reported invalid last.
     reported: VecDeque<BlockId>,
 }
@@ -87,6 +90,7 @@ impl Known {
             fullest: Fullest::new(rows as usize, pages_per_block),
             fresh: Vec::new(),
             unused: Vec::new(),
+            full_metadata: BTreeSet::new(),
             reported: VecDeque::new(),
             policy,
         }
@@ -127,9 +131,14 @@ impl Known {
         self.fresh.push((block, invalid));
     }
 
-    /// A block of metadata is closed: its valid pages are known.
+    /// A block of metadata is closed: its valid pages are known, once there is one that is not.
     pub fn closed_metadata(&mut self, block: BlockId, blocks: &Blocks) {
-        self.show(block, blocks.valid_pages(block), true, blocks);
+        let valid = blocks.valid_pages(block);
+        if valid < blocks.pages_per_block() {
+            self.show(block, valid, true, blocks);
+        } else {
+            self.full_metadata.insert(block);
+        }
     }
 
     /// The invalid pages of the victim, if it was asked about just now.
@@ -221,11 +230,14 @@ impl Known {
         self.row_of[block.index()].checked_sub(1).map(BlockId)
     }
 
-    fn invalidated(&mut self, block: BlockId) {
+    fn invalidated(&mut self, block: BlockId, blocks: &Blocks) {
         match self.row(block) {
             Some(row) => {
                 let score = self.table.invalidate(row);
                 self.policy.invalidated(row, score, &self.table);
+            }
+            None if self.full_metadata.remove(&block) => {
+                self.show(block, blocks.valid_pages(block), true, blocks);
             }
             None => {
                 if self.reported.len() >= self.choices as usize {
@@ -237,6 +249,7 @@ impl Known {
     }
 
     fn taken(&mut self, block: BlockId) {
+        self.full_metadata.remove(&block);
         if let Some(row) = self.row(block) {
             self.table.take(row);
             self.policy.taken(row);
@@ -270,7 +283,7 @@ impl VictimPolicy for Chooser {
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         match self {
             Chooser::All(policy) => policy.invalidated(block, score, blocks),
-            Chooser::Known(known) => known.invalidated(block),
+            Chooser::Known(known) => known.invalidated(block, blocks),
         }
     }
 
@@ -437,7 +450,7 @@ mod tests {
                     let block = BlockId(below(&mut random, 40) as u32);
                     if blocks.valid_pages(block) > 0 {
                         blocks.invalidate(block);
-                        known.invalidated(block);
+                        known.invalidated(block, &blocks);
                     }
                 }
                 known.check(&blocks).unwrap();
@@ -447,8 +460,13 @@ mod tests {
 
     #[test]
     fn blocks_of_metadata_are_known_from_their_closing_and_never_forgotten() {
-        let (mut known, blocks) = known(0, 1);
+        let (mut known, mut blocks) = known(0, 1);
         (0..30).for_each(|block| known.closed_metadata(BlockId(block), &blocks));
+        assert!((0..40).all(|block| !known.knows(BlockId(block))), "nothing of them is dead");
+        for block in (0..30).map(BlockId) {
+            blocks.invalidate(block);
+            known.invalidated(block, &blocks);
+        }
         known.taken(BlockId(4));
         known.taken(BlockId(35));
         known.forget(None);
