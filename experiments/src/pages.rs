@@ -1,9 +1,11 @@
 //! The gallery: a page for each paper and one over all, made of what is left on disk.
 
 use crate::Failure;
+use crate::assumptions::Assumptions;
 use crate::judge;
 use crate::manifest::{Found, Item, Manifest, Verdict};
 use crate::reproduce::{Effort, Record, folder_of};
+use crate::sensitivity;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -18,7 +20,11 @@ const ROWS: usize = 24;
 ///
 /// Records and tables that cannot be read.
 pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let mut pages = BTreeMap::from([("README.md".to_owned(), overview(manifests, output)?)]);
+    let effects = sensitivity::effects(output)?;
+    let mut pages = BTreeMap::from([
+        ("README.md".to_owned(), overview(manifests, output)?),
+        ("assumptions.md".to_owned(), sensitivity::page(&Assumptions::register(), &effects)),
+    ]);
     for manifest in manifests {
         pages.insert(format!("{}/README.md", manifest.name), of_paper(manifest, output)?);
     }
@@ -49,7 +55,7 @@ fn standing(found: Found, output: &Path) -> Result<Option<Verdict>, Failure> {
 
 fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
     let mut text =
-        "# What was reproduced\n\nMade by `wearwell reproduce`: a page for each paper, with data, plots and \
+        "# What was reproduced\n\nMade by `wearwell reproduce`: a page for each paper, and [one for the numbers that no paper gives](assumptions.md), with data, plots and \
                     verdicts.\n\n| paper | items | reproduced | partly | not | impossible here | not run |\n\
                     |---|---|---|---|---|---|---|\n"
             .to_owned();

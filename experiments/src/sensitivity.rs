@@ -7,6 +7,7 @@ use crate::reproduce::{Plan, Record, reproduce};
 use crate::session::Watch;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::path::Path;
 
 /// By how much assumptions are changed.
 pub const FACTORS: [f64; 2] = [0.5, 2.0];
@@ -73,6 +74,17 @@ pub fn vary(
     text.push('\n');
     std::fs::write(plan.output.join(FILE), text)?;
     Ok(effects)
+}
+
+/// What [`vary`] left in `output`; nothing if it was not run there.
+///
+/// # Errors
+///
+/// A file that is none of its.
+pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
+    let path = output.join(FILE);
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 fn compare<'a>(
