@@ -233,7 +233,9 @@ fn a_weight_of_nothing_is_the_plain_policy() {
     let plain = victim(&["AT.victim = { policy = 'd_choices', choices = 10 }"]);
     let weighing = victim(&["AT.victim = { policy = 'completing', choices = 10, weight = 0.0 }"]);
     let mut compared = 0;
-    for ask in asks().iter().filter(|ask| ask.name != "content") {
+    // `d_choices` draws a victim ahead; the table of the blocks whose counters are known may have grown by the time it is taken.
+    let draw_alike = |ask: &&Ask| !["content", "partial_counters"].contains(&ask.name);
+    for ask in asks().iter().filter(draw_alike) {
         for place in PLACES {
             for way in ask.ways.chunks(1) {
                 let ask = Ask { ways: way, ..*ask };

@@ -20,11 +20,11 @@ pub(super) struct Moves {
 impl Moves {
     /// The moves of the hotter of two `classes` once in `every` of `drive_writes` drive writes.
     pub fn new(classes: &Classes, every: f64, drive_writes: f64) -> Result<Self, TheoryError> {
-        between("every", every, 0.0, f64::INFINITY)?;
+        between("moves_every", every, 0.0, f64::INFINITY)?;
         if drive_writes / every > MOST_MOVES {
             return Err(TheoryError::parameter(
-                "every",
-                format!("{every} makes more than {MOST_MOVES} moves"),
+                "moves_every",
+                format!("{every:e} makes more than {MOST_MOVES} moves"),
             ));
         }
         let [hot, cold] = classes.as_slice() else {

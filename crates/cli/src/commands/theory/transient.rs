@@ -117,6 +117,11 @@ impl From {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
     let classes = writes.few_classes(&drive)?;
+    if args.moves_every.is_some() && classes.count() != 2 {
+        return Err(Failure::Usage(
+            "--moves-every: only two classes of pages, hot and cold, can change places".into(),
+        ));
+    }
     let structure = args.structure.structure();
     // Asked of the command line before anything is calculated.
     let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
