@@ -126,7 +126,7 @@ fn draw(session: &Session, victim: &str, groups: &[Vec<Replica>]) -> Result<(), 
     let title = format!("Write amplification by placement, {victim}, b = 32, S_f = 0.1");
     let x = "(r, f): 1 (.8, .2)  2 (.8, .05)  3 (.9, .2)  4 (.9, .05)  5 (.95, .2)  6 (.95, .05)";
     let chart = Chart { title: &title, x, y: "write amplification" };
-    let file = format!("placement_question_{}.svg", victim.replace(" = ", ""));
+    let file = victim.replace(" = ", "");
     chart.draw(session, &file, &series)
 }
 
