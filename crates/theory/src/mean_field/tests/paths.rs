@@ -131,6 +131,6 @@ fn moves_that_make_no_sense_are_refused() {
     };
     assert!(refusal(Classes::uniform(), 1.0).starts_with("classes: 1 are no hot"));
     assert!(refusal(hot_cold(0.8, 0.6), 1.0).starts_with("hot_space: 0.6"));
-    assert!(refusal(hot_cold(0.8, 0.2), 0.0).starts_with("every: 0"));
-    assert!(refusal(hot_cold(0.8, 0.2), 1e-9).starts_with("every: 0.000000001 makes more"));
+    assert!(refusal(hot_cold(0.8, 0.2), 0.0).starts_with("moves_every: 0"));
+    assert!(refusal(hot_cold(0.8, 0.2), 1e-9).starts_with("moves_every: 1e-9 makes more"));
 }
