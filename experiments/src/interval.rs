@@ -32,6 +32,11 @@ impl Interval {
     }
 }
 
+/// The mean of what `field` takes from each of `items`.
+pub fn mean<T>(items: &[T], field: impl Fn(&T) -> f64) -> f64 {
+    items.iter().map(field).sum::<f64>() / items.len() as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

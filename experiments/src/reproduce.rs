@@ -110,7 +110,9 @@ pub fn reproduce(
         return Err(format!("{} cannot be reproduced: {reason}", found.name()).into());
     }
     if let Some(other) = &found.item.data_of {
-        return from_other(found, find(manifests, other)?, manifests, plan, watch);
+        reproduce(manifests, find(manifests, other)?, plan, watch)?;
+        let decided = judge_again(manifests, found, plan.output)?;
+        return decided.ok_or_else(|| format!("{other} has left no data").into());
     }
     let folder = folder_of(plan.output, found);
     let command = command_of(found, plan);
@@ -160,31 +162,6 @@ fn run(
         claims,
     };
     record.write(folder)?;
-    Ok(record)
-}
-
-/// An item that is decided by the data of another one, which is reproduced first.
-fn from_other(
-    found: Found,
-    other: Found,
-    manifests: &[Manifest],
-    plan: &Plan,
-    watch: &dyn Watch,
-) -> Result<Record, Failure> {
-    let source = reproduce(manifests, other, plan, watch)?;
-    let claims = judge(found.item, &folder_of(plan.output, other))?;
-    let record = Record {
-        item: found.name(),
-        command: command_of(found, plan),
-        core_seconds: None,
-        shown: Vec::new(),
-        verdict: verdict(&claims),
-        claims,
-        ..source
-    };
-    let folder = folder_of(plan.output, found);
-    fs::create_dir_all(&folder)?;
-    record.write(&folder)?;
     Ok(record)
 }
 
@@ -242,7 +219,7 @@ fn command_of(found: Found, plan: &Plan) -> String {
 mod tests {
     use super::*;
     use crate::manifest::all;
-    use crate::session::Unwatched;
+    use crate::session::tests::Unwatched;
 
     fn plan<'a>(output: &'a Path, assumptions: &'a Assumptions) -> Plan<'a> {
         let settings = toml::Table::new();

@@ -25,11 +25,6 @@ pub trait Watch: Sync {
     }
 }
 
-/// Nobody.
-pub struct Unwatched;
-
-impl Watch for Unwatched {}
-
 /// The reproduction was ended by who watches it; finished points are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
@@ -221,11 +216,17 @@ impl<'a> Session<'a> {
 pub mod tests {
     use super::*;
 
+    /// Nobody who watches.
+    pub struct Unwatched;
+
+    impl Watch for Unwatched {}
+
     /// Calls `of` with a session in a folder of its own.
     pub fn with_session<T>(runs: u64, length: f64, of: impl FnOnce(&Session) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let settings = toml::toml! { runs = (runs as i64) length = length };
-        let (assumptions, journal) = (Assumptions::register(), Journal::forgetful());
+        let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
+        let assumptions = Assumptions::register();
         of(&Session::new(settings, folder.path(), "", &assumptions, &journal, &Unwatched).unwrap())
     }
 
@@ -276,7 +277,9 @@ pub mod tests {
 
     #[test]
     fn settings_are_read_and_refused() {
-        let (assumptions, journal) = (Assumptions::register(), Journal::forgetful());
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
+        let assumptions = Assumptions::register();
         let new = |settings| {
             Session::new(settings, Path::new("."), "", &assumptions, &journal, &Unwatched)
                 .map_err(|error| error.to_string())

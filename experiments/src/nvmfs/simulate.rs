@@ -32,6 +32,14 @@ pub struct Sizes {
     pub seed: u64,
 }
 
+impl Sizes {
+    /// With an NVRAM as large as the SSD over `one_over`, in whole blocks.
+    pub fn with_nvram(disk_bytes: u64, one_over: u64, written_bytes: u64, seed: u64) -> Sizes {
+        let nvram_bytes = disk_bytes / one_over / BLOCK_BYTES * BLOCK_BYTES;
+        Sizes { disk_bytes, nvram_bytes, written_bytes, seed }
+    }
+}
+
 /// A workload with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {

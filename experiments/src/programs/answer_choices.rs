@@ -55,14 +55,25 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn publish(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
-    let mut data = Table::new(&["S_f", "r", "f", "period", "policy", "predicted", "simulated", "ci", "error_percent"]);
+    let mut data =
+        Table::new(&["S_f", "r", "f", "period", "policy", "predicted", "simulated", "ci", "error_percent"]);
     let head = [
-        "S_f", "r", "f", "period", "predicted_best_d", "best_d", "least", "regret_of_predicted_percent",
-        "regret_of_10_percent", "regret_of_greedy_percent", "regret_of_learnt_percent",
+        "S_f",
+        "r",
+        "f",
+        "period",
+        "predicted_best_d",
+        "best_d",
+        "least",
+        "regret_of_predicted_percent",
+        "regret_of_10_percent",
+        "regret_of_greedy_percent",
+        "regret_of_learnt_percent",
     ];
     let mut best = Table::new(&head);
     let count = settings.choices.len();
-    let ten = settings.choices.iter().position(|&choices| choices == 10).ok_or("10 choices are not on the grid")?;
+    let ten =
+        settings.choices.iter().position(|&choices| choices == 10).ok_or("10 choices are not on the grid")?;
     for point in simulated {
         for (at, found) in point.found.iter().enumerate() {
             let (name, predicted) = match settings.choices.get(at) {
@@ -84,7 +95,8 @@ fn publish(session: &Session, settings: &Settings, simulated: &[Simulated]) -> R
         let means = point.means(count);
         let (at, guess) = (least(&means), least(&point.predicted));
         let others = [means[guess], means[ten], point.found[count].mean, point.found[count + 1].mean];
-        let row = [settings.choices[guess].to_string(), settings.choices[at].to_string(), number(means[at], 4)];
+        let row =
+            [settings.choices[guess].to_string(), settings.choices[at].to_string(), number(means[at], 4)];
         let regrets = others.map(|value| number(regret(value, &means), 2));
         best.push(point.place.fields().into_iter().chain(row).chain(regrets).collect());
     }
@@ -103,12 +115,14 @@ fn draw(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Resu
             let here = simulated.iter().filter(|point| {
                 (point.place.spare_factor, point.place.hot_writes, point.place.hot_space) == (middle, r, f)
             });
-            let points = here.map(|point| (point.place.period.log10(), regret(point.found[at].mean, &point.means(count))));
+            let points = here
+                .map(|point| (point.place.period.log10(), regret(point.found[at].mean, &point.means(count))));
             series.push(Series::line(format!("{name}, r = {r}, f = {f}"), points.collect::<Vec<_>>()));
         }
     }
     let title = format!("Write amplification beyond that of the best d, S_f = {middle}");
-    Chart { title: &title, x: "drive writes from move to move, log10", y: "percent" }.draw(session, "plot", &series)
+    Chart { title: &title, x: "drive writes from move to move, log10", y: "percent" }
+        .draw(session, "plot", &series)
 }
 
 fn check(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
@@ -127,8 +141,14 @@ fn check(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Res
         simulated.iter().map(|point| (point.place.name(), holds(point, &point.means(count)))).collect()
     };
     let by_prediction = each(&|point, means| regret(means[least(&point.predicted)], means) <= 1.0);
-    statements.check("ours: the d that the mean field names costs 1 percent or less beyond the best", by_prediction);
-    statements.check("ours: d = 10 costs 3 percent or less beyond the best d", each(&|_, means| regret(means[ten], means) <= 3.0));
+    statements.check(
+        "ours: the d that the mean field names costs 1 percent or less beyond the best",
+        by_prediction,
+    );
+    statements.check(
+        "ours: d = 10 costs 3 percent or less beyond the best d",
+        each(&|_, means| regret(means[ten], means) <= 3.0),
+    );
     let learnt = each(&|point, means| regret(point.found[count + 1].mean, means) <= 3.0);
     statements.check("ours: the learnt number costs 3 percent or less beyond the best d", learnt);
     let better = each(&|point, means| point.found[count + 1].mean < means[ten]);

@@ -47,7 +47,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let found = run_each(session, &scenarios, "amplification and sharing", |result| {
         Ok((total(result), crate::cagc::sharing(result)))
     })?;
-    let interval = |runs: &[(f64, f64)]| Interval::of(&runs.iter().map(|(value, _)| *value).collect::<Vec<_>>());
+    let interval =
+        |runs: &[(f64, f64)]| Interval::of(&runs.iter().map(|(value, _)| *value).collect::<Vec<_>>());
     let simulated: Vec<Simulated> = (points.into_iter().zip(predicted).zip(found.chunks(SCHEMES.len())))
         .map(|((point, predicted), runs)| {
             let (none, cagc) = (interval(&runs[0]), interval(&runs[1]));
@@ -61,8 +62,18 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 
 fn publish(session: &Session, simulated: &[Simulated]) -> Result<(), Failure> {
     let mut table = Table::new(&[
-        "point", "predicted_none", "none", "none_ci", "predicted_cagc", "cagc", "cagc_ci", "predicted_sharing", "sharing",
-        "predicted_saved_percent", "saved_percent", "cagc_error_percent",
+        "point",
+        "predicted_none",
+        "none",
+        "none_ci",
+        "predicted_cagc",
+        "cagc",
+        "cagc_ci",
+        "predicted_sharing",
+        "sharing",
+        "predicted_saved_percent",
+        "saved_percent",
+        "cagc_error_percent",
     ]);
     for one in simulated {
         let Predicted { none, cagc, sharing, .. } = one.predicted;
@@ -79,12 +90,20 @@ fn publish(session: &Session, simulated: &[Simulated]) -> Result<(), Failure> {
             one.saving(),
             one.errors()[1],
         ];
-        table.push(std::iter::once(one.point.name.clone()).chain(row.map(|value| number(value, 4))).collect());
+        table
+            .push(std::iter::once(one.point.name.clone()).chain(row.map(|value| number(value, 4))).collect());
     }
     table.write(session, "data")?;
-    let mut summary = Table::new(&["points", "number", "largest_error_percent", "mean_error_percent", "largest_error_of_saving_points"]);
+    let mut summary = Table::new(&[
+        "points",
+        "number",
+        "largest_error_percent",
+        "mean_error_percent",
+        "largest_error_of_saving_points",
+    ]);
     for (name, is_drawn) in [("drawn; one page a request", true), ("stand-ins", false)] {
-        let of: Vec<&Simulated> = simulated.iter().filter(|one| one.point.trace.is_none() == is_drawn).collect();
+        let of: Vec<&Simulated> =
+            simulated.iter().filter(|one| one.point.trace.is_none() == is_drawn).collect();
         let errors: Vec<f64> = of.iter().map(|one| one.errors()[1].abs()).collect();
         let savings = of.iter().map(|one| (one.predicted.saving() - one.saving()).abs());
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
@@ -111,7 +130,8 @@ fn check(session: &Session, simulated: &[Simulated]) -> Result<(), Failure> {
     };
     let mut statements = Statements::default();
     let near = |one: &Simulated| one.errors().iter().all(|error| error.abs() <= NEAR);
-    statements.check("ours: the prediction is within 3 percent of both amplifications (drawn)", each(true, &near));
+    statements
+        .check("ours: the prediction is within 3 percent of both amplifications (drawn)", each(true, &near));
     let saving = |one: &Simulated| (one.predicted.saving() - one.saving()).abs() <= NEAR;
     statements.check("ours: the predicted saving is within 3 points (drawn)", each(true, &saving));
     statements.check("ours: the predicted saving is within 3 points (stand-ins)", each(false, &saving));

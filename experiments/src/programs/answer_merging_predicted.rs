@@ -12,7 +12,18 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let points: Vec<Point> = drawn().into_iter().chain(stand_ins()).collect();
     let predicted = predict(session, &points)?;
     let mut table = Table::new(&[
-        "point", "used", "watermark", "r", "f", "d", "dedup_ratio", "none", "cagc", "twin", "sharing", "saved_percent",
+        "point",
+        "used",
+        "watermark",
+        "r",
+        "f",
+        "d",
+        "dedup_ratio",
+        "none",
+        "cagc",
+        "twin",
+        "sharing",
+        "saved_percent",
     ]);
     for (point, found) in points.iter().zip(&predicted) {
         let Predicted { none, cagc, twin, sharing } = *found;
@@ -24,7 +35,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     }
     table.publish(session, "predicted")?;
     let mut statements = Statements::default();
-    let beyond = points.iter().zip(&predicted).map(|(point, found)| (point.name.clone(), found.cagc < found.twin));
+    let beyond =
+        points.iter().zip(&predicted).map(|(point, found)| (point.name.clone(), found.cagc < found.twin));
     statements.check("ours: merging is worth more than the room that it makes", beyond.collect::<Vec<_>>());
     statements.publish(session)
 }

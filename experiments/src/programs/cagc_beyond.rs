@@ -2,7 +2,6 @@
 //! and how far it pays as pages take longer to hash and fewer of them are equal.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::cagc::{
     CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved, sharing,
     unevenness, write_us,
@@ -10,6 +9,7 @@ use crate::cagc::{
 use crate::chart::{Chart, Series};
 use crate::heat_map::HeatMap;
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, copied_above, copied_below, device, erases, find, run_stacks, table, total,
 };
@@ -84,7 +84,8 @@ fn placed(session: &Session, statements: &mut Statements) -> Result<(), Failure>
         for (policy, victim) in CHOICES {
             for (trace, _) in TRACES {
                 let drive = |scheme| Drive { used, victim: victim.to_owned(), ..Drive::new(trace, scheme) };
-                stacks.extend(PLACED.iter().map(|scheme| drive(scheme).stack(&[name, policy], session.length)));
+                stacks
+                    .extend(PLACED.iter().map(|scheme| drive(scheme).stack(&[name, policy], session.length)));
             }
         }
     }
@@ -96,7 +97,8 @@ fn placed(session: &Session, statements: &mut Statements) -> Result<(), Failure>
         ("all_us", all_us),
         ("erases_max_over_mean", unevenness),
     ];
-    table(&["used", "victim", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs).write(session, "placed")?;
+    table(&["used", "victim", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs)
+        .write(session, "placed")?;
     let mut short = by_trace(&["used", "scheme", "victim"]);
     for (used, _) in DRIVES {
         for scheme in &PLACED {
@@ -143,7 +145,8 @@ fn indexed(session: &Session) -> Result<(), Failure> {
         ("all_us", all_us),
         ("write_us", write_us),
     ];
-    table(&["used", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs).publish(session, "index")
+    table(&["used", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs)
+        .publish(session, "index")
 }
 
 fn under_a_log(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
@@ -151,8 +154,9 @@ fn under_a_log(session: &Session, statements: &mut Statements) -> Result<(), Fai
     for (name, above) in LOGS {
         for (trace, _) in TRACES {
             let drive = |scheme| Drive { above, ..Drive::new(trace, scheme) };
-            stacks
-                .extend([NONE, INLINE, CAGC].iter().map(|scheme| drive(scheme).stack(&[name], session.length)));
+            stacks.extend(
+                [NONE, INLINE, CAGC].iter().map(|scheme| drive(scheme).stack(&[name], session.length)),
+            );
         }
     }
     let runs = run_stacks(session, stacks)?;
@@ -165,7 +169,8 @@ fn under_a_log(session: &Session, statements: &mut Statements) -> Result<(), Fai
         ("sharing_ratio", sharing),
         ("all_us", all_us),
     ];
-    table(&["segments", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs).publish(session, "log")?;
+    table(&["segments", "trace", "scheme"], ("erases_per_1000", erases), &columns, &runs)
+        .publish(session, "log")?;
     for (ours, base) in [("cagc", "none"), ("inline", "none"), ("inline", "cagc")] {
         let cases = LOGS.iter().flat_map(|(name, _)| {
             TRACES.map(|(trace, _)| {

@@ -5,12 +5,10 @@
 //! in the copy read), nor how much its flash did in parallel. All are varied here, one after the other.
 
 use crate::Failure;
-use crate::session::Session;
-use crate::cagc::{
-    CLOSED, Drive, HASH_US, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us,
-};
+use crate::cagc::{CLOSED, Drive, HASH_US, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
 use crate::chart::{Chart, Series};
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::stacks::{Column, Runs, erases, run_stacks};
 use crate::statements::Statements;
 use crate::table::Table;

@@ -4,9 +4,9 @@
 //! schemes other than those it was set with; it finds nothing about the traces.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::cagc::{CAGC, Drive, INLINE, TRACES, dedup, sharing};
 use crate::chart::{Chart, Series};
+use crate::session::Session;
 use crate::stacks::{Column, Runs, Stack, run_stacks, table};
 use crate::statements::Statements;
 use wearwell_stack::RunResult;

@@ -21,7 +21,8 @@ const PAGES: usize = 18;
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut table = Table::new(&["scheme", "written_pages", "erases", "free_pages"]);
     for (scheme, (written, erases)) in [("none", plain()), ("cagc", merged())] {
-        let fields = [scheme.to_owned(), written.to_string(), erases.to_string(), (PAGES - written).to_string()];
+        let fields =
+            [scheme.to_owned(), written.to_string(), erases.to_string(), (PAGES - written).to_string()];
         table.push(fields.into());
     }
     table.publish(session, "data")

@@ -5,7 +5,6 @@
 //! met by a full drive with 7 % spare. Each reading is run.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::cagc::{
     CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, by_trace, hashed, saved, sharing,
     unevenness, write_p99_us, write_us,
@@ -13,6 +12,7 @@ use crate::cagc::{
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::stacks::{Column, Runs, copied_below, erases, find, run_stacks, table, total};
 use crate::statements::{Statements, rises};
 use crate::table::Table;
@@ -80,7 +80,9 @@ fn twins(session: &Session, runs: &[Runs], statements: &mut Statements) -> Resul
     for (name, used) in USED {
         for (trace, _) in TRACES {
             let used = used / ours(name, trace).ours.mean(sharing);
-            stacks.push(Drive { used, timing: None, ..Drive::new(trace, &NONE) }.stack(&[name], session.length));
+            stacks.push(
+                Drive { used, timing: None, ..Drive::new(trace, &NONE) }.stack(&[name], session.length),
+            );
         }
     }
     let twins = run_stacks(session, stacks)?;

@@ -3,7 +3,8 @@
 
 use crate::Failure;
 use crate::cagc::{
-    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, hashed, saved, sharing, write_p99_us, write_us,
+    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, hashed, saved, sharing, write_p99_us,
+    write_us,
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
@@ -34,7 +35,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let runs = run_stacks(session, stacks)?;
     publish(session, &runs)?;
     draw(session, &runs)?;
-    let crossings: Vec<Option<f64>> = TRACES.iter().map(|(trace, paper)| crossing(&runs, trace, 100.0 * paper)).collect();
+    let crossings: Vec<Option<f64>> =
+        TRACES.iter().map(|(trace, paper)| crossing(&runs, trace, 100.0 * paper)).collect();
     at_crossings(session, &runs, &crossings)
 }
 
@@ -54,7 +56,8 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
         ("hashed_pages", hashed),
         ("sharing_ratio", sharing),
     ];
-    table(&["used", "trace", "scheme"], ("erases_per_1000", erases), &columns, runs).write(session, "data")?;
+    table(&["used", "trace", "scheme"], ("erases_per_1000", erases), &columns, runs)
+        .write(session, "data")?;
     let mut savings = Table::new(&["used", "scheme", "homes", "web_vm", "mail"]);
     for used in USED {
         for scheme in ["cagc", "inline"] {
@@ -150,7 +153,9 @@ fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> 
         inline.push((case, looked_first.is_less(all_us)));
     }
     for used in USED {
-        let all = TRACES.iter().all(|(trace, paper)| (saving(runs, used, trace, "cagc") - 100.0 * paper).abs() <= 5.0);
+        let all = TRACES
+            .iter()
+            .all(|(trace, paper)| (saving(runs, used, trace, "cagc") - 100.0 * paper).abs() <= 5.0);
         elsewhere.push((name(used), all));
     }
     statements.check("CAGC erases as many blocks fewer as printed at some share of the drive in use", erased);

@@ -1,9 +1,7 @@
 //! Section IV-C of the CAGC paper: its scheme under other victim policies, of which the paper has random, greedy and
 //! cost-benefit; and its own settings: threshold, promotion, and whether moved pages are hashed again.
 
-use wearwell_engine::victim::VICTIMS;
 use crate::Failure;
-use crate::session::Session;
 use crate::cagc::{
     CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved, sharing,
     unevenness,
@@ -11,10 +9,10 @@ use crate::cagc::{
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::log_on_log::number;
-use crate::stacks::{
-    Column, Runs, Stack, copied_below, erases, find, per_host, run_stacks, table, total,
-};
+use crate::session::Session;
+use crate::stacks::{Column, Runs, Stack, copied_below, erases, find, per_host, run_stacks, table, total};
 use crate::statements::Statements;
+use wearwell_engine::victim::VICTIMS;
 use wearwell_stack::RunResult;
 
 /// Of the paper. Its random policy takes blocks "with invalid pages".

@@ -69,7 +69,8 @@ impl Counted {
         let mut contents = ContentConfig::preset(trace)?.build(LOGICAL_PAGES, Seed(1))?;
         let mut batch = PageBatch::default();
         let mut seen = std::collections::HashSet::new();
-        let (mut requests, mut writes, mut pages, mut written, mut equal) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+        let (mut requests, mut writes, mut pages, mut written, mut equal) =
+            (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
         let mut all_written = 0;
         while all_written < 2 * DRIVE_WRITES * u64::from(LOGICAL_PAGES) {
             batch.clear();
@@ -80,7 +81,8 @@ impl Counted {
             for (run, of) in batch.iter() {
                 let is_write = run.op == Op::Write;
                 let of_run = of.len() as u64 / u64::from(run.request_pages.max(1));
-                let repeated = of.iter().filter(|_| !seen.insert(*named.next().expect("a content a page"))).count();
+                let repeated =
+                    of.iter().filter(|_| !seen.insert(*named.next().expect("a content a page"))).count();
                 all_written += if is_write { of.len() as u64 } else { 0 };
                 if counts {
                     requests += of_run;

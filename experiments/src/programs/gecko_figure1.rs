@@ -1,10 +1,10 @@
 //! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow. GeckoFTL's own stand beside it.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::gecko::{drive, ram_mib, recovery_s};
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::statements::{Statements, rises};
 use crate::table::Table;
 use wearwell_theory::ftl::Ftl;

@@ -2,8 +2,8 @@
 //! one capacity.
 
 use crate::Failure;
-use crate::session::{Scale, Session};
 use crate::chart::{Chart, Series};
+use crate::session::{Scale, Session};
 use crate::statements::Statements;
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 

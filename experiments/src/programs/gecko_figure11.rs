@@ -2,9 +2,9 @@
 //! where the curves would cross.
 
 use crate::Failure;
-use crate::session::{Scale, Session};
 use crate::chart::{Chart, Series};
 use crate::log_on_log::number;
+use crate::session::{Scale, Session};
 use crate::statements::{Statements, rises};
 use crate::table::Table;
 use crate::validity_cost::{Cost, Drive, Store, measure_all};

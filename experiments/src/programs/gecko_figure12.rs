@@ -1,8 +1,8 @@
 //! GeckoFTL (SIGMOD 2016), Figure 12: Logarithmic Gecko by the ratio R of logical to physical pages.
 
 use crate::Failure;
-use crate::session::{Scale, Session};
 use crate::chart::{Chart, Series};
+use crate::session::{Scale, Session};
 use crate::statements::{Statements, rises};
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 

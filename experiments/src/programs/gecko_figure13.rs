@@ -1,14 +1,14 @@
 //! GeckoFTL (SIGMOD 2016), Figures 13 and 14, simulated: RAM, recovery and write amplification of five FTLs, and of three that
 //! have the same RAM.
 
-use wearwell_engine::ftl::paged::PagedSettings;
 use crate::Failure;
-use crate::session::Session;
 use crate::gecko::mib;
 use crate::log_on_log::number;
 use crate::paged::{self, CAUSES, FTLS, Measured, settings};
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
+use wearwell_engine::ftl::paged::PagedSettings;
 
 /// Times that the logical pages are written at random before, and while, it is measured.
 const WARM_UP: f64 = 1.0;

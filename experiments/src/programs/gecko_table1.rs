@@ -2,9 +2,9 @@
 //! pages are valid, and RAM and recovery of five FTLs (and of a page map) on 2 TiB.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::gecko::{drive, mib, ram_mib, ram_of, recovery_of, recovery_s};
 use crate::log_on_log::number;
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_theory::ftl::{

@@ -1,9 +1,9 @@
 //! Van Houdt (2013), Figure 1: write amplification of the single frontier over spare factor and choices, b = 32.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::figures::{Grid, name_of, named_panels};
+use crate::session::Session;
 use crate::statements::{Statements, falls};
 use crate::table::Table;
 use crate::theory::Policy;

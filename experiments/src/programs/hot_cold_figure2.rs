@@ -1,9 +1,9 @@
 //! Van Houdt (2013), Figure 2: write amplification of the single frontier over f and over r, b = 32, S_f = 0.1.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::figures::{Grid, panels};
+use crate::session::Session;
 use crate::statements::{Statements, falls};
 use crate::table::Table;
 use crate::theory::Policy;

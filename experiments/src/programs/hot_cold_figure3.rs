@@ -1,9 +1,9 @@
 //! Van Houdt (2013), Figure 3: the valid pages of an arbitrary block, single frontier, b = 16, S_f = 0.1, d = 10.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::figures::{Panel, name_of, named_panels};
+use crate::session::Session;
 use crate::statements::{Statements, falls};
 use crate::table::Table;
 use crate::theory::{Model, Policy, of_all};

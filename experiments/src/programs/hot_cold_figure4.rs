@@ -1,9 +1,9 @@
 //! Van Houdt (2013), Figure 4: write amplification of the double frontier over the number of choices.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::figures::name_of;
+use crate::session::Session;
 use crate::statements::{Statements, falls, rises};
 use crate::table::Table;
 use crate::theory::{Load, Model, Policy, of_all};

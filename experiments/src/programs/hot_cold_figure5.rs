@@ -1,14 +1,14 @@
 //! Van Houdt (2013), Figure 5: the double frontier with the best number of choices, b = 32, over r and f.
 
-use std::cmp::Ordering;
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::figures::name_of;
 use crate::heat_map::{Cell, HeatMap};
+use crate::session::Session;
 use crate::statements::{Statements, rises};
 use crate::table::Table;
 use crate::theory::{Load, Model, Policy, of_all};
+use std::cmp::Ordering;
 use wearwell_theory::OptimalChoices;
 use wearwell_theory::mean_field::Structure;
 

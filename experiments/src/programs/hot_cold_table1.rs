@@ -2,10 +2,10 @@
 //! data", Performance Evaluation 70 (2013), Table 1: the single write frontier.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::hot_cold::{Frontier, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
+use crate::session::Session;
 
 /// Blocks of the paper's simulation.
 const BLOCKS: u32 = 10_000;

@@ -3,10 +3,10 @@
 //! the oldest first.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::hot_cold::{Frontier, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
+use crate::session::Session;
 
 /// Blocks of the paper's simulation.
 const BLOCKS: u32 = 50_000;
@@ -31,7 +31,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         .map(|(row, frontier)| row.setting.scenario(frontier, BLOCKS, session.length))
         .collect::<Result<Vec<_>, _>>()?;
     let replicas = run_all(session, &scenarios)?;
-    let ours: Vec<[Interval; 2]> =
-        replicas.chunks(2).map(|pair| [write_amplification(&pair[0]), write_amplification(&pair[1])]).collect();
+    let ours: Vec<[Interval; 2]> = replicas
+        .chunks(2)
+        .map(|pair| [write_amplification(&pair[0]), write_amplification(&pair[1])])
+        .collect();
     publish(session, "Table 2: double frontier, N = 50,000", &["RND", "OLDEST"], &ROWS, &ours)
 }

@@ -105,7 +105,13 @@ fn folder() -> Option<PathBuf> {
     std::env::var_os("WEARWELL_TRACES").map(PathBuf::from)
 }
 
-fn scenario_of(path: &str, format: &str, victim: &str, placement: &str, length: f64) -> Result<Scenario, Failure> {
+fn scenario_of(
+    path: &str,
+    format: &str,
+    victim: &str,
+    placement: &str,
+    length: f64,
+) -> Result<Scenario, Failure> {
     let drive_writes = DRIVE_WRITES * length;
     scenario(&format!(
         r#"
@@ -148,7 +154,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             for placement in PLACEMENTS {
                 let path = folder.join(file);
                 let drive = scenario_of(&path.to_string_lossy(), format, victim, placement, session.length)?;
-                points.extend((1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..drive.clone() } }));
+                points.extend(
+                    (1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..drive.clone() } }),
+                );
             }
         }
     }
@@ -167,7 +175,18 @@ fn amplification(kept: &[Kept]) -> Interval {
 }
 
 fn publish(session: &Session, traces: &[&(&str, &str, &str)], kept: &[Kept]) -> Result<(), Failure> {
-    let head = ["trace", "policy", "touched_mib", "written_per_pass", "single", "single_ci", "double", "double_ci", "change_percent", "steady"];
+    let head = [
+        "trace",
+        "policy",
+        "touched_mib",
+        "written_per_pass",
+        "single",
+        "single_ci",
+        "double",
+        "double_ci",
+        "change_percent",
+        "steady",
+    ];
     let mut table = Table::new(&head);
     let (mut lower, mut much, mut overwriting) = (Vec::new(), Vec::new(), Vec::new());
     let mut series: Vec<Series> = VICTIMS

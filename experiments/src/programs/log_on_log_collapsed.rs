@@ -1,8 +1,8 @@
 //! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on what takes the place of one of the two.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
+use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, device, erases, find, metadata, run_stacks, steady, table, total, user_pages,
 };

@@ -1,9 +1,9 @@
 //! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL that clean with and without regard to each other.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
+use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, copied_above, copied_below, device, ftl, per_host, run_stacks, steady, table,
     top, total,

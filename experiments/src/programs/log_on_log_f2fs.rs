@@ -52,8 +52,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         cleans_at: session.assumed("log_on_log/cleans-at")? as u32,
     };
     let keys: Vec<(u32, Assumed)> = recordings.iter().map(|one| (one.known.volume, assumed)).collect();
-    let outcomes =
-        session.each("recording of F2FS", &keys, |(volume, assumed)| outcome(&recordings[*volume as usize], assumed))?;
+    let outcomes = session.each("recording of F2FS", &keys, |(volume, assumed)| {
+        outcome(&recordings[*volume as usize], assumed)
+    })?;
     let loads = loads(&outcomes);
     publish(session, &outcomes, &loads)?;
     let mut statements = Statements::default();
@@ -124,8 +125,7 @@ fn modelled(known: &Known, assumed: &Assumed) -> Result<Option<Written>, Failure
 /// Every page once a pass, at random as fio draws them, in the order in which a page cache writes them.
 fn overwrites(pages: u32, seed: u64, dirty_pages: usize) -> Vec<u32> {
     let passes = OVERWRITTEN_BYTES / AGED_BYTES;
-    let mut drawn: Vec<u32> =
-        (0..passes).flat_map(|pass| permuted(pages, seed * passes + pass)).collect();
+    let mut drawn: Vec<u32> = (0..passes).flat_map(|pass| permuted(pages, seed * passes + pass)).collect();
     drawn.chunks_mut(dirty_pages).for_each(<[u32]>::sort_unstable);
     drawn
 }
@@ -198,7 +198,8 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
             row.push(maybe(mean(&group, |one| model_fswa(one).unwrap_or(0.0))));
             row.push(format!("{:.0}", mean(&group, |one| one.known.checkpoints as f64)));
             row.push(format!("{:.4}", mean(&group, |one| one.known.moved_pages as f64 / load_pages(one))));
-            let moved = |one: &Outcome| one.model.map_or(0, |written| written.moved_pages) as f64 / load_pages(one);
+            let moved =
+                |one: &Outcome| one.model.map_or(0, |written| written.moved_pages) as f64 / load_pages(one);
             row.push(maybe(mean(&group, moved)));
             for at in 0..DRIVES.len() {
                 row.push(format!("{:.4}", mean(&group, |one| device(one, at))));
@@ -215,7 +216,8 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
 
 /// What 6 logs write more than 2, per cent, beside what the paper prints.
 fn publish_growth(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<(), Failure> {
-    let mut table = Table::new(&["load", "fswa_2", "fswa_4", "fswa_6", "growth_percent", "model_growth_percent"]);
+    let mut table =
+        Table::new(&["load", "fswa_2", "fswa_4", "fswa_6", "growth_percent", "model_growth_percent"]);
     let mut series = Vec::new();
     for load in loads {
         let of = |logs: u8| mean(&group(outcomes, load, logs), fswa);
@@ -272,9 +274,11 @@ fn check_figure_2(statements: &mut Statements, outcomes: &[Outcome], loads: &[St
     );
     statements.check(
         "ours: with a sync after each write 2 logs write more than twice as much as 6",
-        loads.iter().filter(is_synced).filter(|load| load.contains("direct")).map(|load| {
-            (load.clone(), six(load) < 0.5)
-        }),
+        loads
+            .iter()
+            .filter(is_synced)
+            .filter(|load| load.contains("direct"))
+            .map(|load| (load.clone(), six(load) < 0.5)),
     );
 }
 
@@ -303,7 +307,8 @@ fn check_table_1(statements: &mut Statements, outcomes: &[Outcome]) {
     statements.check(
         "table 1: the device copies 32 % more or worse with 6 logs",
         each(&|at| {
-            let copied = |one: &Outcome| one.drives[at].copied_pages as f64 / one.drives[at].host_pages as f64;
+            let copied =
+                |one: &Outcome| one.drives[at].copied_pages as f64 / one.drives[at].host_pages as f64;
             mean(&six, copied) > 0.01 && mean(&six, copied) >= MOST * mean(&two, copied)
         }),
     );

@@ -10,9 +10,17 @@ use wearwell_stack::RunResult;
 /// Panel, its scenario, and whether its layers are a chain with one user above.
 const PANELS: [(&str, &str, bool); 4] = [
     ("a: a log on an FTL", include_str!("../../../scenarios/log_on_ftl.toml"), true),
-    ("b: a log beside another application", include_str!("../../../scenarios/log_beside_random_writer.toml"), false),
+    (
+        "b: a log beside another application",
+        include_str!("../../../scenarios/log_beside_random_writer.toml"),
+        false,
+    ),
     ("c: two logs on one FTL", include_str!("../../../scenarios/two_logs_one_ftl.toml"), false),
-    ("d: a log on a file system on an FTL", include_str!("../../../scenarios/app_log_on_fs_on_ftl.toml"), false),
+    (
+        "d: a log on a file system on an FTL",
+        include_str!("../../../scenarios/app_log_on_fs_on_ftl.toml"),
+        false,
+    ),
 ];
 
 /// The end of each scenario, for all the same.
@@ -34,7 +42,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             let (incoming, outgoing) = writes(result, &layer.name);
             let ratio = |of: u64| format!("{:.4}", outgoing as f64 / of as f64);
             let total = result.nand.programs as f64 / result.course.measured_host_pages as f64;
-            let mut row = vec![panel.to_owned(), layer.name.clone(), incoming.to_string(), outgoing.to_string()];
+            let mut row =
+                vec![panel.to_owned(), layer.name.clone(), incoming.to_string(), outgoing.to_string()];
             row.extend([ratio(incoming), format!("{total:.4}")]);
             table.push(row);
         }

@@ -1,9 +1,9 @@
 //! Yang et al. (2014), Figure 3: what deleting one upper segment leaves behind on the lower log.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::log_on_log::{Case, Load, Setting, number, run_settings};
+use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
 use crate::table::Table;

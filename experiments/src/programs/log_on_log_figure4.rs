@@ -1,9 +1,9 @@
 //! Yang et al. (2014), Figure 4: total combined write amplification over the sizes of the segments.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::log_on_log::{Case, Load, Setting, number, run_settings, size, traces};
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 

@@ -1,9 +1,9 @@
 //! Yang et al. (2014), sec. 5: the rules for the sizes of segments and for TRIM, over the ratio of the capacities.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::log_on_log::{Case, Setting, number, run_settings, size};
+use crate::session::Session;
 use crate::statements::{Statements, rises};
 use crate::table::Table;
 

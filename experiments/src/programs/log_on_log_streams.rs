@@ -1,9 +1,9 @@
 //! Yang et al. (2014), sec. 4.2, 4.4 and Table 1: `m` streams of a log on `n` streams of the FTL. Without metadata.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::log_on_log::{Case, Load, Outcome, Setting, number, run_settings, size};
+use crate::session::Session;
 use crate::statements::{Statements, falls, rises};
 use crate::table::Table;
 

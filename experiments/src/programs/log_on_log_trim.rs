@@ -1,9 +1,9 @@
 //! Yang et al. (2014), sec. 4.5 with Figures 6 and 7: a log on an FTL with and without TRIM.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::log_on_log::{Case, Setting, number, run_settings};
+use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
 use crate::table::Table;

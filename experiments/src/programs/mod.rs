@@ -1,4 +1,54 @@
-//! The programs behind the items: one a file, and a line here.
+//! The programs behind the items: one a file, and two lines here: its module, which the formatter finds by it, and the type of its
+//! settings.
+
+mod answer_choices;
+mod answer_choices_predicted;
+mod answer_merging;
+mod answer_merging_predicted;
+mod cagc_beyond;
+mod cagc_figure2;
+mod cagc_figure6;
+mod cagc_figure8;
+mod cagc_figure9;
+mod cagc_footprint;
+mod cagc_sensitivity;
+mod cagc_tables;
+mod gecko_figure1;
+mod gecko_figure10;
+mod gecko_figure11;
+mod gecko_figure12;
+mod gecko_figure13;
+mod gecko_figure9;
+mod gecko_table1;
+mod hot_cold_figure1;
+mod hot_cold_figure2;
+mod hot_cold_figure3;
+mod hot_cold_figure4;
+mod hot_cold_figure5;
+mod hot_cold_table1;
+mod hot_cold_table2;
+mod hot_cold_traces;
+mod log_on_log_collapsed;
+mod log_on_log_coordination;
+mod log_on_log_f2fs;
+mod log_on_log_figure1;
+mod log_on_log_figure3;
+mod log_on_log_figure4;
+mod log_on_log_rules;
+mod log_on_log_streams;
+mod log_on_log_trim;
+mod nvmfs_figures;
+mod nvmfs_grid;
+mod nvmfs_hints;
+mod nvmfs_host_cleaning;
+mod nvmfs_rivals;
+mod nvmfs_throughput;
+mod placement_question;
+mod spare_split;
+mod transient;
+mod trim_question;
+mod wear_levelling;
+mod zipf_classes;
 
 use crate::Failure;
 use crate::moving;
@@ -25,8 +75,6 @@ fn check<T: DeserializeOwned>(settings: &toml::Table) -> Result<(), Failure> {
 /// Each program with the type of its settings.
 macro_rules! programs {
     ($($name:ident: $settings:ty,)*) => {
-        $(mod $name;)*
-
         /// All programs.
         pub const PROGRAMS: &[Program] =
             &[$(Program { name: stringify!($name), run: $name::run, check: check::<$settings> }),*];

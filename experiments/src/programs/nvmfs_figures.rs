@@ -1,12 +1,12 @@
 //! Qiu and Reddy (2013), figures 6 to 11: what NVMFS and Conquest send to their drive, what that costs the drive, and how
 //! fast it is. For real file systems see `nvmfs_rivals`.
 
-use serde::Serialize;
 use crate::Failure;
-use crate::session::Session;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::trial::Outcome;
+use crate::session::Session;
 use crate::table::Table;
+use serde::Serialize;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 

@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::heat_map::HeatMap;
-use crate::interval::Interval;
+use crate::interval::{Interval, mean};
 use crate::nvmfs::course::{Look, Looks};
 use crate::nvmfs::replay::HIDDEN;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
@@ -104,12 +104,11 @@ impl Settings {
         for Case { one_over, utilisation, order, workload } in cases {
             for simulated in Simulated::rivals() {
                 for seed in 1..=self.runs {
-                    let nvram_bytes = disk_bytes / one_over / 4096 * 4096;
                     points.push(Point {
                         simulated: simulated.clone(),
                         load: load(workload, order),
                         utilisation: *utilisation,
-                        sizes: Sizes { disk_bytes, nvram_bytes, written_bytes: 0, seed },
+                        sizes: Sizes::with_nvram(disk_bytes, *one_over, 0, seed),
                         looks: looks.clone(),
                     });
                 }
@@ -178,16 +177,14 @@ impl Row<'_> {
     }
 }
 
-fn mean(looks: &[Look], of: impl Fn(&Look) -> f64) -> f64 {
-    looks.iter().map(of).sum::<f64>() / looks.len() as f64
-}
-
 fn signed(value: Option<Interval>) -> String {
     value.map_or(String::new(), |value| format!("{:+.1}", value.mean))
 }
 
 fn half_width(value: Option<Interval>) -> String {
-    value.filter(|value| value.half_width.is_finite()).map_or(String::new(), |value| format!("{:.1}", value.half_width))
+    value
+        .filter(|value| value.half_width.is_finite())
+        .map_or(String::new(), |value| format!("{:.1}", value.half_width))
 }
 
 const KEYS: [&str; 7] = ["nvram", "rival", "counted", "written", "order", "utilisation", "workload"];
@@ -229,7 +226,9 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
         let cost = |looks: &[Look]| {
             let of = |look: &Look| look.page.erase_cost();
             let known: Option<Vec<f64>> = looks.iter().map(of).collect();
-            known.map_or(String::new(), |costs| format!("{:.2}", costs.iter().sum::<f64>() / costs.len() as f64))
+            known.map_or(String::new(), |costs| {
+                format!("{:.2}", costs.iter().sum::<f64>() / costs.len() as f64)
+            })
         };
         let efficiency: Option<Vec<f64>> = row.ours.iter().map(Look::efficiency).collect();
         let mut line = keys(row);
@@ -246,8 +245,12 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
             cost(&row.theirs),
             signed(row.fast_erases()),
             half_width(row.fast_erases()),
-            format!("{:.3}", mean(&row.ours, |look| look.recycled_blocks as f64 * 4096.0 / look.written_bytes as f64)),
-            efficiency.map_or(String::new(), |all| format!("{:.3}", all.iter().sum::<f64>() / all.len() as f64)),
+            format!(
+                "{:.3}",
+                mean(&row.ours, |look| look.recycled_blocks as f64 * 4096.0 / look.written_bytes as f64)
+            ),
+            efficiency
+                .map_or(String::new(), |all| format!("{:.3}", all.iter().sum::<f64>() / all.len() as f64)),
         ]);
         table.push(line);
     }
@@ -282,7 +285,8 @@ fn signs(rows: &[Row]) -> Table {
         let all = |of: &dyn Fn(&Row) -> Option<Interval>| {
             count(here.iter().filter_map(|row| of(row)).map(|value| value.mean).collect())
         };
-        let counts = [all(&|row| Some(row.traffic())), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
+        let counts =
+            [all(&|row| Some(row.traffic())), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
         let mut line = reading;
         line.extend(counts.concat().iter().map(usize::to_string));
         table.push(line);
@@ -320,7 +324,9 @@ fn maps(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
     for &utilisation in &settings.utilisations {
         let here = |row: &&Row| row.case.utilisation == utilisation && row.is_in_its_own_order();
         let here: Vec<&Row> = rows.iter().filter(here).collect();
-        let name = |row: &Row| (format!("1/{} {}", row.case.one_over, row.rival), format!("{} {}", row.counted, row.written));
+        let name = |row: &Row| {
+            (format!("1/{} {}", row.case.one_over, row.rival), format!("{} {}", row.counted, row.written))
+        };
         let (mut across, mut down) = (Vec::new(), Vec::new());
         for row in &here {
             let (side, top) = name(row);
@@ -341,7 +347,12 @@ fn maps(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Fail
             }
         }
         let title = format!("Workloads under which NVMFS sends less than Conquest, files at {utilisation}");
-        let map = HeatMap { title: &title, x: ("counted from, disks written", across), y: ("NVRAM, Conquest", down), cells };
+        let map = HeatMap {
+            title: &title,
+            x: ("counted from, disks written", across),
+            y: ("NVRAM, Conquest", down),
+            cells,
+        };
         map.draw(session, &format!("signs_{utilisation}"))?;
     }
     Ok(())
@@ -352,14 +363,23 @@ fn check(rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
     let reading = || rows.iter().filter(|row| row.is_the_papers());
     let less = |value: Option<Interval>| value.map(|value| value.mean < 0.0);
-    statements.check("NVMFS sends fewer sectors than Conquest", reading().map(|row| (row.name(), row.traffic().mean < 0.0)));
+    statements.check(
+        "NVMFS sends fewer sectors than Conquest",
+        reading().map(|row| (row.name(), row.traffic().mean < 0.0)),
+    );
     let tried = |of: fn(&Row) -> Option<Interval>| -> Vec<(String, bool)> {
         reading().filter_map(|row| less(of(row)).map(|less| (row.name(), less))).collect()
     };
-    statements.check("NVMFS causes fewer erases on a page-mapped FTL, where anything is erased", tried(|row| row.page_erases()));
-    statements.check("NVMFS causes fewer erases on FAST, where anything is erased", tried(|row| row.fast_erases()));
+    statements.check(
+        "NVMFS causes fewer erases on a page-mapped FTL, where anything is erased",
+        tried(|row| row.page_erases()),
+    );
+    statements
+        .check("NVMFS causes fewer erases on FAST, where anything is erased", tried(|row| row.fast_erases()));
     let copied = |row: &Row| {
-        let cost = |looks: &[Look]| mean(looks, |look| look.page.copied_pages as f64 / (look.page.erases.max(1)) as f64);
+        let cost = |looks: &[Look]| {
+            mean(looks, |look| look.page.copied_pages as f64 / (look.page.erases.max(1)) as f64)
+        };
         (row.name(), cost(&row.ours) <= cost(&row.theirs))
     };
     statements.check("an erase copies no more pages for NVMFS than for Conquest", reading().map(copied));

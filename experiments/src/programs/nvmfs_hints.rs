@@ -1,13 +1,13 @@
 //! Beyond Qiu and Reddy (2013): the update likelihood that NVMFS groups by, handed to the FTL as a stream; trims; extents
 //! that fill a superblock or straddle two.
 
-use serde::{Deserialize, Serialize};
 use crate::Failure;
-use crate::session::Session;
 use crate::nvmfs::replay::{Drive, Replayed, replay_on};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::trial::Trial;
+use crate::session::Session;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 use wearwell_nvmfs::options::{Grouping, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_trace::{Op, Request, RequestBatch};
@@ -103,7 +103,7 @@ pub struct Settings {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let Settings { disk_mib, utilisation } = session.settings()?;
     let disk_bytes = disk_mib << 20;
-    let sizes = Sizes { disk_bytes, nvram_bytes: disk_bytes / 16, written_bytes: 2 * disk_bytes, seed: 1 };
+    let sizes = Sizes::with_nvram(disk_bytes, 16, 2 * disk_bytes, 1);
     let loads = loads();
     let jobs: Vec<_> =
         loads.iter().flat_map(|load| file_systems().into_iter().map(move |it| (load, it, sizes))).collect();

@@ -3,6 +3,7 @@
 
 use crate::Failure;
 use crate::heat_map::HeatMap;
+use crate::interval::mean;
 use crate::nvmfs::replay::{Drive, Replayed, replay_marks};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::spare::Space;
@@ -93,20 +94,17 @@ struct Row {
     traffic: f64,
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len() as f64;
-    values.sum::<f64>() / count
-}
-
 impl Row {
     fn found(&self) -> f64 {
-        mean(self.programs.iter().copied())
+        mean(&self.programs, |programs| *programs)
     }
 
     fn name(&self) -> String {
         let Space { utilisation, over_provisioning, pages_per_block, .. } = self.space;
         let Row { one_over, skew, .. } = self;
-        format!("NVRAM 1/{one_over}; files {utilisation}; spare {over_provisioning}; block {pages_per_block}; Zipf {skew}")
+        format!(
+            "NVRAM 1/{one_over}; files {utilisation}; spare {over_provisioning}; block {pages_per_block}; Zipf {skew}"
+        )
     }
 
     /// Whether it is the side that was predicted.
@@ -120,7 +118,9 @@ const TIE: f64 = 0.03;
 
 impl Settings {
     fn drives(&self) -> Vec<(f64, u32)> {
-        let with = |&over_provisioning: &f64| self.pages_per_block.iter().map(move |pages| (over_provisioning, *pages));
+        let with = |&over_provisioning: &f64| {
+            self.pages_per_block.iter().map(move |pages| (over_provisioning, *pages))
+        };
         self.over_provisioning.iter().flat_map(with).collect()
     }
 
@@ -136,12 +136,7 @@ impl Settings {
                         simulated: simulated.clone(),
                         load: load(skew),
                         utilisation,
-                        sizes: Sizes {
-                            disk_bytes,
-                            nvram_bytes: disk_bytes / one_over / 4096 * 4096,
-                            written_bytes: 0,
-                            seed,
-                        },
+                        sizes: Sizes::with_nvram(disk_bytes, one_over, 0, seed),
                         warm_up: self.warm_up,
                         measured: self.measured,
                         drives: self.drives(),
@@ -154,7 +149,11 @@ impl Settings {
         cases
     }
 
-    fn rows(&self, (one_over, utilisation, skew): (u64, f64, f64), courses: &[Course]) -> Result<Vec<Row>, Failure> {
+    fn rows(
+        &self,
+        (one_over, utilisation, skew): (u64, f64, f64),
+        courses: &[Course],
+    ) -> Result<Vec<Row>, Failure> {
         let row = |(at, (over_provisioning, pages_per_block)): (usize, (f64, u32))| {
             let space = Space {
                 disk_blocks: (self.disk_mib << 8) as f64,
@@ -167,7 +166,7 @@ impl Settings {
                 courses.chunks(2).map(|pair| of(&pair[0]) / of(&pair[1])).collect()
             };
             let per_byte = |value: u64, course: &Course| value as f64 / course.written_bytes as f64;
-            let average = |of: &dyn Fn(&Course) -> f64| mean(ratios(of).into_iter());
+            let average = |of: &dyn Fn(&Course) -> f64| mean(&ratios(of), |ratio| *ratio);
             Ok(Row {
                 space,
                 one_over,
@@ -242,7 +241,8 @@ fn crossings(rows: &[Row]) -> Result<Table, Failure> {
         let crossed = here.windows(2).find(|pair| pair[0].found() >= 1.0 && pair[1].found() < 1.0);
         let found = match crossed {
             Some(pair) => {
-                let [(from, above), (to, below)] = [0, 1].map(|at| (pair[at].space.nvram.ln(), pair[at].found().ln()));
+                let [(from, above), (to, below)] =
+                    [0, 1].map(|at| (pair[at].space.nvram.ln(), pair[at].found().ln()));
                 format!("{:.4}", (from + (to - from) * above / (above - below)).exp())
             }
             None if here[0].found() < 1.0 => format!("below {:.4}", here[0].space.nvram),
@@ -264,7 +264,8 @@ fn crossings(rows: &[Row]) -> Result<Table, Failure> {
 
 /// Programmed pages over those of the cache, by NVRAM and files, for the drive and law that come first.
 fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Result<(), Failure> {
-    let (over_provisioning, pages_per_block) = (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);
+    let (over_provisioning, pages_per_block) =
+        (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);
     let at = |one_over: u64, utilisation: f64| {
         rows.iter().find(|row| {
             row.one_over == one_over
@@ -281,7 +282,8 @@ fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Resul
             cells.push((row.found().ln().clamp(-0.5, 0.5), format!("{:.2}", row.found())));
         }
     }
-    let title = format!("Programmed pages, NVMFS over a write-back cache; {over_provisioning} hidden, Zipf {skew}");
+    let title =
+        format!("Programmed pages, NVMFS over a write-back cache; {over_provisioning} hidden, Zipf {skew}");
     let across = settings.nvram_one_over.iter().map(|one_over| format!("1/{one_over}")).collect();
     let up = settings.utilisations.iter().map(f64::to_string).collect();
     HeatMap { title: &title, x: ("NVRAM over SSD", across), y: ("files", up), cells }
@@ -292,24 +294,33 @@ fn check(rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
     let clear = |row: &&Row| (row.predicted - 1.0).abs() > TIE;
     let of = |uniform: bool, small: bool| {
-        rows.iter().filter(move |row| {
-            (row.skew == 0.0) == uniform && (row.space.pages_per_block <= 128) == small
-        })
+        rows.iter()
+            .filter(move |row| (row.skew == 0.0) == uniform && (row.space.pages_per_block <= 128) == small)
     };
     let side = |row: &Row| (row.name(), row.is_as_predicted());
     let blocks = [(true, "blocks up to an extent"), (false, "blocks of two extents")];
     for (small, name) in blocks {
         let text = format!("uniform writes, {name}: the side that was predicted programs less");
         statements.check(&text, of(true, small).filter(clear).map(side));
-        let text = format!("skewed writes, {name}: the side that was predicted for uniform ones programs less");
+        let text =
+            format!("skewed writes, {name}: the side that was predicted for uniform ones programs less");
         statements.check(&text, of(false, small).filter(clear).map(side));
     }
     let near = |row: &Row| (row.name(), (row.found() / row.predicted - 1.0).abs() <= 0.15);
-    statements.check("uniform writes, blocks up to an extent: the ratio is within 15 % of the prediction", of(true, true).map(near));
+    statements.check(
+        "uniform writes, blocks up to an extent: the ratio is within 15 % of the prediction",
+        of(true, true).map(near),
+    );
     let host_wins = |row: &Row| (row.name(), row.found() < 1.0);
     let predicted_to_win = of(false, true).filter(|row| row.predicted < 1.0 - TIE);
-    statements.check("where cleaning by the host wins under uniform writes by prediction, it wins under skewed ones", predicted_to_win.map(host_wins));
-    statements.check("NVMFS never sends less than the cache", rows.iter().map(|row| (row.name(), row.traffic > 0.999)));
+    statements.check(
+        "where cleaning by the host wins under uniform writes by prediction, it wins under skewed ones",
+        predicted_to_win.map(host_wins),
+    );
+    statements.check(
+        "NVMFS never sends less than the cache",
+        rows.iter().map(|row| (row.name(), row.traffic > 0.999)),
+    );
     statements
 }
 

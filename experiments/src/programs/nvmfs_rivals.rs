@@ -1,14 +1,14 @@
 //! NVMFS against recordings of real file systems, each pair under the same workload with the same bytes written: figures 6
 //! to 11 of Qiu and Reddy (2013), and by how much it is ahead.
 
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use crate::Failure;
-use crate::session::Session;
 use crate::nvmfs::recorded;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::trial::Outcome;
+use crate::session::Session;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
 const UTILISATIONS: [f64; 2] = [0.6, 0.87];
@@ -103,6 +103,6 @@ pub struct Settings {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let Settings { recordings, disk_mib, seed } = session.settings()?;
     let disk_bytes = disk_mib << 20;
-    let sizes = Sizes { disk_bytes, nvram_bytes: disk_bytes / 16, written_bytes: 0, seed };
+    let sizes = Sizes::with_nvram(disk_bytes, 16, 0, seed);
     table(&pairs(session, &recordings, &sizes)?).publish(session, "data")
 }

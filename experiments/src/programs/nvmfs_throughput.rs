@@ -1,7 +1,7 @@
 //! Qiu and Reddy (2013), figures 8 and 9, on the drive that they measured: how fast NVMFS and Conquest are.
 
 use crate::Failure;
-use crate::interval::Interval;
+use crate::interval::{Interval, mean};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::timed::{Planes, timed_seconds};
 use crate::session::Session;
@@ -52,7 +52,8 @@ struct Speed {
 impl Point {
     fn speed(&self) -> Result<Speed, Failure> {
         let trial = self.simulated.play(&self.load, self.utilisation, &self.sizes)?;
-        let measured = timed_seconds(&trial.requests, trial.measured_from, self.sizes.disk_bytes, self.drive)?;
+        let measured =
+            timed_seconds(&trial.requests, trial.measured_from, self.sizes.disk_bytes, self.drive)?;
         let (sent_bytes, requests) = trial.sent();
         Ok(Speed {
             mb_a_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds()),
@@ -78,10 +79,6 @@ impl Row {
         let gains = pairs.map(|(ours, theirs)| (ours.mb_a_second / theirs.mb_a_second - 1.0) * 100.0);
         Interval::of(&gains.collect::<Vec<_>>())
     }
-}
-
-fn mean(speeds: &[Speed], of: impl Fn(&Speed) -> f64) -> f64 {
-    speeds.iter().map(of).sum::<f64>() / speeds.len() as f64
 }
 
 fn shown(half_width: f64) -> String {
@@ -144,7 +141,6 @@ fn averages(settings: &Settings, rows: &[Row]) -> Table {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let disk_bytes = settings.disk_mib << 20;
-    let nvram_bytes = disk_bytes / settings.nvram_one_over / 4096 * 4096;
     let mut cases = Vec::new();
     for &utilisation in &settings.utilisations {
         for &written in &settings.written {
@@ -160,7 +156,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                     simulated: simulated.clone(),
                     load: Load::named(workload),
                     utilisation,
-                    sizes: Sizes { disk_bytes, nvram_bytes, written_bytes, seed },
+                    sizes: Sizes::with_nvram(disk_bytes, settings.nvram_one_over, written_bytes, seed),
                     drive: settings.drive,
                 });
             }
@@ -169,7 +165,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let speeds = session.each("speed of a file system", &points, Point::speed)?;
     let (systems, runs) = (Simulated::rivals(), settings.runs as usize);
     let mut rows = Vec::new();
-    for (&(utilisation, written, workload), of_case) in cases.iter().zip(speeds.chunks(systems.len() * runs)) {
+    for (&(utilisation, written, workload), of_case) in cases.iter().zip(speeds.chunks(systems.len() * runs))
+    {
         let by_system: Vec<&[Speed]> = of_case.chunks(runs).collect();
         for (rival, theirs) in systems.iter().zip(&by_system).skip(1) {
             let (ours, theirs) = (by_system[0].to_vec(), theirs.to_vec());
@@ -196,7 +193,11 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     };
     let last = rows.iter().filter(|row| row.utilisation > rows[0].utilisation);
     let pairs: Vec<(&Row, &Row)> = last
-        .filter_map(|high| rows.iter().find(|row| same(row, high) && row.utilisation < high.utilisation).map(|low| (low, high)))
+        .filter_map(|high| {
+            rows.iter()
+                .find(|row| same(row, high) && row.utilisation < high.utilisation)
+                .map(|low| (low, high))
+        })
         .collect();
     let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
     let speed = |speeds: &[Speed]| mean(speeds, |speed| speed.mb_a_second);
@@ -207,7 +208,10 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let alike = |(low, high): &(&Row, &Row)| {
         (name(high), (speed(&high.theirs) / speed(&low.theirs) - 1.0).abs() < 0.15)
     };
-    statements.check("Conquest, which writes in place, is within 15 % at the higher utilisation", pairs.iter().map(alike));
+    statements.check(
+        "Conquest, which writes in place, is within 15 % at the higher utilisation",
+        pairs.iter().map(alike),
+    );
     let cleaned = |row: &Row| mean(&row.ours, |speed| speed.recycled as f64) > 0.0;
     let only_high = |(low, high): &(&Row, &Row)| (name(high), cleaned(high) && !cleaned(low));
     let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");

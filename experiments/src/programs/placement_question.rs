@@ -4,10 +4,10 @@
 //! drive, with a free pool of the same size for all, under hot and cold data.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 

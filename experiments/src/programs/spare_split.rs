@@ -190,10 +190,11 @@ fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
             let runs = curve.simulated(runs, share);
             let whole = runs.of(total);
             let mut values = vec![whole.mean, whole.half_width, runs.mean(above), runs.mean(device)];
-            let predicted =
-                if curve.is_uniform() { curve.predicted(share)? } else { [f64::NAN; 2] };
+            let predicted = if curve.is_uniform() { curve.predicted(share)? } else { [f64::NAN; 2] };
             values.extend(predicted);
-            table.push(runs.keys.iter().cloned().chain(values.iter().map(|value| number(*value, 4))).collect());
+            table.push(
+                runs.keys.iter().cloned().chain(values.iter().map(|value| number(*value, 4))).collect(),
+            );
         }
     }
     Ok(table)
@@ -224,7 +225,11 @@ fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
         let mut row = keys(curve.load.0, curve.victims.0, curve.total, curve.segments, predicted);
         row.push(format!("{best:.1}"));
         row.push(number(least, 4));
-        row.extend([more(of(curve, predicted), least), more(of(curve, 0.5), least), more(least, matched_best)]);
+        row.extend([
+            more(of(curve, predicted), least),
+            more(of(curve, 0.5), least),
+            more(least, matched_best),
+        ]);
         table.push(row);
     }
     Ok(table)
@@ -258,7 +263,8 @@ fn draw(session: &Session, curves: &[Curve], runs: &[Runs]) -> Result<(), Failur
 
 fn check(curves: &[Curve], runs: &[Runs]) -> Result<Statements, Failure> {
     let mut statements = Statements::default();
-    let (mut exact, mut between, mut followed, mut matched, mut above) = (vec![], vec![], vec![], vec![], vec![]);
+    let (mut exact, mut between, mut followed, mut matched, mut above) =
+        (vec![], vec![], vec![], vec![], vec![]);
     for curve in curves {
         let (predicted, best) = chosen(curve, runs)?;
         let regret =
@@ -275,7 +281,8 @@ fn check(curves: &[Curve], runs: &[Runs]) -> Result<Statements, Failure> {
         for share in shares().filter(|_| curve.is_uniform()) {
             let simulated = curve.simulated(runs, share).of(total);
             let [least, most] = curve.predicted(share)?;
-            let name = format!("{}, {share:.1}: {:.3} for {least:.3} to {most:.3}", curve.name(), simulated.mean);
+            let name =
+                format!("{}, {share:.1}: {:.3} for {least:.3} to {most:.3}", curve.name(), simulated.mean);
             let slack = simulated.half_width + NEAR_PERCENT / 100.0 * most;
             if curve.is_exact() {
                 exact.push((name, (simulated.mean - most).abs() <= slack));
@@ -288,6 +295,7 @@ fn check(curves: &[Curve], runs: &[Runs]) -> Result<Statements, Failure> {
     statements.check("better victims above: TCWA lies between the bounds, give or take 3 %", between);
     statements.check("matched segments: as much spare space above as was tried is best", matched);
     statements.check("smaller segments: the predicted split costs at most 2 % more than the best", followed);
-    statements.check("smaller segments: no less of it belongs above than predicted, by more than a step", above);
+    statements
+        .check("smaller segments: no less of it belongs above than predicted, by more than a step", above);
     Ok(statements)
 }

@@ -1,14 +1,14 @@
 //! The path from a beginning to the steady state: the mean field's, eq. (6) and (9), beside the simulator's.
 
-use std::iter::zip;
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::hot_cold::{Frontier, Setting};
 use crate::interval::Interval;
 use crate::replicas::{run_all, run_each, write_amplification};
+use crate::session::Session;
 use crate::table::Table;
 use crate::theory::{Load, Model, Policy, of_all};
+use std::iter::zip;
 use wearwell_stack::{Phase, RunResult};
 use wearwell_theory::mean_field::{Beginning, Structure};
 

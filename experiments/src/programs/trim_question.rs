@@ -5,10 +5,10 @@
 //! should make of it.
 
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::replicas::{Replica, run_all, scenario, write_amplification};
+use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 

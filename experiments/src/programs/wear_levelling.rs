@@ -1,5 +1,10 @@
 //! What wear levelling evens out, and at what cost: DFTL and GeckoFTL with each kind, to the first block that wears out.
 
+use crate::Failure;
+use crate::log_on_log::number;
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
@@ -9,11 +14,6 @@ use wearwell_engine::layer::{Layer, Reports, no_data};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::{GeckoSettings, RamBitmapSettings, ValidityConfig};
 use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
-use crate::Failure;
-use crate::session::Session;
-use crate::log_on_log::number;
-use crate::statements::Statements;
-use crate::table::Table;
 
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 32;
@@ -178,7 +178,14 @@ fn wear_out(ftl: &'static str, (load, hot_writes): (&'static str, f64), kind: &K
     };
     drive.check()?;
     let life = written as f64 / f64::from(LOGICAL_PAGES);
-    Ok(Run { ftl: ftl.to_owned(), load: load.to_owned(), kind: kind.name.to_owned(), compared: compared.unwrap_or_else(|| end.clone()), life, end })
+    Ok(Run {
+        ftl: ftl.to_owned(),
+        load: load.to_owned(),
+        kind: kind.name.to_owned(),
+        compared: compared.unwrap_or_else(|| end.clone()),
+        life,
+        end,
+    })
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -188,7 +195,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         .flat_map(|ftl| LOADS.map(move |load| (ftl, load)))
         .flat_map(|(ftl, load)| (0..kinds.len()).map(move |kind| (ftl, load, kind)))
         .collect();
-    let runs = session.each("life of a drive", &cases, |&(ftl, load, kind)| wear_out(ftl, load, &kinds[kind]))?;
+    let runs =
+        session.each("life of a drive", &cases, |&(ftl, load, kind)| wear_out(ftl, load, &kinds[kind]))?;
     table(&runs).publish(session, "data")?;
     check(&runs).publish(session)
 }

@@ -1,14 +1,14 @@
 //! How well few merged classes stand for Zipf's law: mean fields of one to four classes, and what is extrapolated from
 //! them, beside the simulator.
 
-use rayon::prelude::*;
 use crate::Failure;
-use crate::session::Session;
 use crate::chart::{Chart, Series};
 use crate::hot_cold::{Frontier, stack};
 use crate::interval::Interval;
 use crate::replicas::{run_all, scenario, write_amplification};
+use crate::session::Session;
 use crate::table::Table;
+use rayon::prelude::*;
 use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Class, Classes, Drive, ManyClasses};
@@ -122,7 +122,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let cases = cases()?;
     let answers: Vec<Answer> =
         cases.par_iter().with_max_len(1).map(Case::answer).collect::<Result<_, _>>()?;
-    let scenarios: Vec<_> = cases.iter().map(|case| case.scenario(session.length)).collect::<Result<_, _>>()?;
+    let scenarios: Vec<_> =
+        cases.iter().map(|case| case.scenario(session.length)).collect::<Result<_, _>>()?;
     let replicas = run_all(session, &scenarios)?;
     let simulated: Vec<Interval> = replicas.iter().map(|runs| write_amplification(runs)).collect();
     let mut table = Table::new(COLUMNS);

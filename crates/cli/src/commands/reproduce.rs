@@ -96,11 +96,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let records = if args.judge {
         let again = items.iter().map(|found| judge_again(&manifests, *found, &args.output));
         let records: Vec<Option<Record>> = again.collect::<Result<_, _>>().map_err(Failure::run)?;
+        pages::write(&manifests, &args.output).map_err(Failure::run)?;
         records.into_iter().flatten().collect()
     } else {
         reproduce_all(args, &manifests, &items, &plan)?
     };
-    pages::write(&manifests, &args.output).map_err(Failure::run)?;
     print(&match args.format {
         Format::Table => wrapped(&verdicts(&records, args)),
         Format::Json => rows_as_json(&rows(&records)),
@@ -120,6 +120,7 @@ fn reproduce_all(
         let record = reproduce(manifests, found, plan, &display);
         display.clear();
         records.push(record.map_err(failure)?);
+        // After each, so that an interruption leaves the pages of what is there.
         pages::write(manifests, &args.output).map_err(Failure::run)?;
     }
     Ok(records)

@@ -13,13 +13,18 @@ const MOST_MOVES: f64 = 1e6;
 pub(super) struct Moves {
     every: f64,
     made: f64,
-    /// Share of the cold pages that become hot.
-    becomes_hot: f64,
+    /// By the number of cold pages: how many of them become hot, and with which chances.
+    becomes_hot: Vec<Vec<f64>>,
 }
 
 impl Moves {
     /// The moves of the hotter of two `classes` once in `every` of `drive_writes` drive writes.
-    pub fn new(classes: &Classes, every: f64, drive_writes: f64) -> Result<Self, TheoryError> {
+    pub fn new(
+        classes: &Classes,
+        lattice: &Lattice,
+        every: f64,
+        drive_writes: f64,
+    ) -> Result<Self, TheoryError> {
         between("moves_every", every, 0.0, f64::INFINITY)?;
         if drive_writes / every > MOST_MOVES {
             return Err(TheoryError::parameter(
@@ -36,7 +41,10 @@ impl Moves {
                 format!("{} of the pages are hot; at most half can move to cold ones", hot.space_share);
             return Err(TheoryError::parameter("hot_space", problem));
         }
-        Ok(Moves { every, made: 0.0, becomes_hot: hot.space_share / cold.space_share })
+        let share = hot.space_share / cold.space_share;
+        let becomes_hot =
+            (0..=lattice.pages()).map(|cold| lattice.multinomial(cold, &[share, 1.0 - share])).collect();
+        Ok(Moves { every, made: 0.0, becomes_hot })
     }
 
     /// When the next move is due, drive writes.
@@ -48,14 +56,12 @@ impl Moves {
     pub fn make(&mut self, lattice: &Lattice, state: &mut [f64]) {
         self.made += 1.0;
         let (pages, size) = (lattice.pages(), lattice.size());
-        let shares = [self.becomes_hot, 1.0 - self.becomes_hot];
-        let laws: Vec<Vec<f64>> = (0..=pages).map(|cold| lattice.multinomial(cold, &shares)).collect();
         for level in 0..=pages {
             let of = &mut state[level * size..(level + 1) * size];
             let before = of[..=level].to_vec();
             of.fill(0.0);
             for (hot, mass) in before.into_iter().enumerate() {
-                let law = &laws[level - hot][..=level - hot];
+                let law = &self.becomes_hot[level - hot][..=level - hot];
                 of.iter_mut().zip(law).for_each(|(content, share)| *content += mass * share);
             }
         }

@@ -69,7 +69,7 @@ impl MeanField<'_> {
         points: usize,
         every: f64,
     ) -> Result<Vec<PathPoint>, TheoryError> {
-        let moves = Moves::new(&self.classes, every, drive_writes)?;
+        let moves = Moves::new(&self.classes, &self.lattice, every, drive_writes)?;
         self.path(from, drive_writes, points, Some(moves))
     }
 
