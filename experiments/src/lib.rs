@@ -24,6 +24,8 @@ pub mod nvmfs;
 pub mod paged;
 pub mod pages;
 pub mod programs;
+#[cfg(target_os = "linux")]
+pub mod recordings;
 pub mod replicas;
 pub mod reproduce;
 pub mod sensitivity;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use wearwell_experiments::Failure;
 use wearwell_experiments::f2fs::cases::Case;
 use wearwell_experiments::f2fs::record::record;
-use wearwell_experiments::f2fs::shipped::{Recording, write};
+use wearwell_experiments::f2fs::shipped::{NAME, Recording};
 use wearwell_experiments::nvmfs::stop;
+use wearwell_experiments::recordings::write;
 
 const HELP: &str = "\
 f2fs_record [--only TEXT] [--memory /dev/shm] [--out experiments/recordings]
@@ -42,5 +43,5 @@ fn main() -> Result<(), Failure> {
     stop::on_signals()?;
     let cases = Case::all().into_iter().filter(|case| case.name().contains(&only));
     let recordings = cases.map(|case| one(&case, &memory)).collect::<Result<Vec<_>, _>>()?;
-    write(&recordings, &out)
+    write(&recordings, &out, NAME)
 }

@@ -5,7 +5,7 @@ use crate::nvmfs::recorder::Recorder;
 use crate::nvmfs::stop::{self, Stoppable};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wearwell_base::seed::Seed;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// When a job is ended at the latest, unless it is told otherwise, seconds.
 const LIMIT_SECONDS: u32 = 600;
 
-/// How many operations are played between two looks at the clock.
+/// How many operations are played between two looks at what was written.
 const OPERATIONS_AT_ONCE: u64 = 64;
 
 /// The line with which a job says that its files are made and synced.
@@ -37,12 +37,10 @@ pub struct GeneratedJob {
     pub capacity_bytes: u64,
     /// The seed.
     pub seed: u64,
-    /// After so many writes a file is synced; never unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sync_every: Option<u64>,
-    /// Longest main phase, seconds; without end unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub main_seconds: Option<f64>,
+    /// What the main phase writes: it ends with the first look at the counts that shows as much, bytes.
+    pub main_bytes: u64,
+    /// Each time that it has written so much everything is synced, in place of what a kernel does after some seconds, bytes.
+    pub sync_bytes: u64,
 }
 
 /// What a job says of its main phase.
@@ -61,8 +59,6 @@ pub struct JobReport {
 pub struct Job {
     /// The command; `{root}` is the directory that it works in.
     command: Vec<String>,
-    /// Files that it reads, beside what is installed.
-    _files: Vec<PathBuf>,
     /// When it is ended at the latest, seconds.
     pub limit_seconds: u32,
 }
@@ -76,10 +72,6 @@ pub struct Cleaned {
     pub recycled_blocks: u64,
     /// Valid ones of files among them, which were moved.
     pub moved_blocks: u64,
-    /// All that the cleaner wrote, metadata included; what users wrote meanwhile may be among it.
-    pub cleaner_blocks: u64,
-    /// All that the file system wrote beyond what the job did: moved blocks and all metadata.
-    pub beyond_the_job_blocks: u64,
 }
 
 impl Cleaned {
@@ -92,9 +84,9 @@ impl Cleaned {
 /// What was seen of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Requests before its main phase; 0 for a job that does not say when it begins.
+    /// Requests before its main phase.
     pub set_up_requests: usize,
-    /// Its report, of generated jobs.
+    /// Its report.
     pub report: Option<JobReport>,
     /// What the cleaner did in the main phase, where there is one.
     pub cleaned: Option<Cleaned>,
@@ -110,33 +102,7 @@ impl Job {
         let program = std::env::current_exe()?;
         let command = [&*program.to_string_lossy(), "play", &*path.to_string_lossy(), ROOT];
         let command = command.map(str::to_owned).to_vec();
-        Ok(Job { command, _files: vec![path], limit_seconds: LIMIT_SECONDS })
-    }
-
-    /// The packaged PostMark with `files` files and as many transactions as given, other settings as they are.
-    pub fn postmark(files: u32, transactions: u64, scratch: &Path) -> Result<Job, Failure> {
-        let path = scratch.join("postmark.conf");
-        std::fs::write(
-            &path,
-            format!(
-                "set number {files}\nset transactions {transactions}\nset read 4096\nset write 4096\nrun\nquit\n"
-            ),
-        )?;
-        let line = format!("cd {ROOT} && postmark {}", path.display());
-        let command = vec!["sh".into(), "-c".into(), line];
-        Ok(Job { command, _files: vec![path], limit_seconds: LIMIT_SECONDS })
-    }
-
-    /// The packaged fio: `updates` random writes of 4 KiB in `files` files of 256 KiB.
-    pub fn fio(files: u32, updates: u64) -> Job {
-        let command = format!(
-            "fio --name=update --directory={ROOT} --rw=randwrite --bs=4k --nrfiles={files} --openfiles=64 \
-             --file_service_type=random:1 --filesize=256k --io_size={} --ioengine=psync --randseed=1 --end_fsync=1 \
-             --output-format=terse",
-            updates * 4096
-        );
-        let command = command.split_whitespace().map(str::to_owned).collect();
-        Job { command, _files: Vec::new(), limit_seconds: LIMIT_SECONDS }
+        Ok(Job { command, limit_seconds: LIMIT_SECONDS })
     }
 
     /// The command in the directory `root`.
@@ -149,17 +115,21 @@ impl Job {
 pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
-    let options = PlayOptions { sync_every: job.sync_every, ..PlayOptions::default() };
-    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), options);
+    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), PlayOptions::default());
     player.set_up(&mut *workload)?;
     player.target.sync_all()?;
     say(SET_UP_LINE)?;
     player.reset_counts();
     let waited = player.target.waited();
     let began = Instant::now();
-    let longest = Duration::from_secs_f64(job.main_seconds.unwrap_or(f64::from(LIMIT_SECONDS)));
-    while began.elapsed() < longest && player.play(&mut *workload, OPERATIONS_AT_ONCE)? == OPERATIONS_AT_ONCE
+    let mut next_sync_bytes = job.sync_bytes;
+    while player.counts().written_bytes < job.main_bytes
+        && player.play(&mut *workload, OPERATIONS_AT_ONCE)? == OPERATIONS_AT_ONCE
     {
+        if player.counts().written_bytes >= next_sync_bytes {
+            player.target.sync_all()?;
+            next_sync_bytes += job.sync_bytes;
+        }
     }
     player.target.sync_all()?;
     let report = JobReport {

@@ -6,7 +6,6 @@ pub mod guest;
 pub mod host;
 pub mod job;
 pub mod nilfs_logs;
-pub mod recorded;
 pub mod recorder;
 pub mod recording;
 pub mod replay;

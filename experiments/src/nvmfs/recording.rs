@@ -1,39 +1,20 @@
-//! A recording, and what is kept of it.
+//! Recordings of real file systems under the paper's workloads.
 
 use crate::Failure;
-use crate::nvmfs::job::{Cleaned, JobReport, Seen};
-use serde::Serialize;
-use std::path::Path;
-use wearwell_trace::{Op, RequestBatch, TraceWriter, WriteOptions};
+use crate::nvmfs::job::{Cleaned, Seen};
+use crate::nvmfs::trial::Trial;
+use crate::recordings::{self, Label, written_bytes};
+use serde::{Deserialize, Serialize};
+use wearwell_trace::RequestBatch;
 
-/// Requests of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Requests {
-    /// How many.
-    pub count: u64,
-    /// Their lengths together.
-    pub bytes: u64,
-}
+/// What the trace and the table of the shipped ones are called.
+pub const NAME: &str = "file_systems";
+const TRACE: &[u8] = include_bytes!("../../recordings/file_systems.csv.xz");
+const TABLE: &str = include_str!("../../recordings/file_systems.csv");
 
-impl Requests {
-    /// Those of the kind `op` from the number `from` on.
-    pub fn of(requests: &RequestBatch, from: usize, op: Op) -> Requests {
-        let of_kind = (from..requests.len()).filter(|at| requests.op[*at] == op);
-        of_kind.fold(Requests::default(), |sum, at| Requests {
-            count: sum.count + 1,
-            bytes: sum.bytes + requests.length_bytes[at],
-        })
-    }
-
-    /// Their lengths together, MiB.
-    pub fn mib(&self) -> f64 {
-        self.bytes as f64 / f64::from(1 << 20)
-    }
-}
-
-/// What was recorded, beside the requests themselves.
-#[derive(Clone, Debug, Serialize)]
-pub struct Recording {
+/// How a recording is made.
+#[derive(Clone, Debug)]
+pub struct Setting {
     /// The file system.
     pub file_system: String,
     /// The workload.
@@ -46,31 +27,24 @@ pub struct Recording {
     pub cache_bytes: u64,
     /// Of the workload.
     pub seed: u64,
-    /// The first request of the main phase, counted from 0; 0 if the job does not say.
-    pub main_phase_from: usize,
-    /// All requests.
-    pub requests: usize,
-    /// Of the main phase.
-    pub writes: Requests,
-    /// Of the main phase.
-    pub reads: Requests,
-    /// Of the main phase.
-    pub trims: Requests,
-    /// Of the main phase.
-    pub flushes: Requests,
-    /// What the job did in the main phase, of generated jobs.
-    pub report: Option<JobReport>,
-    /// What the cleaner did in the main phase, where there is one.
-    pub cleaned: Option<Cleaned>,
 }
 
-/// How a recording was made.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting<'a> {
+impl Setting {
+    /// What its recording is called.
+    pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.file_system, self.workload, self.utilisation)
+    }
+}
+
+/// What is known of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its volume in the trace.
+    pub volume: u32,
     /// The file system.
-    pub file_system: &'a str,
+    pub file_system: String,
     /// The workload.
-    pub workload: &'a str,
+    pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
     /// Of the disk.
@@ -79,55 +53,118 @@ pub struct Setting<'a> {
     pub cache_bytes: u64,
     /// Of the workload.
     pub seed: u64,
+    /// The first request of the main phase, counted from 0.
+    pub measured_from: usize,
+    /// What the workload wrote in it.
+    pub user_written_bytes: u64,
+    /// What the workload read in it.
+    pub user_read_bytes: u64,
+    /// What was sent to the disk in it.
+    pub written_bytes: u64,
+    /// By the clock of the machine that recorded: how long it took, seconds.
+    pub seconds: f64,
+    /// How much of it was spent waiting for the cleaner, seconds.
+    pub waited_seconds: f64,
+    /// What the cleaner did, where there is one.
+    pub cleaned_segments: Option<u64>,
+    /// Blocks of 4 KiB in them.
+    pub recycled_blocks: Option<u64>,
+    /// Valid ones of files among them, which were moved.
+    pub moved_blocks: Option<u64>,
+    /// Requests of the recording.
+    pub requests: usize,
+    /// Sum over them that changes with any of them.
+    pub checksum: String,
 }
 
-impl Recording {
-    /// Of these requests, and what else was seen.
-    pub fn new(setting: &Setting, requests: &RequestBatch, seen: &Seen) -> Recording {
-        let from = seen.set_up_requests;
-        let [writes, reads, trims, flushes] =
-            [Op::Write, Op::Read, Op::Trim, Op::Flush].map(|op| Requests::of(requests, from, op));
-        let Setting { utilisation, disk_bytes, cache_bytes, seed, .. } = *setting;
-        Recording {
-            file_system: setting.file_system.to_owned(),
-            workload: setting.workload.to_owned(),
+/// All requests of a file system to its disk.
+pub type Recording = recordings::Recording<Known>;
+
+impl Known {
+    /// What is known of a recording with this setting, before it is labelled.
+    ///
+    /// # Errors
+    ///
+    /// A job that did not report.
+    pub fn new(setting: &Setting, requests: &RequestBatch, seen: &Seen) -> Result<Known, Failure> {
+        let report = seen.report.ok_or("the job has not said what it wrote")?;
+        let Setting { file_system, workload, utilisation, disk_bytes, cache_bytes, seed } = setting.clone();
+        let cleaned = |count: fn(&Cleaned) -> u64| seen.cleaned.as_ref().map(count);
+        Ok(Known {
+            volume: 0,
+            file_system,
+            workload,
             utilisation,
             disk_bytes,
             cache_bytes,
             seed,
-            main_phase_from: from,
+            measured_from: seen.set_up_requests,
+            user_written_bytes: report.counts.written_bytes,
+            user_read_bytes: report.counts.read_bytes,
+            written_bytes: written_bytes(requests, seen.set_up_requests),
+            seconds: report.seconds,
+            waited_seconds: report.waited_seconds,
+            cleaned_segments: cleaned(|cleaned| cleaned.segments),
+            recycled_blocks: cleaned(|cleaned| cleaned.recycled_blocks),
+            moved_blocks: cleaned(|cleaned| cleaned.moved_blocks),
             requests: requests.len(),
-            writes,
-            reads,
-            trims,
-            flushes,
-            report: seen.report,
-            cleaned: seen.cleaned,
+            checksum: String::new(),
+        })
+    }
+}
+
+impl recordings::Known for Known {
+    fn label(&self) -> Label {
+        Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
+    }
+
+    fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
+        Known { volume, requests, checksum, ..self }
+    }
+
+    fn name(&self) -> String {
+        format!("{} under {} at {}", self.file_system, self.workload, self.utilisation)
+    }
+
+    fn is_of(&self, requests: &RequestBatch) -> bool {
+        written_bytes(requests, self.measured_from) == self.written_bytes
+    }
+}
+
+impl From<&Recording> for Trial {
+    fn from(Recording { known, requests }: &Recording) -> Trial {
+        Trial {
+            file_system: known.file_system.clone(),
+            workload: known.workload.clone(),
+            utilisation: known.utilisation,
+            requests: requests.clone(),
+            measured_from: known.measured_from,
+            written_bytes: known.user_written_bytes,
+            read_bytes: known.user_read_bytes,
+            cleaned: known.cleaned_segments.map(|segments| Cleaned {
+                segments,
+                recycled_blocks: known.recycled_blocks.unwrap_or(0),
+                moved_blocks: known.moved_blocks.unwrap_or(0),
+            }),
         }
     }
+}
 
-    /// What its files are called, without their endings.
-    pub fn name(&self) -> String {
-        format!("{}-{}-{}", self.file_system, self.workload.replace(':', "-"), self.utilisation)
-    }
-
-    /// Writes the requests (`.csv.zst`), what the job said (`.log`), and last this (`.json`), so that whoever finds it
-    /// finds the others whole.
-    pub fn save(&self, folder: &Path, requests: &RequestBatch, lines: &[String]) -> Result<(), Failure> {
-        std::fs::create_dir_all(folder)?;
-        let path = |ending: &str| folder.join(format!("{}.{ending}", self.name()));
-        std::fs::write(path("log"), lines.join("\n"))?;
-        let mut writer = TraceWriter::create(path("csv.zst"), &WriteOptions::named("wearwell-csv"))?;
-        writer.write_batch(requests)?;
-        writer.finish()?;
-        Ok(std::fs::write(path("json"), serde_json::to_string_pretty(self)?)?)
-    }
+/// The shipped recordings.
+///
+/// # Errors
+///
+/// Recordings that are not what was recorded.
+pub fn shipped() -> Result<Vec<Recording>, Failure> {
+    recordings::read("recordings/file_systems", TRACE, TABLE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wearwell_trace::Request;
+    use crate::nvmfs::job::JobReport;
+    use crate::recordings::Known as _;
+    use wearwell_trace::{Op, Request};
 
     #[test]
     fn only_the_main_phase_is_summed_up_and_all_requests_are_kept() {
@@ -136,26 +173,19 @@ mod tests {
         {
             requests.push(&Request { time_ns: 0, op, volume: 0, offset_bytes: 0, length_bytes, hint: 0 });
         }
-        let seen = Seen { set_up_requests: 1, ..Seen::default() };
+        let seen = Seen { set_up_requests: 1, report: Some(JobReport::default()), ..Seen::default() };
         let setting = Setting {
-            file_system: "ext4",
-            workload: "program:fio",
+            file_system: "ext4".to_owned(),
+            workload: "fio".to_owned(),
             utilisation: 0.6,
             disk_bytes: 1 << 20,
             cache_bytes: 1 << 16,
             seed: 1,
         };
-        let recording = Recording::new(&setting, &requests, &seen);
-        assert_eq!(recording.writes, Requests { count: 2, bytes: 12_288 });
-        assert_eq!(recording.trims, Requests { count: 1, bytes: 4096 });
-        assert_eq!((recording.reads.count, recording.requests), (0, 4));
-        let folder = tempfile::tempdir().unwrap();
-        recording.save(folder.path(), &requests, &["said".to_owned()]).unwrap();
-        let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
-        assert_eq!(read("ext4-program-fio-0.6.log"), b"said");
-        assert!(!read("ext4-program-fio-0.6.csv.zst").is_empty());
-        let json: serde_json::Value = serde_json::from_slice(&read("ext4-program-fio-0.6.json")).unwrap();
-        assert_eq!(json["main_phase_from"], 1);
-        assert_eq!(json["writes"]["bytes"], 12_288);
+        let known = Known::new(&setting, &requests, &seen).unwrap();
+        assert_eq!((known.written_bytes, known.requests), (12_288, 4));
+        assert!(known.is_of(&requests));
+        assert_eq!(setting.name(), "ext4-fio-0.6");
+        assert!(Known::new(&setting, &requests, &Seen::default()).is_err());
     }
 }

@@ -201,7 +201,6 @@ impl Simulated {
                 segments: recycled,
                 recycled_blocks: counts.recycled_blocks() - before.recycled_blocks(),
                 moved_blocks: counts.moved_blocks - before.moved_blocks,
-                ..Cleaned::default()
             }),
         })
     }

@@ -2,16 +2,13 @@
 //! to 11 of Qiu and Reddy (2013), and by how much it is ahead.
 
 use crate::Failure;
-use crate::nvmfs::recorded;
+use crate::nvmfs::recording::{Known, Recording, shipped};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::Outcome;
+use crate::nvmfs::trial::{Outcome, Trial};
+use crate::recordings::Known as _;
 use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-use wearwell_nvmfs::workload::FILE_WORKLOADS;
-
-const UTILISATIONS: [f64; 2] = [0.6, 0.87];
 
 /// A recording, and NVMFS doing the same.
 #[derive(Serialize, Deserialize)]
@@ -20,25 +17,33 @@ struct Pair {
     ours: Outcome,
 }
 
-fn pair(path: &std::path::Path, sizes: &Sizes) -> Result<Pair, Failure> {
-    let trial = recorded::read(path, sizes.disk_bytes)?;
-    let sizes = Sizes { written_bytes: trial.written_bytes, ..*sizes };
-    let other = trial.evaluate(sizes.disk_bytes)?;
+fn pair(recording: &Recording) -> Result<Pair, Failure> {
+    let trial = Trial::from(recording);
+    let Known { disk_bytes, cache_bytes, seed, .. } = recording.known;
+    let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
+    let other = trial.evaluate(disk_bytes)?;
     let [nvmfs, ..] = Simulated::all();
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
-    Ok(Pair { other, ours: ours.evaluate(sizes.disk_bytes)? })
+    Ok(Pair { other, ours: ours.evaluate(disk_bytes)? })
 }
 
-fn pairs(session: &Session, traces: &std::path::Path, sizes: &Sizes) -> Result<Vec<Pair>, Failure> {
-    let mut paths = Vec::new();
-    for utilisation in UTILISATIONS {
-        for workload in FILE_WORKLOADS {
-            paths.extend(recorded::find(traces, workload.name, utilisation)?);
-        }
-    }
-    // A recording in which hardly anything happened is none.
-    let answer = |path: &PathBuf| Ok(pair(path, sizes).ok());
-    Ok(session.each("a recording and NVMFS", &paths, answer)?.into_iter().flatten().collect())
+/// What a pair is known by, so that a finished one is not run again.
+#[derive(Serialize)]
+struct Point {
+    name: String,
+    checksum: String,
+    #[serde(skip)]
+    at: usize,
+}
+
+fn pairs(session: &Session, recordings: &[Recording]) -> Result<Vec<Pair>, Failure> {
+    let point = |(at, recording): (usize, &Recording)| Point {
+        name: recording.known.name(),
+        checksum: recording.known.checksum.clone(),
+        at,
+    };
+    let points: Vec<Point> = recordings.iter().enumerate().map(point).collect();
+    session.each("a recording and NVMFS", &points, |point| pair(&recordings[point.at]))
 }
 
 fn numbers(outcome: &Outcome) -> Vec<String> {
@@ -92,17 +97,13 @@ fn table(pairs: &[Pair]) -> Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The folder of the recordings, as `nvmfs_record` leaves them.
-    recordings: PathBuf,
-    /// Of the disk that was recorded.
-    disk_mib: u64,
-    /// The seed.
-    seed: u64,
+    /// The workloads; all if empty.
+    workloads: Vec<String>,
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let Settings { recordings, disk_mib, seed } = session.settings()?;
-    let disk_bytes = disk_mib << 20;
-    let sizes = Sizes::with_nvram(disk_bytes, 16, 0, seed);
-    table(&pairs(session, &recordings, &sizes)?).publish(session, "data")
+    let Settings { workloads } = session.settings()?;
+    let mut recordings = shipped()?;
+    recordings.retain(|one| workloads.is_empty() || workloads.contains(&one.known.workload));
+    table(&pairs(session, &recordings)?).publish(session, "data")
 }

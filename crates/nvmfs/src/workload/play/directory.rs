@@ -37,8 +37,8 @@ impl OnDirectory {
         }
     }
 
-    /// Waits up to `patience` for space before giving up an operation: a log-structured file system refuses what its
-    /// cleaner has not yet made room for.
+    /// Waits up to `patience` for space before giving up an operation, and syncs meanwhile: a file system that writes elsewhere refuses
+    /// what its cleaner, or the commit of what was deleted, has not yet made room for, and some do neither before something is synced.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -55,6 +55,8 @@ impl OnDirectory {
         loop {
             match act(self) {
                 Err(error) if error.kind() == ErrorKind::StorageFull && began.elapsed() < self.patience => {
+                    // Whether that succeeds the next try tells.
+                    let _ = self.sync_all();
                     std::thread::sleep(BETWEEN_TRIES);
                     self.waited += BETWEEN_TRIES;
                 }

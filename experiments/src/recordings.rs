@@ -1,0 +1,214 @@
+//! Recordings as they are kept and shipped: all in one compressed trace, each a volume of it, and a table beside it that says what
+//! each is.
+
+use crate::Failure;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceReader, TraceWriter, WriteOptions};
+
+/// Requests read at a time.
+const AT_ONCE: usize = 1 << 16;
+
+/// What joins a line of the table with the requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The volume of the recording in the trace.
+    pub volume: u32,
+    /// How many requests it has.
+    pub requests: usize,
+    /// Sum over them that changes with any of them, times apart.
+    pub checksum: String,
+}
+
+/// A line of the table: what is known of a recording. The label is among its columns.
+pub trait Known: Clone + Serialize + DeserializeOwned {
+    /// What joins it with its requests.
+    fn label(&self) -> Label;
+
+    /// The same line with another label.
+    fn labelled(self, label: Label) -> Self;
+
+    /// For errors.
+    fn name(&self) -> String;
+
+    /// Whether what the line says of the requests is true of them.
+    fn is_of(&self, requests: &RequestBatch) -> bool;
+}
+
+/// A recording.
+#[derive(Clone, Debug)]
+pub struct Recording<K> {
+    /// What is known of it.
+    pub known: K,
+    /// What was sent to the disk, without times: those are of the machine that recorded.
+    pub requests: RequestBatch,
+}
+
+/// Where the trace and the table called `name` are in `folder`.
+pub fn paths(folder: &Path, name: &str) -> [PathBuf; 2] {
+    [folder.join(format!("{name}.csv.xz")), folder.join(format!("{name}.csv"))]
+}
+
+/// Bytes that the writes among the requests from the number `from` on carry.
+pub fn written_bytes(requests: &RequestBatch, from: usize) -> u64 {
+    let writes = (from..requests.len()).filter(|at| requests.op[*at] == Op::Write);
+    writes.map(|at| requests.length_bytes[at]).sum()
+}
+
+/// FNV-1a of 64 bits over kind, offset and length of each request.
+fn checksum(requests: &RequestBatch) -> String {
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |number: u64| {
+        for byte in number.to_le_bytes() {
+            sum = (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    for at in 0..requests.len() {
+        add(requests.op[at] as u64);
+        add(requests.offset_bytes[at]);
+        add(requests.length_bytes[at]);
+    }
+    format!("{sum:016x}")
+}
+
+/// Writes recordings into `folder`, under `name`.
+///
+/// # Errors
+///
+/// As of writing.
+pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)?;
+    let [trace, table] = paths(folder, name);
+    let mut trace = TraceWriter::create(trace, &WriteOptions::named("wearwell-csv"))?;
+    let mut lines = csv::Writer::from_writer(Vec::new());
+    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+        let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
+        let mut requests = requests.clone();
+        requests.volume.fill(label.volume);
+        requests.time_ns.fill(0);
+        trace.write_batch(&requests)?;
+        lines.serialize(known.clone().labelled(label))?;
+    }
+    trace.finish()?;
+    // Last, so that whoever finds the table finds the trace whole.
+    Ok(std::fs::write(table, lines.into_inner().map_err(|error| error.into_error())?)?)
+}
+
+/// Recordings from their trace and table, each held against what is known of it; `name` is for errors.
+///
+/// # Errors
+///
+/// Recordings that are not what was recorded.
+pub fn read<K: Known>(
+    name: &str,
+    trace: impl Read + Send + 'static,
+    table: &str,
+) -> Result<Vec<Recording<K>>, Failure> {
+    let known =
+        csv::Reader::from_reader(table.as_bytes()).into_deserialize().collect::<Result<Vec<K>, _>>()?;
+    let of = |known| Recording { known, requests: RequestBatch::default() };
+    let mut recordings: Vec<Recording<K>> = known.into_iter().map(of).collect();
+    let mut reader = TraceReader::new(&format!("{name}.csv.xz"), trace, &ReadOptions::default())?;
+    let mut some = RequestBatch::default();
+    while reader.read_batch(&mut some, AT_ONCE)? > 0 {
+        for at in 0..some.len() {
+            let request = some.get(at);
+            let recording = recordings.get_mut(request.volume as usize);
+            recording.ok_or_else(|| format!("{name}.csv has too few rows"))?.requests.push(&request);
+        }
+    }
+    for (volume, Recording { known, requests }) in recordings.iter().enumerate() {
+        let label = Label { volume: volume as u32, requests: requests.len(), checksum: checksum(requests) };
+        if known.label() != label || !known.is_of(requests) {
+            return Err(format!("{name}.csv.xz: {} is not what was recorded", known.name()).into());
+        }
+    }
+    Ok(recordings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use wearwell_trace::Request;
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Line {
+        volume: u32,
+        requests: usize,
+        checksum: String,
+        written_bytes: u64,
+    }
+
+    impl Known for Line {
+        fn label(&self) -> Label {
+            Label { volume: self.volume, requests: self.requests, checksum: self.checksum.clone() }
+        }
+
+        fn labelled(self, Label { volume, requests, checksum }: Label) -> Self {
+            Line { volume, requests, checksum, ..self }
+        }
+
+        fn name(&self) -> String {
+            "line".to_owned()
+        }
+
+        fn is_of(&self, requests: &RequestBatch) -> bool {
+            self.written_bytes == written_bytes(requests, 0)
+        }
+    }
+
+    fn recording(offsets: &[u64]) -> Recording<Line> {
+        let mut requests = RequestBatch::default();
+        for offset_bytes in offsets {
+            let (time_ns, length_bytes) = (*offset_bytes, 4096);
+            requests.push(&Request {
+                time_ns,
+                op: Op::Write,
+                volume: 0,
+                offset_bytes: *offset_bytes,
+                length_bytes,
+                hint: 0,
+            });
+        }
+        let written_bytes = written_bytes(&requests, 0);
+        Recording { known: Line { volume: 0, requests: 0, checksum: String::new(), written_bytes }, requests }
+    }
+
+    fn read_from(folder: &Path) -> Result<Vec<Recording<Line>>, Failure> {
+        let [trace, table] = paths(folder, "all");
+        read("all", std::fs::File::open(trace)?, &std::fs::read_to_string(table)?)
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_any_change_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let recordings = [recording(&[0, 8192]), recording(&[4096])];
+        write(&recordings, folder.path(), "all").unwrap();
+        let back = read_from(folder.path()).unwrap();
+        assert_eq!(back.iter().map(|one| one.requests.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(back[0].requests.offset_bytes, recordings[0].requests.offset_bytes);
+
+        let [_, table] = paths(folder.path(), "all");
+        let text = std::fs::read_to_string(&table).unwrap();
+        let sum = checksum(&recordings[1].requests);
+        for (from, to) in [("1,1,", "1,2,"), (sum.as_str(), "0000000000000000"), (",4096\n", ",8192\n")] {
+            assert!(text.contains(from), "{text}");
+            std::fs::write(&table, text.replace(from, to)).unwrap();
+            let error = read_from(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("all.csv.xz: line is not what was recorded"), "{error}");
+        }
+        std::fs::write(&table, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
+        assert!(read_from(folder.path()).unwrap_err().to_string().contains("too few rows"));
+    }
+
+    #[test]
+    fn any_change_changes_the_checksum() {
+        let mut requests = recording(&[0, 4096, 8192]).requests;
+        let before = checksum(&requests);
+        requests.offset_bytes[1] += 4096;
+        assert_ne!(checksum(&requests), before);
+    }
+}
