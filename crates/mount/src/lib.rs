@@ -22,7 +22,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wearwell_nvmfs::api::{FileSystem, Result};
+use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
 /// A file system that can be mounted.
@@ -41,6 +41,9 @@ pub trait Mountable: FileSystem {
 
     /// Ends it; `outcome` is that of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
+
+    /// A request was refused; for the report.
+    fn refused(&mut self, _: &Error) {}
 
     /// The last call, when nothing is open any more: does what makes the next start quick.
     fn close(self) -> Result<()>
@@ -66,6 +69,12 @@ pub struct Options {
     pub direct_io: bool,
     /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
     pub writeback_cache: bool,
+    /// Set-user-id and set-group-id of files mean nothing.
+    pub no_set_id: bool,
+    /// Device files mean nothing.
+    pub no_devices: bool,
+    /// Nothing can be executed.
+    pub no_programs: bool,
     /// How long the kernel keeps names and attributes.
     pub keep: Duration,
 }
@@ -78,6 +87,9 @@ impl Default for Options {
             read_only: false,
             direct_io: false,
             writeback_cache: false,
+            no_set_id: false,
+            no_devices: false,
+            no_programs: false,
             keep: Duration::from_secs(60),
         }
     }
@@ -92,6 +104,12 @@ impl Options {
             MountOption::DefaultPermissions,
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
+        let restrictions = [
+            (self.no_set_id, MountOption::NoSuid),
+            (self.no_devices, MountOption::NoDev),
+            (self.no_programs, MountOption::NoExec),
+        ];
+        config.mount_options.extend(restrictions.into_iter().filter(|(on, _)| *on).map(|(_, option)| option));
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
         config
     }
@@ -112,6 +130,9 @@ pub fn mount<F: Mountable + Send + 'static>(
     options: &Options,
 ) -> io::Result<Mounted<F>> {
     let at = at.canonicalize()?;
+    if !at.is_dir() {
+        return Err(Errno::NOTDIR.into());
+    }
     let shared = Arc::new(Shared::new(file_system));
     let adapter = adapter::Adapter::new(shared.clone(), options.clone());
     let session = Session::new(adapter, &at, &options.config())?;
@@ -134,6 +155,21 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
         unmount(&self.at, UnmountFlags::empty())
     }
 
+    /// Ends the mount, whoever uses it: what was written is sent on, then those who still have files open get errors, and the file
+    /// system is closed.
+    pub fn end(mut self) -> io::Result<()> {
+        if !self.ended() {
+            // What the kernel has collected, of mapped files above all.
+            if let Ok(directory) = std::fs::File::open(&self.at) {
+                let _ = rustix::fs::syncfs(directory);
+            }
+            unmount(&self.at, UnmountFlags::DETACH)?;
+        }
+        let worked = self.worker.take().expect("only this and drop take it").stop();
+        let closed = self.shared.take().map_or(Ok(()), F::close);
+        worked.and(closed).map_err(io::Error::other)
+    }
+
     /// Waits until it is unmounted, stops the background work and closes the file system.
     pub fn join(mut self) -> io::Result<()> {
         let session = self.session.take().expect("only this and drop take it");
@@ -154,6 +190,11 @@ impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
             let _ = worker.stop();
         }
     }
+}
+
+/// Unmounts a directory on which something is mounted, as another process may. The server closes the file system then.
+pub fn unmount_directory(at: &Path) -> io::Result<()> {
+    unmount(at, UnmountFlags::empty())
 }
 
 fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {

@@ -80,6 +80,9 @@ pub struct Options {
     pub small_file_bytes: u64,
     /// Bytes of memory for indexes of directories.
     pub index_bytes: usize,
+    /// Tells this mount from those of copies of the file system: any number, a random one where there may be copies.
+    #[serde(skip)]
+    pub mark: u64,
 }
 
 impl Default for Options {
@@ -96,6 +99,7 @@ impl Default for Options {
             trim: true,
             small_file_bytes: 1 << 20,
             index_bytes: 64 << 20,
+            mark: 0,
         }
     }
 }

@@ -106,6 +106,8 @@ pub struct Stats {
     pub dirty_pages: u32,
     /// Pages with directories, pointers, attributes.
     pub metadata_pages: u32,
+    /// Pages that these may still take.
+    pub free_metadata_pages: u32,
     /// Extents of the SSD for data.
     pub extents: u32,
     /// Free ones.
@@ -122,4 +124,10 @@ pub struct Stats {
     pub used_blocks: u64,
     /// Blocks that data may use.
     pub capacity_blocks: u64,
+    /// Those of them that can still be had: what leads to them needs room on the NVRAM.
+    pub available_blocks: u64,
+    /// How often something was refused for lack of room since the file system was opened.
+    pub no_space: u64,
+    /// What was full the last time.
+    pub last_no_space: Option<String>,
 }

@@ -143,6 +143,32 @@ fn what_cannot_be_checked_is_another_matter() {
 }
 
 #[test]
+fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
+    let images = Images::new();
+    let old = fs::read(images.path("nvram")).unwrap();
+    // As a mount does, it begins another life of the pair.
+    images.fsck(&["--repair"], 0);
+    assert_eq!(images.stats()["mounts"].as_u64(), Some(1));
+    let new = fs::read(images.path("nvram")).unwrap();
+    fs::write(images.path("nvram"), &old).unwrap();
+    let before = images.content();
+    for more in [&[][..], &["--repair"]] {
+        let (_, err) = images.fsck(more, 8);
+        assert!(
+            err.contains("the NVRAM is older, a copy from mount 0") && err.contains("--unpaired"),
+            "{err}"
+        );
+    }
+    assert!(images.command("stats", &[], 1).1.contains("do not belong together"));
+    assert!(images.content() == before, "what is refused is left as it is");
+    images.fsck(&["--unpaired"], 2);
+    images.fsck(&["--repair", "--unpaired"], 0);
+    assert_eq!(images.fsck(&[], 0).0, "unmounted properly; 1 inode in use, 0 problems\n");
+    fs::write(images.path("nvram"), &new).unwrap();
+    assert!(images.fsck(&[], 8).1.contains("the NVRAM is older, a copy from mount 1"));
+}
+
+#[test]
 fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         eprintln!("skipped: nothing can be mounted here");
@@ -181,7 +207,7 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
 
 #[test]
 fn help_teaches() {
-    for command in ["mkfs", "mount", "fsck", "stats"] {
+    for command in ["mkfs", "mount", "umount", "fsck", "stats"] {
         let (help, _) = outcome(&["nvmfs", command, "--help"], 0);
         assert!(help.contains("Examples:"), "{help}");
         insta::assert_snapshot!(format!("help-{command}"), help);

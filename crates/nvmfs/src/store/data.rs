@@ -1,7 +1,7 @@
 //! Reading and writing a file's blocks (section III-B).
 
-use super::Store;
 use super::pages::{self, State};
+use super::{FULL_OF_DATA, Store};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
@@ -179,7 +179,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
-                    return if fits == 0 { Err(Error::NoSpace("all blocks are in use")) } else { Ok(fits) };
+                    return if fits == 0 { Err(Error::NoSpace(FULL_OF_DATA)) } else { Ok(fits) };
                 }
             }
         }

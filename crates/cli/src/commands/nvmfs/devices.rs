@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::ValueEnum;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use wearwell_nvmfs::api::BLOCK_BYTES;
@@ -155,6 +155,14 @@ pub fn open_to_read(nvram: &Path, ssd: &Path, caching: Caching) -> Result<(Mappe
         if is_scenario(ssd) { (content(ssd), Caching::Cached) } else { (ssd.to_owned(), caching) };
     let ssd = FileSsd::open_to_read(ssd, caching).map_err(|error| not_made("--ssd", &error))?;
     Ok((nvram, ssd))
+}
+
+/// A number that nobody has used before.
+pub fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| about("/dev/urandom", error))?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Whether the SSD is the drive of a scenario.

@@ -1,11 +1,10 @@
 //! `wearwell nvmfs mkfs`.
 
-use super::devices::{Devices, about};
+use super::devices::{Devices, about, random};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::size;
 use clap::ValueEnum;
-use std::io::Read;
 use std::sync::Arc;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
@@ -121,8 +120,5 @@ fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
 
 /// An id that no other file system has.
 fn new_id() -> Result<u128, Failure> {
-    let mut bytes = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.map_err(|error| about("/dev/urandom", error))?;
-    Ok(u128::from_le_bytes(bytes))
+    Ok(u128::from(random()?) << 64 | u128::from(random()?))
 }

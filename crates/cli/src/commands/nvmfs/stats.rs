@@ -52,6 +52,8 @@ struct Image {
     ssd_blocks: u64,
     /// Where data goes.
     placement: PlacementKind,
+    /// How often it was mounted.
+    mounts: u64,
     /// It was unmounted.
     was_closed: bool,
     /// Files that the next mount removes.
@@ -103,6 +105,7 @@ fn image(nvram: &Path, ssd: &Path) -> Result<Image, Failure> {
         nvram_bytes: superblock.nvram_bytes,
         ssd_blocks: superblock.ssd_blocks,
         placement: superblock.placement,
+        mounts: fs.store().epoch().count,
         was_closed: found.was_closed,
         orphans: found.scan.orphans.len(),
         problem_count: found.scan.problem_count,
@@ -127,6 +130,7 @@ fn of_image(image: &Image) -> Vec<Row> {
         ("Number", image.id.clone()),
         ("NVRAM, bytes", image.nvram_bytes.to_string()),
         ("SSD, blocks of 4 KiB", image.ssd_blocks.to_string()),
+        ("Mounted, times", image.mounts.to_string()),
         ("Unmounted properly", if image.was_closed { "yes" } else { "no" }.into()),
         ("Problems of blocks", image.problem_count.to_string()),
         ("Files to be removed", image.orphans.to_string()),
@@ -136,10 +140,11 @@ fn of_image(image: &Image) -> Vec<Row> {
 fn in_use(stats: &Stats) -> Vec<Row> {
     vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
+        ("  that can still be had", stats.available_blocks.to_string()),
         ("Inodes in use", of(stats.inodes, stats.inode_limit)),
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
         ("  clean pages", stats.clean_pages.to_string()),
-        ("  pages of metadata", stats.metadata_pages.to_string()),
+        ("  pages of metadata", of(stats.metadata_pages, stats.metadata_pages + stats.free_metadata_pages)),
         ("SSD: free extents", of(stats.free_extents, stats.extents)),
         ("  valid blocks", stats.ssd_valid_blocks.to_string()),
     ]
@@ -155,9 +160,18 @@ fn done(stats: &Stats) -> Vec<Row> {
         ("Blocks written to the SSD", counts.ssd_written_blocks.to_string()),
         ("  in requests", counts.ssd_writes.to_string()),
         ("Blocks read from the SSD", (counts.ssd_read_blocks + counts.cleaning_read_blocks).to_string()),
+        ("Refused for lack of room", refusals(stats)),
         ("Extents recycled", counts.recycled_extents.to_string()),
         ("  cleaning efficiency", share(stats.cleaning_efficiency)),
     ]
+}
+
+/// How often there was no room, and what was full.
+fn refusals(stats: &Stats) -> String {
+    match &stats.last_no_space {
+        Some(reason) => format!("{}; the last time {reason}", stats.no_space),
+        None => stats.no_space.to_string(),
+    }
 }
 
 fn table(rows: Vec<Row>) -> String {
