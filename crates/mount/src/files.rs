@@ -52,6 +52,11 @@ impl MountedOnFiles {
         self.0.unmount()
     }
 
+    /// As [`Mounted::report`].
+    pub fn report(&self) -> Option<String> {
+        self.0.report()
+    }
+
     /// As [`Mounted::end`].
     ///
     /// # Errors

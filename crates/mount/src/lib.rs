@@ -170,6 +170,11 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
         worked.and(closed).map_err(io::Error::other)
     }
 
+    /// What [`Mountable::report`] tells, as long as it is not closed.
+    pub fn report(&self) -> Option<String> {
+        self.shared.request(|file_system| Ok(file_system.report())).ok().flatten()
+    }
+
     /// Waits until it is unmounted, stops the background work and closes the file system.
     pub fn join(mut self) -> io::Result<()> {
         let session = self.session.take().expect("only this and drop take it");

@@ -16,11 +16,13 @@ pub struct Format {
     pub reserve: f64,
     /// Where data goes.
     pub placement: PlacementKind,
+    /// The times of the root directory, ns since 1970.
+    pub now_ns: i64,
 }
 
 impl Default for Format {
     fn default() -> Self {
-        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default() }
+        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default(), now_ns: 0 }
     }
 }
 

@@ -166,6 +166,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             available_blocks: self.store.available_blocks(),
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
+            drive: self.store.ssd().drive(),
         }
     }
 

@@ -232,7 +232,11 @@ fn vacate<N: Nvram>(
     let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
     let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
     if kept == 0 {
-        let pages = region.metadata_pages(dir)?;
+        let page = |place| match place {
+            Place::Nvram(page) => Some(page),
+            _ => None,
+        };
+        let pages = region.places(dir)?.into_iter().filter_map(page).collect();
         let inode = changes.inode(region, dir)?;
         (inode.size_bytes, inode.pointers) = (0, [0; POINTERS]);
         return Ok(Vacated { dir, pages, is_empty: true });

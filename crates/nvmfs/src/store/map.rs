@@ -161,18 +161,14 @@ impl<N: Nvram> Region<N> {
         Ok(Loose { at: top, slot: (top == base).then_some(way.slot), pages })
     }
 
-    /// All pages of metadata that a file's pointers lead to.
-    pub(crate) fn metadata_pages(&self, ino: Ino) -> Result<Vec<PageId>> {
+    /// All places that a file's pointers lead to, those of blocks of pointers included.
+    pub(crate) fn places(&self, ino: Ino) -> Result<Vec<Place>> {
         let base = self.field(ino, Field::Pointers)?;
         let mut places = Vec::new();
         for slot in (0..POINTERS).filter(|slot| self.word(base + 8 * slot) != 0) {
             self.gather(base + 8 * slot, slot_start(slot).1, &mut places)?;
         }
-        let page = |place| match place {
-            Place::Nvram(page) => Some(page),
-            _ => None,
-        };
-        Ok(places.into_iter().filter_map(page).collect())
+        Ok(places)
     }
 
     /// Appends all that is reached through the pointer at `at`, what it leads to included.
@@ -336,7 +332,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
                 let copy = pages::copy_of(&self.region, page);
                 if copy != 0 {
-                    self.drop_copy(page)?;
+                    self.drop_copy(page);
                 }
                 self.free_page(page);
                 self.count_blocks(ino, -1, 0)
@@ -345,11 +341,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// The copy of a page on the SSD is no longer wanted.
-    pub(super) fn drop_copy(&mut self, page: PageId) -> Result<()> {
+    pub(super) fn drop_copy(&mut self, page: PageId) {
         let copy = pages::copy_of(&self.region, page);
         self.pages.set_copy(&mut self.region, page, 0);
         self.release_block(copy);
-        self.count_blocks(pages::owner_of(&self.region, page).0, 0, -1)
     }
 }
 

@@ -90,6 +90,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.epoch
     }
 
+    /// The SSD.
+    pub fn ssd(&self) -> &Arc<S> {
+        &self.ssd
+    }
+
     /// How it uses its devices.
     pub fn options(&self) -> &Options {
         &self.options

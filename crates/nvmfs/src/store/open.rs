@@ -109,6 +109,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut region = Region::open(nvram, areas);
         let root =
             Inode { mode: kind_bits(Kind::Directory) | 0o755, links: 2, related: ROOT.0, ..Inode::default() };
+        let root = Inode {
+            accessed_ns: format.now_ns,
+            modified_ns: format.now_ns,
+            changed_ns: format.now_ns,
+            ..root
+        };
         let at = region.inode_at(ROOT).expect("there are 16 inodes or more");
         region.store(at, &root.encode());
         region.fence();
@@ -207,8 +213,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.extents.claim(&mut self.region, saved.copy, ino, block);
                 self.pages.set_copy(&mut self.region, saved.page, saved.copy);
                 self.pages.change(&mut self.region, saved.page, State::Clean, false);
-                // The page was counted; its inode is in use.
-                let _ = self.count_blocks(ino, 0, 1);
             } else {
                 self.pages.touch(&mut self.region, saved.page);
             }

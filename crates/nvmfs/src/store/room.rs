@@ -2,7 +2,7 @@
 
 use super::pages::{self, State};
 use super::{Store, extents};
-use crate::api::{BLOCK_BYTES, Error, Result};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
@@ -148,7 +148,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for page in victims {
             let (ino, _) = pages::owner_of(&self.region, page);
             self.free_page(page);
-            self.count_blocks(ino, -1, 0)?;
+            self.count_blocks(ino, -1, 1)?;
             self.counts.evicted_pages += 1;
         }
         Ok(())
@@ -184,6 +184,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.histogram()
     }
 
+    /// Counts the blocks of each inode again, each where its pointer leads.
+    fn check_inodes(&self) -> std::result::Result<(), String> {
+        for ino in (1..self.region.areas.inodes).map(Ino) {
+            let Ok(inode) = self.region.inode(ino) else { continue };
+            let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
+            let places = places.map_err(|error| error.to_string())?;
+            let on_ssd = places.iter().filter(|place| matches!(place, Place::Ssd(_))).count() as u32;
+            let on_nvram = places.len() as u32 - on_ssd + u32::from(inode.xattrs != 0);
+            if (inode.nvram_blocks, inode.ssd_blocks) != (on_nvram, on_ssd) {
+                return Err(format!("inode {}: {inode:?} has {on_nvram} and {on_ssd} blocks", ino.0));
+            }
+        }
+        Ok(())
+    }
+
     /// Counts everything again and compares with what is kept.
     ///
     /// # Errors
@@ -211,6 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(format!("{kept} pages are said to be {state:?}, and {counted} are"));
             }
         }
+        self.check_inodes()?;
         let end = blocks_of(self.region.areas.extents());
         let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
         if valid != self.extents.valid_blocks() || copies != u64::from(self.pages.copies()) {

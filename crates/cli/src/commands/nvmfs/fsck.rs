@@ -1,11 +1,10 @@
 //! `wearwell nvmfs fsck`.
 
-use super::devices::{Devices, about, random};
+use super::devices::{Devices, about, now_ns, random};
 use crate::exit::Failure;
 use crate::output::print;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::Caller;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
@@ -117,8 +116,7 @@ fn repair(devices: &Devices, unpaired: bool) -> Result<Report, Failure> {
     // What changes from here on makes any copy of before another's.
     opened.0.begin_epoch().map_err(|error| about("--ssd", error))?;
     let (mut fs, mut report) = with_right_blocks(opened)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let caller = Caller { now_ns: now.as_nanos() as i64, ..Caller::default() };
+    let caller = Caller { now_ns: now_ns(), ..Caller::default() };
     // Removes orphans too.
     report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;

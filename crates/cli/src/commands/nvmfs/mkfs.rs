@@ -1,6 +1,6 @@
 //! `wearwell nvmfs mkfs`.
 
-use super::devices::{Devices, about, random};
+use super::devices::{Devices, about, now_ns, random};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::size;
@@ -85,6 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Placement::Nvmfs => PlacementKind::Nvmfs,
             Placement::Conquest => PlacementKind::Conquest,
         },
+        now_ns: now_ns(),
     };
     format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
     if let Some(share) = args.nvram_share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
@@ -97,6 +98,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let _ = std::fs::remove_file(path);
         });
     })?;
+    if let Some(record) = args.devices.record() {
+        // It is of a file system that is gone.
+        let _ = std::fs::remove_file(record);
+    }
     print(&format!("made; what is in the NVRAM {guarantee}\n"))
 }
 

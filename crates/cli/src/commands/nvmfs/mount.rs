@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
         rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
     }
-    serve(mounted, &args.directory)
+    serve(mounted, &args.directory, args.devices.record().as_deref())
 }
 
 /// What the table of mounts calls the file system: its NVRAM, by which `nvmfs umount` finds it from anywhere.
@@ -97,7 +97,7 @@ fn source(nvram: &Path) -> PathBuf {
 
 /// Waits for the end, which Ctrl-C or SIGTERM asks for. Open files put it off where somebody sits at a terminal and is told so;
 /// a service ends at once.
-fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
+fn serve(mounted: MountedOnFiles, directory: &Path, record: Option<&Path>) -> Result<(), Failure> {
     be_patient();
     let directory = directory.display();
     let waits = std::io::stderr().is_terminal();
@@ -108,6 +108,7 @@ fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
             && !told
         {
             if !waits {
+                keep(&mounted, record);
                 return mounted.end().map_err(|error| about(&directory.to_string(), error));
             }
             crate::tell::tell(format_args!(
@@ -117,7 +118,20 @@ fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
         }
         std::thread::sleep(TICK);
     }
+    keep(&mounted, record);
     mounted.join().map_err(|error| about(&directory.to_string(), error))
+}
+
+/// Keeps what the drive of a scenario did, for `stats`: the simulated drive ends with the mount.
+fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
+    if let (Some(path), Some(report)) = (record, mounted.report())
+        && let Err(error) = std::fs::write(path, report)
+    {
+        crate::tell::tell(format_args!(
+            "{}: {error}; `stats` will not tell what the drive did",
+            path.display()
+        ));
+    }
 }
 
 /// Starts the same command without `--background`, and waits until the directory is another.
