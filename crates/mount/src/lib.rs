@@ -164,6 +164,8 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
                 let _ = rustix::fs::syncfs(directory);
             }
             unmount(&self.at, UnmountFlags::DETACH)?;
+            // It goes on refusing until the last of them is gone, or the process.
+            drop(self.session.take());
         }
         let worked = self.worker.take().expect("only this and drop take it").stop();
         let closed = self.shared.take().map_or(Ok(()), F::close);

@@ -102,7 +102,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
+        fs.drop_empty_blocks()?;
         Ok(fs)
+    }
+
+    /// Takes the blocks of directories in which there is nothing.
+    fn drop_empty_blocks(&mut self) -> Result<()> {
+        for ino in (1..self.store.region.areas.inodes).map(Ino) {
+            if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
+                match names::drop_empty_blocks(&mut self.store, ino) {
+                    // What is damaged stays as it is, for fsck.
+                    Ok(()) | Err(Error::Damaged(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The file system in an open store, for [`repair()`]: whatever is wrong stays as it is.

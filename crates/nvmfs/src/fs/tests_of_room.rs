@@ -118,6 +118,29 @@ fn an_emptied_directory_gives_its_nvram_back() {
 }
 
 #[test]
+fn a_mount_takes_the_blocks_of_directories_that_never_shrank() {
+    let mut fs = fresh(6);
+    let before = fs.stats().metadata_pages;
+    link_many(&mut fs, ROOT, 500);
+    let pages = fs.stats().metadata_pages;
+    assert!(pages > before + 30);
+    // Records that are free, as they were left once.
+    let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
+    for block in (1..blocks).filter(|block| *block != 7) {
+        let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();
+        let page = fs.store.region.pointer_page(at).unwrap().unwrap();
+        fs.store.region.store_word(fs.store.region.areas.page(page), crate::names::record::head(4096, None));
+    }
+    let ssd = Arc::clone(fs.store.ssd());
+    let (mut fs, _) = Fs::mount(fs.close(), ssd, Options::default()).unwrap();
+    // Two blocks of the directory, one of pointers.
+    assert_eq!((fs.stats().metadata_pages, fs.attributes(ROOT).unwrap().size_bytes), (before + 3, 8 * 4096));
+    fs.store.check().unwrap();
+    let count = check(&fs.store.region).unwrap().len();
+    assert_eq!(count, 1, "the file has fewer names than links");
+}
+
+#[test]
 fn a_queue_takes_no_more_than_what_is_in_it() {
     let mut fs = fresh(6);
     let dir = fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino;

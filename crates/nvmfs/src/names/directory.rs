@@ -210,6 +210,20 @@ pub(super) fn blocks_before<N: Nvram>(region: &Region<N>, dir: Ino, end: u32) ->
     Ok(last.map_or(0, |block| block as u32 + 1))
 }
 
+/// The blocks in which there is no entry, and nothing else that makes no sense.
+pub(super) fn empty_blocks<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Vec<u32>> {
+    let (mut empty, mut next) = (Vec::new(), 0);
+    let end = blocks_of(region, dir)?;
+    while let Some((block, page)) = next_page(region, dir, next, end)? {
+        let is_free = |record: Result<Record<'_>>| record.is_ok_and(|record| record.entry.is_none());
+        if records_of(region, dir, block, page).all(is_free) {
+            empty.push(block);
+        }
+        next = block + 1;
+    }
+    Ok(empty)
+}
+
 /// Whether a directory has no entries.
 pub(crate) fn is_empty<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<bool> {
     walk(region, dir, 0, |_, record| record.entry.map(|_| ())).map(|found| found.is_none())

@@ -219,6 +219,17 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
+/// Takes the blocks of a directory in which there is nothing: those of directories that were made before they shrank.
+pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
+    for block in directory::empty_blocks(&store.region, dir)? {
+        let mut changes = Changes::default();
+        let vacated = vacate(&store.region, &mut changes, dir, block, None)?;
+        store.region.apply(changes);
+        vacated.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
+    }
+    Ok(())
+}
+
 /// A directory loses a block, with the blocks of pointers that lead to no other, and is shorter if it was the last.
 fn vacate<N: Nvram>(
     region: &Region<N>,
