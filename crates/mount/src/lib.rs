@@ -69,10 +69,6 @@ pub struct Options {
     pub direct_io: bool,
     /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
     pub writeback_cache: bool,
-    /// Set-user-id and set-group-id of files mean nothing.
-    pub no_set_id: bool,
-    /// Device files mean nothing.
-    pub no_devices: bool,
     /// Nothing can be executed.
     pub no_programs: bool,
     /// How long the kernel keeps names and attributes.
@@ -87,8 +83,6 @@ impl Default for Options {
             read_only: false,
             direct_io: false,
             writeback_cache: false,
-            no_set_id: false,
-            no_devices: false,
             no_programs: false,
             keep: Duration::from_secs(60),
         }
@@ -96,20 +90,15 @@ impl Default for Options {
 }
 
 impl Options {
-    fn config(&self) -> Config {
+    fn config(&self, subtype: MountOption) -> Config {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(self.source.clone()),
-            MountOption::Subtype("nvmfs".into()),
+            subtype,
             MountOption::DefaultPermissions,
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
-        let restrictions = [
-            (self.no_set_id, MountOption::NoSuid),
-            (self.no_devices, MountOption::NoDev),
-            (self.no_programs, MountOption::NoExec),
-        ];
-        config.mount_options.extend(restrictions.into_iter().filter(|(on, _)| *on).map(|(_, option)| option));
+        config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
         config
     }
@@ -134,8 +123,13 @@ pub fn mount<F: Mountable + Send + 'static>(
         return Err(Errno::NOTDIR.into());
     }
     let shared = Arc::new(Shared::new(file_system));
-    let adapter = adapter::Adapter::new(shared.clone(), options.clone());
-    let session = Session::new(adapter, &at, &options.config())?;
+    let open = |subtype| {
+        let adapter = adapter::Adapter::new(shared.clone(), options.clone());
+        Session::new(adapter, &at, &options.config(subtype))
+    };
+    // So that the table of mounts says fuse.nvmfs, as root's own mounts do not otherwise; kernels of before 2019 refuse it.
+    let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
+        .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone())?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
     Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })

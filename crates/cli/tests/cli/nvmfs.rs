@@ -301,7 +301,7 @@ fn mount_and_umount_of_the_system_find_it_by_a_helper() {
     };
     let (nvram, shown) = (images.path("nvram").display().to_string(), at.display().to_string());
     let options =
-        format!("rw,noauto,ssd={},nosuid,flush_above=0.7,x-systemd.automount", images.path("ssd").display());
+        format!("rw,noauto,ssd={},noexec,flush_above=0.7,x-systemd.automount", images.path("ssd").display());
     let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", "rw"]);
     assert!(!is_done && told.contains("ssd="), "{told}");
     let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", &format!("{options},flush_abov=1")]);
@@ -318,7 +318,7 @@ fn mount_and_umount_of_the_system_find_it_by_a_helper() {
         fs::read_to_string("/proc/mounts")
             .unwrap()
             .lines()
-            .any(|line| line.contains(&shown) && line.contains("nosuid"))
+            .any(|line| line.contains(&shown) && line.contains("noexec"))
     );
     assert_eq!(run(&umount, &[&shown, "-n"]), (true, String::new()));
     images.fsck(&[], 0);

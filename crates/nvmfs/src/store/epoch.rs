@@ -4,7 +4,6 @@
 //! is known for one; the SSD is then of the epoch that the NVRAM tells, or of the one that it was about to get.
 
 use super::Store;
-use super::open::OpenError;
 use crate::api::BLOCK_BYTES;
 use crate::layout::Epoch;
 use crate::nvram::Nvram;
@@ -26,11 +25,11 @@ pub(super) enum Pair {
 
 impl Pair {
     /// The epoch of a pair; of any two the later one.
-    pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, OpenError> {
+    pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, NoPair> {
         let [now, next] = [Epoch::AT, Epoch::NEXT_AT].map(|at| Epoch::decode(nvram, at));
         match ssd {
             Some(of_both) if now == ssd || next == ssd => Ok(of_both),
-            _ if self == Pair::OfOneMount => Err(OpenError::Unpaired { nvram: now.or(next), ssd }),
+            _ if self == Pair::OfOneMount => Err(NoPair { nvram: now.or(next), ssd }),
             _ => Ok([now, next, ssd].into_iter().flatten().max_by_key(|of| of.count).unwrap_or_default()),
         }
     }
@@ -53,8 +52,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
+/// NVRAM and SSD of one file system, one of them a copy of another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "NVRAM and SSD do not belong together: {}; or `wearwell nvmfs fsck --repair --unpaired` takes them as they are, and whatever was changed between the two is wrong",
+    told(*.nvram, *.ssd)
+)]
+pub struct NoPair {
+    /// Of which mount the NVRAM is, if it can be read.
+    pub nvram: Option<Epoch>,
+    /// Of which the SSD is.
+    pub ssd: Option<Epoch>,
+}
+
 /// What is wrong with two that are no pair, and what would be right.
-pub(super) fn told(nvram: Option<Epoch>, ssd: Option<Epoch>) -> String {
+fn told(nvram: Option<Epoch>, ssd: Option<Epoch>) -> String {
     let (Some(nvram), Some(ssd)) = (nvram, ssd) else {
         let which = if nvram.is_none() { "NVRAM" } else { "SSD" };
         return format!("the {which} is damaged where it says of which mount it is");
@@ -92,16 +104,16 @@ pub(super) fn write_label<S: Ssd>(ssd: &S, id: u128, epoch: Epoch) -> std::io::R
 }
 
 /// Refuses an SSD of another file system; of which mount it is, if that is not damaged.
-pub(super) fn read_label<S: Ssd>(ssd: &S, id: u128) -> Result<Option<Epoch>, OpenError> {
+pub(super) fn read_label<S: Ssd>(ssd: &S, id: u128) -> std::io::Result<Result<Option<Epoch>, &'static str>> {
     let mut block = vec![0; BLOCK_BYTES];
     ssd.read(0, &mut block)?;
-    if block[..16] != *LABEL {
-        return Err(OpenError::WrongSsd("it has no label"));
-    }
-    if block[..LABEL_BYTES] != label(id) {
-        return Err(OpenError::WrongSsd("its label is another file system's"));
-    }
-    Ok(Epoch::decode(&block, Epoch::LABEL_AT))
+    Ok(if block[..16] != *LABEL {
+        Err("it has no label")
+    } else if block[..LABEL_BYTES] != label(id) {
+        Err("its label is another file system's")
+    } else {
+        Ok(Epoch::decode(&block, Epoch::LABEL_AT))
+    })
 }
 
 const _: () =

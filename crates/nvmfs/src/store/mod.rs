@@ -17,6 +17,7 @@ mod room;
 mod scan;
 mod write_out;
 
+pub use epoch::NoPair;
 pub use flush::Batch;
 pub use open::{Found, OpenError};
 pub use pages::State;

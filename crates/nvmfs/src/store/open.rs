@@ -1,6 +1,6 @@
 //! A store is made, opened, closed.
 
-use super::epoch::{self, Pair, read_label, write_label};
+use super::epoch::{NoPair, Pair, read_label, write_label};
 use super::pages::{self, State};
 use super::region::Region;
 use super::scan::Scan;
@@ -47,16 +47,8 @@ pub enum OpenError {
     #[error("the SSD does not belong to this NVRAM: {0}")]
     WrongSsd(&'static str),
     /// One of them is a copy of another time.
-    #[error(
-        "NVRAM and SSD do not belong together: {}; or `wearwell nvmfs fsck --repair --unpaired` takes them as they are, and whatever was changed between the two is wrong",
-        epoch::told(*.nvram, *.ssd)
-    )]
-    Unpaired {
-        /// Of which mount the NVRAM is, if it can be read.
-        nvram: Option<Epoch>,
-        /// Of which the SSD is.
-        ssd: Option<Epoch>,
-    },
+    #[error(transparent)]
+    Unpaired(#[from] NoPair),
     /// Something is damaged beyond what a power cut does.
     #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
     Damaged {
@@ -173,7 +165,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if ssd.blocks() < superblock.ssd_blocks {
             return Err(OpenError::SsdSize { expected: superblock.ssd_blocks, found: ssd.blocks() });
         }
-        let epoch = pair.epoch(nvram.bytes(), read_label(&*ssd, superblock.id)?)?;
+        let on_ssd = read_label(&*ssd, superblock.id)?.map_err(OpenError::WrongSsd)?;
+        let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
         let mut region = Region::open(nvram, areas);
         let was_closed = region.word(ListEnds::CLEAN_AT) == ListEnds::CLEAN;

@@ -14,10 +14,6 @@ pub struct MountOptions {
     pub direct_io: bool,
     /// The kernel collects writes.
     pub writeback_cache: bool,
-    /// Set-user-id and set-group-id mean nothing.
-    pub no_set_id: bool,
-    /// Device files mean nothing.
-    pub no_devices: bool,
     /// Nothing can be executed.
     pub no_programs: bool,
     /// How the file system uses its devices.
@@ -37,8 +33,8 @@ impl FromStr for MountOptions {
                 ("rw", _) => options.read_only = false,
                 ("direct_io", _) => options.direct_io = true,
                 ("writeback_cache", _) => options.writeback_cache = true,
-                ("nosuid", _) => options.no_set_id = true,
-                ("nodev", _) => options.no_devices = true,
+                // It is mounted so in any case.
+                ("nosuid" | "nodev", _) => {}
                 ("noexec", _) => options.no_programs = true,
                 (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
                 (name, None) => drop(settings.insert(name.into(), true.into())),

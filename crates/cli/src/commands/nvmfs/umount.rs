@@ -27,8 +27,8 @@ Examples:
   wearwell nvmfs umount /mnt
   wearwell nvmfs umount /mnt && wearwell nvmfs fsck --nvram /dev/shm/nvram --ssd ssd.img";
 
-/// What the table of mounts calls it.
-const TYPE: &[u8] = b"fuse.nvmfs";
+/// What the table of mounts calls it, the second where the kernel is old.
+const TYPES: [&[u8]; 2] = [b"fuse.nvmfs", b"fuse"];
 /// How often is looked whether the server has ended.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -59,8 +59,9 @@ fn nvram_of(table: &[u8], at: &Path) -> Option<PathBuf> {
         // Before a dash stand as many optional fields as there are, behind it type and source.
         let dash = fields.iter().position(|field| *field == b"-")?;
         let (directory, kind, source) = (fields.get(4)?, fields.get(dash + 1)?, fields.get(dash + 2)?);
-        let is_it = *kind == TYPE && unescaped(directory) == at.as_os_str().as_bytes();
-        is_it.then(|| OsString::from_vec(unescaped(source)).into())
+        let is_it = TYPES.contains(kind) && unescaped(directory) == at.as_os_str().as_bytes();
+        let nvram: PathBuf = is_it.then(|| OsString::from_vec(unescaped(source)).into())?;
+        (*kind == TYPES[0] || is_in_use(&nvram).unwrap_or(false)).then_some(nvram)
     })
 }
 
