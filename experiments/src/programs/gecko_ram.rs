@@ -88,7 +88,8 @@ fn table(all: &[Found]) -> Table {
 /// Write amplification over RAM on 2 TiB, of what differs from the paper's drive in counters and cache alone.
 fn draw(session: &Session, all: &[Found]) -> Result<(), Failure> {
     let usual = all[0].point;
-    let kinds: [(&str, fn(&Point) -> bool); 3] = [
+    type IsMeant = fn(&Point) -> bool;
+    let kinds: [(&str, IsMeant); 3] = [
         ("all counters", |point| point.share == 1.0),
         ("a sample", Point::is_sampled),
         ("no counters", |point| point.share == 0.0),
