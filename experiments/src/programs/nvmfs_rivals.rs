@@ -2,9 +2,10 @@
 //! to 11 of Qiu and Reddy (2013), and by how much it is ahead.
 
 use crate::Failure;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::recorded;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::Outcome;
+use crate::nvmfs::trial::{Clock, Outcome};
 use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -20,13 +21,18 @@ struct Pair {
     ours: Outcome,
 }
 
-fn pair(path: &std::path::Path, sizes: &Sizes) -> Result<Pair, Failure> {
+fn pair(
+    path: &std::path::Path,
+    sizes: &Sizes,
+    nvmfs: &Simulated,
+    assumed: &Assumed,
+    clock: &Clock,
+) -> Result<Pair, Failure> {
     let trial = recorded::read(path, sizes.disk_bytes)?;
     let sizes = Sizes { written_bytes: trial.written_bytes, ..*sizes };
-    let other = trial.evaluate(sizes.disk_bytes)?;
-    let [nvmfs, ..] = Simulated::all();
-    let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
-    Ok(Pair { other, ours: ours.evaluate(sizes.disk_bytes)? })
+    let other = trial.evaluate(sizes.disk_bytes, clock)?;
+    let ours = nvmfs.play(&assumed.sized(Load::named(&trial.workload)), trial.utilisation, &sizes)?;
+    Ok(Pair { other, ours: ours.evaluate(sizes.disk_bytes, clock)? })
 }
 
 fn pairs(session: &Session, traces: &std::path::Path, sizes: &Sizes) -> Result<Vec<Pair>, Failure> {
@@ -37,8 +43,14 @@ fn pairs(session: &Session, traces: &std::path::Path, sizes: &Sizes) -> Result<V
         }
     }
     // A recording in which hardly anything happened is none.
-    let answer = |path: &PathBuf| Ok(pair(path, sizes).ok());
-    Ok(session.each("a recording and NVMFS", &paths, answer)?.into_iter().flatten().collect())
+    let (assumed, clock) = (Assumed::of(session)?, Clock::of(session)?);
+    let [nvmfs, ..] = Simulated::all(&assumed);
+    let keys: Vec<(PathBuf, &Simulated, f64, Clock)> =
+        paths.into_iter().map(|path| (path, &nvmfs, assumed.file_sizes, clock)).collect();
+    let answer = |(path, nvmfs, _, clock): &(PathBuf, &Simulated, f64, Clock)| {
+        Ok(pair(path, sizes, nvmfs, &assumed, clock).ok())
+    };
+    Ok(session.each("a recording and NVMFS", &keys, answer)?.into_iter().flatten().collect())
 }
 
 fn numbers(outcome: &Outcome) -> Vec<String> {
