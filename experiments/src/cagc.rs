@@ -208,7 +208,6 @@ impl Drive {
             over_provisioning = {over_provisioning:?}
             channels = 1
             ways = 1
-            erase_us = {erase_us:?}
             {device}
             [ftl]
             dedup = {{ {dedup}, hash_us = {hash_us:?} }}
@@ -234,7 +233,6 @@ impl Drive {
             device = self.device,
             dedup = self.scheme.dedup,
             hash_us = self.hash_us.unwrap_or(self.assumed.hash_us),
-            erase_us = self.assumed.erase_us,
             hot_space = self.assumed.hot_space,
             until = if goes_on { format!("free_blocks_high = {}", free_blocks + 1) } else { String::new() },
             placement = self.scheme.placement,
@@ -242,7 +240,8 @@ impl Drive {
             above = self.above,
             trace = self.trace,
             timing = self.timing.as_ref().map_or(String::new(), |lines| format!(
-                "[timing]\nstriping = \"block\"\ncontroller = \"ideal\"\n{lines}"
+                "[timing]\nstriping = \"block\"\ncontroller = \"ideal\"\nerase_us = {:?}\n{lines}",
+                self.assumed.erase_us
             )),
             fill = self.fill,
         )

@@ -65,6 +65,9 @@ pub struct Record {
     pub core_seconds: Option<f64>,
     /// Its tables for people.
     pub shown: Vec<String>,
+    /// The numbers of the register that its program asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumes: Vec<String>,
     /// Its claims.
     pub claims: Vec<Decided>,
     /// What follows.
@@ -158,6 +161,7 @@ fn run(
         made_by: journal::build(),
         core_seconds,
         shown: session.shown(),
+        assumes: session.assumes(),
         verdict: verdict(&claims),
         claims,
     };
