@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
 use crate::manifest::{Manifest, Verdict, find};
 use crate::reproduce::{Plan, Record, reproduce};
-use crate::session::Watch;
+use crate::session::{Interrupted, Watch};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::Path;
@@ -36,6 +36,9 @@ pub struct Effect {
     pub cases: [u64; 2],
     /// The verdict, likewise.
     pub verdicts: [Verdict; 2],
+    /// Why it cannot be decided here, if it cannot; cases and verdict are then the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 impl Effect {
@@ -74,8 +77,14 @@ pub fn vary(
                 let folder = format!("{}={changed_to}", assumption.name.replace('/', "-"));
                 let output = plan.output.join("assumptions").join(folder);
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
-                let here = reproduce(manifests, found, &changed, watch)?;
-                effects.extend(compare(assumption, changed_to, &usual, &here, &run_as(plan)));
+                let (here, refused) = match reproduce(manifests, found, &changed, watch) {
+                    Err(error) if error.is::<Interrupted>() => return Err(error),
+                    Err(error) => (usual.clone(), Some(error.to_string())),
+                    Ok(record) => (record, None),
+                };
+                let run = run_as(plan);
+                let compared = compare(assumption, changed_to, &usual, &here, &run);
+                effects.extend(compared.map(|effect| Effect { refused: refused.clone(), ..effect }));
             }
         }
     }
@@ -126,6 +135,7 @@ fn compare<'a>(
         holds_in: [before.holds_in, after.holds_in],
         cases: [before.cases, after.cases],
         verdicts: [before.verdict, after.verdict],
+        refused: None,
     })
 }
 
@@ -179,7 +189,12 @@ fn turned(tried: &[&Effect]) -> String {
         let [before, after] = effect.verdicts.map(Verdict::words);
         format!("at {}, {}: \"{}\" from {before} to {after}", effect.changed_to, effect.item, effect.claim)
     });
-    let turned: Vec<String> = turned.collect();
+    let refused = tried.iter().filter_map(|effect| {
+        let why = effect.refused.as_ref()?.replace(['|', '\n'], " ");
+        Some(format!("at {}, {} cannot be run or decided: {why}", effect.changed_to, effect.item))
+    });
+    let mut turned: Vec<String> = turned.chain(refused).collect();
+    turned.dedup();
     if turned.is_empty() { "none".to_owned() } else { turned.join("; ") }
 }
 
@@ -201,12 +216,16 @@ mod tests {
             holds_in: [2, 1],
             cases: [2, 2],
             verdicts,
+            refused: None,
         };
         let effects = [
             effect(&first, [Verdict::Reproduced, Verdict::Partly]),
             effect(&second, [Verdict::Reproduced, Verdict::Reproduced]),
         ];
+        let mut effects = effects.to_vec();
+        effects.push(Effect { refused: Some("too small".to_owned()), ..effects[0].clone() });
         let page = page(&register, &effects);
+        assert!(page.contains("; at 2, paper/item cannot be run or decided: too small |"), "{page}");
         assert!(
             page.contains("at 2, paper/item: \"it falls\" from reproduced to partly reproduced"),
             "{page}"
