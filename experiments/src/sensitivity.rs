@@ -143,8 +143,9 @@ fn compare<'a>(
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
                     the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
-                    --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals, \
-                    and may turn a verdict that the longer one would not, or the other way round.\n\n\
+                    --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals: \
+                    its verdicts are not those on record, and one that turns by a case or two out of many mostly says no more than \
+                    that two runs differ. The numbers of cases in which a claim holds stand beside each.\n\n\
                     | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
@@ -186,7 +187,10 @@ fn turned(tried: &[&Effect]) -> String {
         return "not tried".to_owned();
     }
     let turned = tried.iter().filter(|effect| effect.turns()).map(|effect| {
-        let [before, after] = effect.verdicts.map(Verdict::words);
+        let [before, after] = [0, 1].map(|at| {
+            let words = effect.verdicts[at].words();
+            format!("{words} ({} of {})", effect.holds_in[at], effect.cases[at])
+        });
         format!("at {}, {}: \"{}\" from {before} to {after}", effect.changed_to, effect.item, effect.claim)
     });
     let refused = tried.iter().filter_map(|effect| {
@@ -227,7 +231,9 @@ mod tests {
         let page = page(&register, &effects);
         assert!(page.contains("; at 2, paper/item cannot be run or decided: too small |"), "{page}");
         assert!(
-            page.contains("at 2, paper/item: \"it falls\" from reproduced to partly reproduced"),
+            page.contains(
+                "at 2, paper/item: \"it falls\" from reproduced (2 of 2) to partly reproduced (1 of 2)"
+            ),
             "{page}"
         );
         assert!(page.contains("| 2 with `--quick`: 1 verdicts | none |"), "{page}");

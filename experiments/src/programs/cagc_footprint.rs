@@ -103,15 +103,17 @@ fn crossing(runs: &[Runs], kept: &str, trace: &str, printed: f64) -> Option<f64>
     Some(from + (to - from) * (printed - low) / (high - low))
 }
 
+/// The shares in use at which each trace's curve crosses what is printed, to three decimals.
+fn shares_at_crossings(runs: &[Runs], kept: &str) -> [Option<f64>; 3] {
+    TRACES.map(|(trace, paper)| {
+        let share = crossing(runs, kept, trace, 100.0 * paper);
+        share.map(|share| (share * 1000.0).round() / 1000.0)
+    })
+}
+
 /// The drives at the crossings, timed: what the paper prints is met there by construction, and all else is not.
 fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(), Failure> {
-    let crossed = |kept: &str| {
-        TRACES.map(|(trace, paper)| {
-            let share = crossing(runs, kept, trace, 100.0 * paper);
-            share.map(|share| (share * 1000.0).round() / 1000.0)
-        })
-    };
-    let (crossings, not_kept) = (crossed(KEPT), crossed(NOT_KEPT));
+    let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|kept| shares_at_crossings(runs, kept));
     let mut stacks = Vec::new();
     for ((trace, _), share) in TRACES.iter().zip(crossings) {
         let Some(share) = share else { continue };
@@ -136,8 +138,7 @@ fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(
         "baseline_write_amplification",
     ]);
     let mut statements = Statements::default();
-    let (mut erased, mut moved, mut faster, mut inline, mut elsewhere) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut erased, mut moved, mut faster, mut inline) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (((trace, paper), share), share_not_kept) in TRACES.iter().zip(crossings).zip(not_kept) {
         let case = (*trace).to_owned();
         let Some(share) = share else {
@@ -168,12 +169,12 @@ fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(
         faster.push((case.clone(), cagc.is_less(all_us) && cagc.is_less(write_us)));
         inline.push((case, looked_first.is_less(all_us)));
     }
-    for used in USED {
-        let all = TRACES
-            .iter()
-            .all(|(trace, paper)| (saving(runs, (used, KEPT), trace, "cagc") - 100.0 * paper).abs() <= 5.0);
-        elsewhere.push((name(used), all));
-    }
+    let elsewhere = USED.map(|used| {
+        let near = |(trace, paper): &(&str, f64)| {
+            (saving(runs, (used, KEPT), trace, "cagc") - 100.0 * paper).abs() <= 5.0
+        };
+        (name(used), TRACES.iter().all(near))
+    });
     statements.check("CAGC erases as many blocks fewer as printed at some share of the drive in use", erased);
     statements.check("CAGC moves fewer pages there", moved);
     statements.check("CAGC shortens responses there", faster);
