@@ -150,9 +150,8 @@ fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(
         let cagc = Pair::find(&timed, &keys, trace, "cagc", "none");
         let looked_first = Pair::find(&timed, &keys, trace, "inline", "cagc");
         let inline_saves = Pair::find(&timed, &keys, trace, "inline", "none").saved_percent(erases);
-        let printed = 100.0 * paper;
         let row = [
-            printed,
+            100.0 * paper,
             share,
             share_not_kept.unwrap_or(f64::NAN),
             cagc.saved_percent(erases),
@@ -164,7 +163,7 @@ fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(
             cagc.base.mean(total),
         ];
         crossed.push(std::iter::once(case.clone()).chain(row.map(|value| number(value, 3))).collect());
-        erased.push((case.clone(), (cagc.saved_percent(erases) - printed).abs() <= MET));
+        erased.push((case.clone(), (cagc.saved_percent(erases) - 100.0 * paper).abs() <= MET));
         moved.push((case.clone(), cagc.is_less(copied_below)));
         faster.push((case.clone(), cagc.is_less(all_us) && cagc.is_less(write_us)));
         inline.push((case, looked_first.is_less(all_us)));
