@@ -9,6 +9,7 @@ mod die;
 mod ends;
 mod erased;
 mod events;
+mod firsts;
 pub mod flash;
 mod host;
 mod journal;
@@ -19,6 +20,7 @@ mod parts;
 mod placer;
 mod plan;
 mod programs;
+mod singles;
 mod statistics;
 #[cfg(test)]
 mod tests;
