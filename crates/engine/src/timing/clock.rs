@@ -11,6 +11,7 @@ use super::host::{Arrivals, Cleaning, HostTiming};
 use super::journal::{Journal, Step};
 use super::node::NONE;
 use super::parts::{Parts, Share};
+use super::singles::Single;
 use super::statistics::{Statistics, TimingReport};
 use super::writes::Writes;
 use crate::config::ConfigError;
@@ -94,7 +95,7 @@ impl Clock {
             parts: Vec::new(),
             free: Vec::new(),
             done: BinaryHeap::new(),
-            places: Ends::new(),
+            places: Ends::new(host.queue_depth),
             in_queue: 0,
             waited_share: Share::default(),
             link_in_ns: 0,
@@ -325,20 +326,22 @@ impl Clock {
     /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
         let alone = if self.is_bare { self.journal.take_alone() } else { None };
-        match alone {
-            Some(step) if self.serve_at_once(op, pages, step) => self.collect(),
-            _ => self.serve_steps(op, pages, alone),
+        let begin_ns = self.next.expect("next_dispatch comes before serve").now_ns;
+        let single = alone.and_then(|step| self.flash.single(begin_ns, begin_ns, step));
+        match single {
+            Some(single) if self.serve_at_once(op, pages, &single) => self.collect(),
+            _ => self.serve_steps(op, pages, alone, single),
         }
     }
 
-    /// Serves the request that is this step alone, if its end is known at once: it never is one of those that wait for theirs.
+    /// Serves the request that is this operation alone, if its end is known at once: it never is one of those that wait for theirs.
     #[inline]
-    fn serve_at_once(&mut self, op: Op, pages: u32, step: Step) -> bool {
-        let Dispatch { arrival_ns, now_ns, before } = self.next.expect("next_dispatch comes before serve");
+    fn serve_at_once(&mut self, op: Op, pages: u32, single: &Single) -> bool {
+        let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");
         if !matches!(op, Op::Read | Op::Write) {
             return false;
         }
-        let Some((done_ns, parts)) = self.flash.do_at_once(now_ns, step) else { return false };
+        let Some((done_ns, parts)) = self.flash.do_at_once(now_ns, single) else { return false };
         self.next = None;
         if op == Op::Write {
             self.writes.pass(done_ns);
@@ -350,8 +353,8 @@ impl Clock {
         true
     }
 
-    /// Puts `alone` and the steps that the journal holds on the flash.
-    fn serve_steps(&mut self, op: Op, pages: u32, alone: Option<Step>) {
+    /// Puts on the flash `alone`, the operation that it is if it is one, or the steps that the journal holds.
+    fn serve_steps(&mut self, op: Op, pages: u32, alone: Option<Step>, single: Option<Single>) {
         let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
         let mut start_ns = now_ns;
@@ -393,9 +396,13 @@ impl Clock {
             self.release_flushes();
         }
         self.in_queue += 1;
-        self.steps.clear();
-        self.steps.extend(alone);
-        self.submit(tag, now_ns, start_ns);
+        if let Some(single) = single {
+            self.flash.submit_single(tag, now_ns, start_ns, single);
+        } else {
+            self.steps.clear();
+            self.steps.extend(alone);
+            self.submit(tag, now_ns, start_ns);
+        }
         if is_answered {
             self.answer(tag, &before.and(&Parts::default()));
         }

@@ -1,18 +1,38 @@
 //! The first of the dies' next events, of each channel and of all.
 
 use super::channel::NEVER;
-use std::hint::select_unpredictable;
 
-/// The next event of each die, and a tree of matches over them, each won by the earlier one: that a die's event changes costs a
-/// match for each level, who is first of all or on a channel is known, and no branch depends on who wins.
+/// The next event of a die.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    key: u128,
+    die: u32,
+}
+
+impl Next {
+    /// The earlier of two, without a branch: nobody knows beforehand which it is, and the compiler makes branches of choices.
+    #[inline(always)]
+    fn earlier(self, other: Next) -> Next {
+        let (ours, theirs) = (self.key, other.key);
+        // The highest bit of a difference that needs to borrow, and from it all bits: the other is earlier.
+        let borrows = (!theirs & ours) | (!(theirs ^ ours) & theirs.wrapping_sub(ours));
+        let loses = (borrows as i128 >> (u128::BITS - 1)) as u128;
+        Next {
+            key: ours ^ ((ours ^ theirs) & loses),
+            die: self.die ^ ((self.die ^ other.die) & loses as u32),
+        }
+    }
+}
+
+/// The next event of each die, and a tree of matches over them, each won by the earlier one: when a die's event changes, this
+/// costs a match for each level, and who is first of all or on a channel is known.
 #[derive(Debug)]
 pub(super) struct Firsts {
-    /// The keys of the matches' winners: those of match `n`, of which 1 decides about all, come from `2 * n` and `2 * n + 1`.
-    /// The last half are the dies', those of each channel together, with room for a power of two of them.
-    keys: Vec<u128>,
-    /// Whose they are.
-    dies: Vec<u32>,
-    /// Before this many of all come the matches of several channels.
+    /// Whoever meets in each match: match `n`, of which 1 decides about all, is between the winners of matches `2 * n` and
+    /// `2 * n + 1` or, in the last half, two dies, those of each channel together, with room for a power of two of them.
+    matches: Vec<[Next; 2]>,
+    first: Next,
+    /// Before this many come the winners of matches between several channels.
     channels: usize,
     /// Places of a channel that no die has.
     unused: u32,
@@ -23,62 +43,66 @@ impl Firsts {
     pub fn new(channels: u32, dies_per_channel: u32) -> Self {
         let places = dies_per_channel.next_power_of_two();
         let channels = channels.next_power_of_two() as usize;
-        let matches = 2 * channels * places as usize;
+        let nothing = Next { key: NEVER, die: 0 };
         Firsts {
-            keys: vec![NEVER; matches],
-            dies: vec![0; matches],
+            matches: vec![[nothing; 2]; channels * places as usize],
+            first: nothing,
             channels,
             unused: places - dies_per_channel,
         }
     }
 
     fn place(&self, channel: u32, die: u32) -> usize {
-        self.keys.len() / 2 + (die + channel * self.unused) as usize
+        self.matches.len() + (die + channel * self.unused) as usize
+    }
+
+    /// Who came to this place by winning all matches behind it.
+    #[inline]
+    fn at(&self, place: usize) -> Next {
+        if place == 1 { self.first } else { self.matches[place / 2][place % 2] }
     }
 
     /// The next event of `die`, which is on `channel`, has this key.
     #[inline]
     pub fn set(&mut self, channel: u32, die: u32, key: u128) {
-        let mut at = self.place(channel, die);
-        let (mut key, mut die) = (key, die);
-        (self.keys[at], self.dies[at]) = (key, die);
-        while at > 1 {
-            let other = self.keys[at ^ 1];
-            let loses = other < key;
-            key = select_unpredictable(loses, other, key);
-            die = select_unpredictable(loses, self.dies[at ^ 1], die);
-            at /= 2;
-            (self.keys[at], self.dies[at]) = (key, die);
+        let mut place = self.place(channel, die);
+        let mut winner = Next { key, die };
+        while place > 1 {
+            let pair = &mut self.matches[place / 2];
+            pair[place % 2] = winner;
+            winner = winner.earlier(pair[(place % 2) ^ 1]);
+            place /= 2;
         }
+        self.first = winner;
     }
 
     /// The next event of `die`, which is on `channel`.
     pub fn of_die(&self, channel: u32, die: u32) -> u128 {
-        self.keys[self.place(channel, die)]
+        self.at(self.place(channel, die)).key
     }
 
     /// The first event on `channel`.
     #[inline]
     pub fn of_channel(&self, channel: usize) -> u128 {
-        self.keys[self.channels + channel]
+        self.at(self.channels + channel).key
     }
 
     /// The die that has the first event on `channel`.
     #[inline]
     pub fn die_of_channel(&self, channel: usize) -> u32 {
-        self.dies[self.channels + channel]
+        self.at(self.channels + channel).die
     }
 
     /// The first event of all.
     #[inline]
     pub fn of_all(&self) -> u128 {
-        self.keys[1]
+        self.first.key
     }
 
     /// The die that has the first event of all.
     #[inline]
     pub fn die_of_all(&self) -> u32 {
-        self.dies[1]
+        self.first.die
     }
 }
 

@@ -57,6 +57,7 @@ use super::channel::{Channel, NEVER, Turn, key, time_of};
 use super::die::Die;
 use super::erased::Erased;
 use super::firsts::Firsts;
+use super::given::Given;
 use super::journal::Step;
 use super::node::Nodes;
 use super::parameters::FlashTiming;
@@ -64,7 +65,6 @@ use super::parts::{Parts, Share};
 use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
 use super::programs::Programs;
-use super::singles::Given;
 use crate::config::ConfigError;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -212,9 +212,9 @@ impl Flash {
     /// latest after [`Flash::advance`] to a time when it has ended.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         if let [step] = steps
-            && self.submit_single(tag, now_ns, start_ns, *step)
+            && let Some(single) = self.single(now_ns, start_ns, *step)
         {
-            return;
+            return self.submit_single(tag, now_ns, start_ns, single);
         }
         self.advance(now_ns);
         let request = self.open(tag, start_ns);

@@ -11,6 +11,7 @@ mod erased;
 mod events;
 mod firsts;
 pub mod flash;
+mod given;
 mod host;
 mod journal;
 mod layout;

@@ -14,7 +14,8 @@ use std::cmp::Reverse;
 use std::hint::select_unpredictable;
 
 /// The operation, which waits for nobody but its die and channel.
-struct Single {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Single {
     kind: Kind,
     block: BlockId,
     die: u32,
@@ -23,35 +24,10 @@ struct Single {
     array_ns: u64,
 }
 
-/// Channel time that was given at a certain time to operations at once, which others would get at that time, but after it was
-/// looked at.
-#[derive(Debug, Default)]
-pub(super) struct Given {
-    at_ns: u64,
-    /// Channel and time.
-    to: Vec<(u32, u64)>,
-}
-
-impl Given {
-    #[inline]
-    fn add(&mut self, now_ns: u64, channel: u32, channel_ns: u64) {
-        if self.at_ns != now_ns {
-            self.at_ns = now_ns;
-            self.to.clear();
-        }
-        self.to.push((channel, channel_ns));
-    }
-
-    /// What was given at this very time.
-    pub fn at(&self, now_ns: u64) -> &[(u32, u64)] {
-        if self.at_ns == now_ns { &self.to } else { &[] }
-    }
-}
-
 impl Flash {
     /// The operation that a request of this step alone is, once everything before it has happened; `None`: it has to be planned.
     #[inline]
-    fn single(&mut self, now_ns: u64, start_ns: u64, step: Step) -> Option<Single> {
+    pub(super) fn single(&mut self, now_ns: u64, start_ns: u64, step: Step) -> Option<Single> {
         let (kind, block, page, units, cause) = match step {
             Step::Read { block, page, cause } => (Kind::Read, block, page, 1, cause),
             Step::Program { block, page, pages, cause } => (Kind::Program, block, page, pages, cause),
@@ -76,14 +52,12 @@ impl Flash {
         Some(Single { kind, block, die, units, channel_ns, array_ns })
     }
 
-    /// Submits a request of this step alone without planning; `false`: it has to be planned.
-    #[inline]
-    pub(super) fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, step: Step) -> bool {
-        let Some(single) = self.single(now_ns, start_ns, step) else { return false };
+    /// Submits a request that is this operation, which was found at `now_ns`, and begins at `start_ns`.
+    pub(super) fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, single: Single) {
         if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
             let (done_ns, parts) = self.fold_single(&single, now_ns);
             self.finished.push(Finished { tag, done_ns, parts });
-            return true;
+            return;
         }
         let Single { kind, block, die, units, channel_ns, array_ns } = single;
         let id = self.nodes.create(kind, Class::Host, start_ns);
@@ -98,22 +72,16 @@ impl Flash {
                 self.programs.plan(die, block, id);
             }
         }
-        true
     }
 
-    /// Does what a request of this step alone, which begins at `now_ns`, asks for, if its end can be known at once, without a
-    /// place among requests and operations: when it ends, and the parts of the time until then. Of a device that notes no
-    /// programs.
+    /// Does the operation that was found at `now_ns`, and begins then, if its end can be known at once, without a place among
+    /// requests and operations: when it ends, and the parts of the time until then. Of a device that notes no programs.
     #[inline]
-    pub(super) fn do_at_once(&mut self, now_ns: u64, step: Step) -> Option<(u64, Parts)> {
-        if !self.is_folded && !matches!(step, Step::Program { .. }) {
-            return None;
-        }
-        let single = self.single(now_ns, now_ns, step)?;
+    pub(super) fn do_at_once(&mut self, now_ns: u64, single: &Single) -> Option<(u64, Parts)> {
         if self.is_folded {
-            return Some(self.fold_single(&single, now_ns));
+            return Some(self.fold_single(single, now_ns));
         }
-        self.is_next(&single, now_ns).then(|| self.program_at_once(&single, now_ns))
+        self.is_next(single, now_ns).then(|| self.program_at_once(single, now_ns))
     }
 
     fn fold_single(&mut self, single: &Single, now_ns: u64) -> (u64, Parts) {
@@ -137,7 +105,7 @@ impl Flash {
     #[inline]
     fn is_next(&self, single: &Single, now_ns: u64) -> bool {
         let die = &self.dies[single.die as usize];
-        let begins = die.phase == Phase::Idle && die.free_ns <= now_ns;
+        let begins = single.kind == Kind::Program && die.phase == Phase::Idle && die.free_ns <= now_ns;
         let takes_time = single.channel_ns + single.array_ns > 0;
         if !begins || !takes_time || (self.timing.suspend.program && single.array_ns > 0) {
             return false;

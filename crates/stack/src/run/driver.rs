@@ -16,6 +16,7 @@ use super::window::{Phase, Window};
 use crate::build::Stack;
 use crate::scenario::{Fill, Measure, Scenario};
 use std::ops::ControlFlow;
+use wearwell_base::units::Lpn;
 use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
@@ -334,15 +335,15 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     /// Lets the drive take so many writes of the only tenant, one page after the other; how many it took.
     fn timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
         let mut taken = 0;
+        self.batch.clear();
+        self.batch.push_request(Op::Write, 0, Lpn(0), 1);
+        P::complete(&mut self.batch);
         while taken < pages && self.end_of_life.is_none() {
             let pace = self.pace.as_mut().expect("asked in timed mode only");
             let tenant = &mut self.tenants[0];
             let layer = &mut *self.stack.targets[0].layer;
-            let page = pace.next_page(&mut *tenant.source, layer, pages - taken)?;
+            self.batch.pages[0] = pace.next_page(&mut *tenant.source, layer, pages - taken)?;
             pace.take_write();
-            self.batch.clear();
-            self.batch.push_request(Op::Write, 0, page, 1);
-            P::complete(&mut self.batch);
             match layer.write(&self.batch.pages, P::of(&self.batch, 0..1), tenant.first_hint) {
                 Ok(()) => {
                     tenant.sent.written += 1;
