@@ -23,6 +23,7 @@ help:
 	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
+	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
 	@echo 'make build   the whole program, in target/release/wearwell'
 	@echo 'make lint    formatting, lints and types, Rust and Python'
 	@echo 'make deny    licences and sources of all dependencies'
@@ -70,6 +71,14 @@ power:
 # Of the program as users have it.
 docs-commands: build
 	WEARWELL_SLOW_DOCS=1 cargo test --release -p wearwell --test cli documents:: -- --nocapture
+
+# Seconds for each target.
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations
+
+fuzz:
+	cargo fuzz --version || cargo install cargo-fuzz --locked
+	for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked

@@ -105,29 +105,36 @@ impl Default for Setting {
 }
 
 /// MiB that the FTL shows, unless a trace asks for another size.
-const SHOWN_MIB: f64 = 512.0;
+const SHOWN_MIB: u32 = 512;
+
+/// MiB of the largest block of the FTL in any experiment.
+const LARGEST_BLOCK_MIB: u32 = 4;
 
 impl Setting {
-    /// MiB that the FTL shows: for a trace, so much that the log shows 2 % more than it touches.
+    /// MiB of flash under a trace: whole blocks of any size here, so much that the log shows 2 % more than the trace touches.
+    fn flash_mib(&self) -> Option<u32> {
+        let Load::Trace { touched_mib, .. } = self.load else { return None };
+        let shown = (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() + 4.0;
+        Some(((shown / (1.0 - self.lower_spare)).ceil() as u32).next_multiple_of(LARGEST_BLOCK_MIB))
+    }
+
+    /// MiB that the FTL shows.
     pub fn shown_mib(&self) -> u32 {
-        match self.load {
-            Load::Trace { touched_mib, .. } => {
-                (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() as u32 + 4
-            }
-            _ => SHOWN_MIB as u32,
-        }
+        self.flash_mib().map_or(SHOWN_MIB, |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32)
     }
 
     /// The scenario, `length` times as long as the rule.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
         let (warm_up, measured) = (6.0 * length, 3.0 * length);
         let pool = |low: u32| format!("free_blocks_low = {low}");
+        let capacity = || format!("capacity = \"{SHOWN_MIB} MiB\"");
+        let size = self.flash_mib().map_or_else(capacity, |flash| format!("raw_capacity = \"{flash} MiB\""));
         let [upper_pool, lower_pool] = self.pools.map(|low| low.map(pool).unwrap_or_default());
         let Setting { upper_kib, upper_spare, lower_spare, trim, placements: [upper, lower], .. } = self;
         scenario(&format!(
             r#"
             [device]
-            capacity = "{} MiB"
+            {size}
             spare_factor = {lower_spare:?}
             pages_per_block = {}
             [ftl]
@@ -147,7 +154,6 @@ impl Setting {
             drive_writes = {measured:?}
             window = 0.5
             "#,
-            self.shown_mib(),
             self.lower_kib / PAGE_KIB,
             self.load.to_toml(),
         ))

@@ -39,6 +39,10 @@ pub fn scenario(text: &str) -> Result<Scenario, Failure> {
     toml::from_str(text).map_err(|error| format!("{error}\nin the scenario\n{text}").into())
 }
 
+fn as_toml(scenario: &Scenario) -> String {
+    toml::to_string(scenario).unwrap_or_else(|error| format!("which cannot be shown: {error}"))
+}
+
 /// Runs each scenario with the seeds `1..=runs`; the replicas in the order of the scenarios and seeds.
 pub fn run_all(session: &Session, scenarios: &[Scenario]) -> Result<Vec<Vec<Replica>>, Failure> {
     run_each(session, scenarios, "replica", Replica::from_result)
@@ -58,7 +62,7 @@ pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
         let result = run(scenario, &mut |_: &_| session.flow());
         match result {
             Err(_) if session.flow().is_break() => Err(Interrupted.into()),
-            Err(error) => Err(format!("{error}, with seed {} of {scenario:?}", scenario.seed).into()),
+            Err(error) => Err(format!("{error}\nin the scenario\n{}", as_toml(scenario)).into()),
             Ok(result) => keep(&result),
         }
     })?;

@@ -4,21 +4,20 @@
 //! The rest are operations.
 #![no_main]
 
-#[allow(dead_code)]
-#[path = "../../crates/nvmfs/tests/common/mod.rs"]
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/nvmfs/tests/nvmfs/common/mod.rs"]
 mod common;
-#[path = "../../crates/nvmfs/tests/damaged/image.rs"]
-mod image;
-#[allow(dead_code)]
-#[path = "../../crates/nvmfs/tests/damaged/life.rs"]
-mod life;
-#[allow(dead_code)]
-#[path = "../../crates/nvmfs/tests/damaged/nvrams.rs"]
-mod nvrams;
-#[allow(dead_code)]
-#[path = "../../crates/nvmfs/tests/damaged/pieces.rs"]
-mod pieces;
 
+#[allow(dead_code)]
+#[path = "../../crates/nvmfs/tests/nvmfs/damaged"]
+mod damaged {
+    pub mod image;
+    pub mod life;
+    pub mod nvrams;
+    pub mod pieces;
+}
+
+use damaged::{image, life, pieces};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;

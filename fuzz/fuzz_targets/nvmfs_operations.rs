@@ -3,7 +3,7 @@
 //! Each operation is made of 8 numbers of 4 bytes.
 #![no_main]
 
-#[path = "../../crates/nvmfs/tests/common/mod.rs"]
+#[path = "../../crates/nvmfs/tests/nvmfs/common/mod.rs"]
 mod common;
 
 use common::{Op, Room, Twin, ops_of_bytes, small};

@@ -1,7 +1,8 @@
 //! Requests of the kernel, turned into calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
 //!
 //! The kernel is told of files by number and generation. When the number of a file that is gone is given to a new one, the kernel
-//! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted.
+//! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted. A file without a
+//! name lives until the kernel forgets it, which it does when nobody holds it any more.
 
 use super::convert::{self, Answer, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
@@ -141,6 +142,10 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         }
     }
 
+    fn forget(&self, _: &Request, of: INodeNo, _: u64) {
+        self.shared.forget(ino(of));
+    }
+
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.attr(reply, self.shared.request(|fs| fs.attributes(ino(of))));
     }
@@ -228,12 +233,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        done(reply, self.shared.request(|fs| fs.unlink(ino(parent), name.as_bytes(), &caller(request))));
+        let (at, caller) = ((ino(parent), name.as_bytes()), caller(request));
+        done(reply, self.shared.take_name(at, |fs| fs.unlink(at.0, at.1, &caller)));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let caller = caller(request);
-        done(reply, self.shared.request(|fs| fs.remove_directory(ino(parent), name.as_bytes(), &caller)));
+        let (at, caller) = ((ino(parent), name.as_bytes()), caller(request));
+        done(reply, self.shared.take_name(at, |fs| fs.remove_directory(at.0, at.1, &caller)));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
@@ -254,7 +260,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply: ReplyEmpty,
     ) {
         let (from, to) = ((ino(parent), name.as_bytes()), (ino(to_parent), to_name.as_bytes()));
-        let renamed = self.shared.request(|fs| {
+        let renamed = self.shared.take_name(to, |fs| {
             let how = convert::rename(flags).ok_or(Error::Invalid("kind of rename"))?;
             fs.rename(from, to, how, &caller(request))
         });
@@ -407,8 +413,8 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let block = BLOCK_BYTES as u32;
         match self.shared.request(|fs| fs.statistics()) {
             Ok(of) => {
-                let (free, name) = (of.free_blocks, MAX_NAME_BYTES as u32);
-                reply.statfs(of.blocks, free, free, of.inodes, of.free_inodes, block, name, block);
+                let (free, available, name) = (of.free_blocks, of.available_blocks, MAX_NAME_BYTES as u32);
+                reply.statfs(of.blocks, free, available, of.inodes, of.free_inodes, block, name, block);
             }
             Err(error) => reply.error(error),
         }

@@ -52,6 +52,19 @@ impl MountedOnFiles {
         self.0.unmount()
     }
 
+    /// As [`Mounted::report`].
+    pub fn report(&self) -> Option<String> {
+        self.0.report()
+    }
+
+    /// As [`Mounted::end`].
+    ///
+    /// # Errors
+    /// It cannot be unmounted, or closing it failed.
+    pub fn end(self) -> io::Result<()> {
+        self.0.end()
+    }
+
     /// As [`Mounted::join`].
     ///
     /// # Errors

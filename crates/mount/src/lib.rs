@@ -22,7 +22,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wearwell_nvmfs::api::{FileSystem, Result};
+use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
 /// A file system that can be mounted.
@@ -41,6 +41,9 @@ pub trait Mountable: FileSystem {
 
     /// Ends it; `outcome` is that of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
+
+    /// A request was refused; for the report.
+    fn refused(&mut self, _: &Error) {}
 
     /// The last call, when nothing is open any more: does what makes the next start quick.
     fn close(self) -> Result<()>
@@ -66,6 +69,8 @@ pub struct Options {
     pub direct_io: bool,
     /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
     pub writeback_cache: bool,
+    /// Nothing can be executed.
+    pub no_programs: bool,
     /// How long the kernel keeps names and attributes.
     pub keep: Duration,
 }
@@ -78,20 +83,22 @@ impl Default for Options {
             read_only: false,
             direct_io: false,
             writeback_cache: false,
+            no_programs: false,
             keep: Duration::from_secs(60),
         }
     }
 }
 
 impl Options {
-    fn config(&self) -> Config {
+    fn config(&self, subtype: MountOption) -> Config {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(self.source.clone()),
-            MountOption::Subtype("nvmfs".into()),
+            subtype,
             MountOption::DefaultPermissions,
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
+        config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
         config
     }
@@ -112,9 +119,17 @@ pub fn mount<F: Mountable + Send + 'static>(
     options: &Options,
 ) -> io::Result<Mounted<F>> {
     let at = at.canonicalize()?;
+    if !at.is_dir() {
+        return Err(Errno::NOTDIR.into());
+    }
     let shared = Arc::new(Shared::new(file_system));
-    let adapter = adapter::Adapter::new(shared.clone(), options.clone());
-    let session = Session::new(adapter, &at, &options.config())?;
+    let open = |subtype| {
+        let adapter = adapter::Adapter::new(shared.clone(), options.clone());
+        Session::new(adapter, &at, &options.config(subtype))
+    };
+    // So that the table of mounts says fuse.nvmfs, as root's own mounts do not otherwise; kernels of before 2019 refuse it.
+    let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
+        .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone())?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
     Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
@@ -132,6 +147,28 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
             return Ok(());
         }
         unmount(&self.at, UnmountFlags::empty())
+    }
+
+    /// Ends the mount, whoever uses it: what was written is sent on, then those who still have files open get errors, and the file
+    /// system is closed.
+    pub fn end(mut self) -> io::Result<()> {
+        if !self.ended() {
+            // What the kernel has collected, of mapped files above all.
+            if let Ok(directory) = std::fs::File::open(&self.at) {
+                let _ = rustix::fs::syncfs(directory);
+            }
+            unmount(&self.at, UnmountFlags::DETACH)?;
+            // It goes on refusing until the last of them is gone, or the process.
+            drop(self.session.take());
+        }
+        let worked = self.worker.take().expect("only this and drop take it").stop();
+        let closed = self.shared.take().map_or(Ok(()), F::close);
+        worked.and(closed).map_err(io::Error::other)
+    }
+
+    /// What [`Mountable::report`] tells, as long as it is not closed.
+    pub fn report(&self) -> Option<String> {
+        self.shared.request(|file_system| Ok(file_system.report())).ok().flatten()
     }
 
     /// Waits until it is unmounted, stops the background work and closes the file system.
@@ -154,6 +191,11 @@ impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
             let _ = worker.stop();
         }
     }
+}
+
+/// Unmounts a directory on which something is mounted, as another process may. The server closes the file system then.
+pub fn unmount_directory(at: &Path) -> io::Result<()> {
+    unmount(at, UnmountFlags::empty())
 }
 
 fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::Mountable;
 use std::io;
-use wearwell_nvmfs::api::Result;
+use wearwell_nvmfs::api::{Error, Result};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
 use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::ssd::Ssd;
@@ -21,6 +21,10 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
 
     fn end_work(&mut self, work: Work<S>, outcome: io::Result<()>) -> Result<()> {
         self.end_background(work, outcome)
+    }
+
+    fn refused(&mut self, error: &Error) {
+        self.note_refusal(error);
     }
 
     fn close(self) -> Result<()> {

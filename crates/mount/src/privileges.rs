@@ -17,16 +17,19 @@ fn remaining(of: &Attributes) -> u32 {
     of.permissions & !SET_USER_ID & if with_group { !SET_GROUP_ID } else { !0 }
 }
 
-/// Takes the privileges of a regular file.
+/// Takes the privileges of a file, whatever it is; on a directory these bits mean something else.
 pub fn drop_privileges<F: FileSystem>(fs: &mut F, ino: Ino, caller: &Caller) -> Result<()> {
     let attributes = fs.attributes(ino)?;
-    if attributes.kind != Kind::File {
+    if attributes.kind == Kind::Directory {
         return Ok(());
     }
     let permissions = remaining(&attributes);
     if permissions != attributes.permissions {
         let change = Change { permissions: Some(permissions), ..Change::default() };
         fs.set_attributes(ino, &change, caller)?;
+    }
+    if attributes.kind != Kind::File {
+        return Ok(());
     }
     match fs.remove_xattr(ino, CAPABILITY, caller) {
         Ok(()) | Err(Error::NoAttribute | Error::Unsupported(_)) => Ok(()),

@@ -3,12 +3,13 @@
 use super::Mountable;
 use super::convert::errno;
 use fuser::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wearwell_nvmfs::api::Result;
+use wearwell_nvmfs::api::{Ino, Result};
 
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
@@ -22,6 +23,8 @@ pub struct Shared<F> {
     /// How many requests there were; tells the thread whether to make room and whether to look for work.
     requests: AtomicU64,
     stop: AtomicBool,
+    /// Files without a name that the kernel still knows; it may hold them without having opened anything.
+    unnamed: Mutex<BTreeSet<Ino>>,
 }
 
 impl<F: Mountable> Shared<F> {
@@ -31,7 +34,39 @@ impl<F: Mountable> Shared<F> {
             file_system: Mutex::new(Some(file_system)),
             requests: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            unnamed: Mutex::default(),
         }
+    }
+
+    /// A request that may take the file of a name in a directory its last one. Such a file lives until the kernel forgets it: it
+    /// may be somebody's working directory, or be held by a descriptor that opened nothing (O_PATH).
+    pub fn take_name(
+        &self,
+        (directory, name): (Ino, &[u8]),
+        take: impl FnOnce(&mut F) -> Result<()>,
+    ) -> std::result::Result<(), Errno> {
+        self.request(|fs| {
+            let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
+            let taken = take(fs);
+            let Some(ino) = held else { return taken };
+            let is_unnamed = fs.attributes(ino).is_ok_and(|of| of.links == 0);
+            if !is_unnamed || !self.unnamed().insert(ino) {
+                fs.release(ino)?;
+            }
+            taken
+        })
+    }
+
+    /// The kernel knows a file no longer.
+    pub fn forget(&self, ino: Ino) {
+        if self.unnamed().remove(&ino) {
+            // Nobody waits for an answer; what is left of it then, the next mount removes.
+            let _ = self.request(|fs| fs.release(ino));
+        }
+    }
+
+    fn unnamed(&self) -> MutexGuard<'_, BTreeSet<Ino>> {
+        self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
@@ -39,11 +74,18 @@ impl<F: Mountable> Shared<F> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
         let file_system = guard.as_mut().ok_or(Errno::EIO)?;
-        handle(file_system).map_err(|error| errno(&error))
+        handle(file_system).map_err(|error| {
+            file_system.refused(&error);
+            errno(&error)
+        })
     }
 
     /// Takes the file system out, unless a request or the background work panicked.
     pub fn take(&self) -> Option<F> {
+        let unnamed = std::mem::take(&mut *self.unnamed());
+        for ino in unnamed {
+            let _ = self.request(|fs| fs.release(ino));
+        }
         self.file_system.lock().ok()?.take()
     }
 

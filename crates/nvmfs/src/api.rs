@@ -232,9 +232,11 @@ pub struct Statistics {
     pub blocks: u64,
     /// Those not in use.
     pub free_blocks: u64,
+    /// Those of them that can be had: what leads to them needs room as well.
+    pub available_blocks: u64,
     /// Inodes.
     pub inodes: u64,
-    /// Those not in use.
+    /// Those not in use that can be had: their names need room as well.
     pub free_inodes: u64,
 }
 

@@ -119,6 +119,21 @@ fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     }
 }
 
+/// Whether somebody has a file or device open as NVRAM or SSD; one that is not there is in nobody's use.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn is_in_use(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(|error| at_path(path, error))?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        outcome => outcome.map(|()| false).map_err(|error| at_path(path, error)),
+    }
+}
+
 /// Bytes of a DAX device, which cannot seek.
 fn character_device_bytes(file: &File) -> io::Result<u64> {
     let number = file.metadata()?.rdev();

@@ -16,11 +16,13 @@ pub struct Format {
     pub reserve: f64,
     /// Where data goes.
     pub placement: PlacementKind,
+    /// The times of the root directory, ns since 1970.
+    pub now_ns: i64,
 }
 
 impl Default for Format {
     fn default() -> Self {
-        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default() }
+        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default(), now_ns: 0 }
     }
 }
 
@@ -80,6 +82,9 @@ pub struct Options {
     pub small_file_bytes: u64,
     /// Bytes of memory for indexes of directories.
     pub index_bytes: usize,
+    /// Tells this mount from those of copies of the file system: any number, a random one where there may be copies.
+    #[serde(skip)]
+    pub mark: u64,
 }
 
 impl Default for Options {
@@ -96,6 +101,7 @@ impl Default for Options {
             trim: true,
             small_file_bytes: 1 << 20,
             index_bytes: 64 << 20,
+            mark: 0,
         }
     }
 }

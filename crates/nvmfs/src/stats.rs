@@ -1,5 +1,6 @@
 //! What a file system did.
 
+use crate::ssd::Drive;
 use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
@@ -8,15 +9,20 @@ pub const REPORT_XATTR: &str = "user.nvmfs.stats";
 
 /// Counts since the file system was opened. Blocks are of 4 KiB, extents of 128 blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Blocks read by users.
     pub read_blocks: u64,
     /// Those of them that were on NVRAM.
     pub read_hits: u64,
+    /// Those of them that were nowhere, and read as zeros.
+    pub read_holes: u64,
     /// Blocks written by users, each piece of a block counting.
     pub written_blocks: u64,
     /// Those of them that were on NVRAM.
     pub write_hits: u64,
+    /// Those of them that were nowhere, and are on NVRAM since.
+    pub written_holes: u64,
     /// Blocks read from the SSD, for users.
     pub ssd_read_blocks: u64,
     /// Blocks read from the SSD for cleaning.
@@ -40,6 +46,16 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Blocks read by users that were on the SSD.
+    pub fn read_misses(&self) -> u64 {
+        self.read_blocks.saturating_sub(self.read_hits + self.read_holes)
+    }
+
+    /// Blocks written by users that were on the SSD. Those that were refused for lack of room count as well.
+    pub fn write_misses(&self) -> u64 {
+        self.written_blocks.saturating_sub(self.write_hits + self.written_holes)
+    }
+
     /// Blocks in recycled extents.
     pub fn recycled_blocks(&self) -> u64 {
         self.recycled_extents * crate::layout::EXTENT_BLOCKS
@@ -69,8 +85,10 @@ impl Sub for Counts {
         Counts {
             read_blocks: self.read_blocks - before.read_blocks,
             read_hits: self.read_hits - before.read_hits,
+            read_holes: self.read_holes - before.read_holes,
             written_blocks: self.written_blocks - before.written_blocks,
             write_hits: self.write_hits - before.write_hits,
+            written_holes: self.written_holes - before.written_holes,
             ssd_read_blocks: self.ssd_read_blocks - before.ssd_read_blocks,
             cleaning_read_blocks: self.cleaning_read_blocks - before.cleaning_read_blocks,
             ssd_written_blocks: self.ssd_written_blocks - before.ssd_written_blocks,
@@ -87,6 +105,7 @@ impl Sub for Counts {
 
 /// How things stand, and what was done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Stats {
     /// What was done since the file system was opened.
     pub counts: Counts,
@@ -106,6 +125,8 @@ pub struct Stats {
     pub dirty_pages: u32,
     /// Pages with directories, pointers, attributes.
     pub metadata_pages: u32,
+    /// Pages that these may still take.
+    pub free_metadata_pages: u32,
     /// Extents of the SSD for data.
     pub extents: u32,
     /// Free ones.
@@ -122,4 +143,13 @@ pub struct Stats {
     pub used_blocks: u64,
     /// Blocks that data may use.
     pub capacity_blocks: u64,
+    /// Those of them that can still be had: what leads to them needs room on the NVRAM.
+    pub available_blocks: u64,
+    /// How often something was refused for lack of room since the file system was opened.
+    pub no_space: u64,
+    /// What was full the last time.
+    pub last_no_space: Option<String>,
+    /// What the drive did, if it is simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<Drive>,
 }

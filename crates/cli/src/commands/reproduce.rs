@@ -93,11 +93,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.vary_assumptions {
         return try_assumptions(args, &manifests, &items, &plan);
     }
-    let records = if args.judge {
+    let (records, failed) = if args.judge {
         let again = items.iter().map(|found| judge_again(&manifests, *found, &args.output));
         let records: Vec<Option<Record>> = again.collect::<Result<_, _>>().map_err(Failure::run)?;
         pages::write(&manifests, &args.output).map_err(Failure::run)?;
-        records.into_iter().flatten().collect()
+        (records.into_iter().flatten().collect(), Vec::new())
     } else {
         reproduce_all(args, &manifests, &items, &plan)?
     };
@@ -105,25 +105,34 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Format::Table => wrapped(&verdicts(&records, args)),
         Format::Json => rows_as_json(&rows(&records)),
         Format::Csv => csv_rows(&rows(&records))?,
-    })
+    })?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Run(failed.join("\n")))
 }
 
+/// What was found, and why some items failed: one that fails keeps none of the others from its turn.
 fn reproduce_all(
     args: &Args,
     manifests: &[Manifest],
     items: &[Found],
     plan: &Plan,
-) -> Result<Vec<Record>, Failure> {
-    let mut records = Vec::new();
+) -> Result<(Vec<Record>, Vec<String>), Failure> {
+    let (mut records, mut failed) = (Vec::new(), Vec::new());
     for &found in items.iter().filter(|found| found.item.impossible.is_none()) {
         let display = PointProgress::new(args.progress, &found.name());
         let record = reproduce(manifests, found, plan, &display);
         display.clear();
-        records.push(record.map_err(failure)?);
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),
+            Err(error) => failed.push(format!("{}: {error}", found.name())),
+        }
         // After each, so that an interruption leaves the pages of what is there.
         pages::write(manifests, &args.output).map_err(Failure::run)?;
     }
-    Ok(records)
+    Ok((records, failed))
 }
 
 fn failure(error: wearwell_experiments::Failure) -> Failure {

@@ -9,6 +9,8 @@ mod house;
 mod model;
 mod nvmfs;
 mod power;
+#[cfg(feature = "reproduce")]
+mod reproduce;
 mod run;
 mod sweep;
 mod tables;

@@ -143,6 +143,32 @@ fn what_cannot_be_checked_is_another_matter() {
 }
 
 #[test]
+fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
+    let images = Images::new();
+    let old = fs::read(images.path("nvram")).unwrap();
+    // As a mount does, it begins another life of the pair.
+    images.fsck(&["--repair"], 0);
+    assert_eq!(images.stats()["mounts"].as_u64(), Some(1));
+    let new = fs::read(images.path("nvram")).unwrap();
+    fs::write(images.path("nvram"), &old).unwrap();
+    let before = images.content();
+    for more in [&[][..], &["--repair"]] {
+        let (_, err) = images.fsck(more, 8);
+        assert!(
+            err.contains("the NVRAM is older, a copy from mount 0") && err.contains("--unpaired"),
+            "{err}"
+        );
+    }
+    assert!(images.command("stats", &[], 1).1.contains("do not belong together"));
+    assert!(images.content() == before, "what is refused is left as it is");
+    images.fsck(&["--unpaired"], 2);
+    images.fsck(&["--repair", "--unpaired"], 0);
+    assert_eq!(images.fsck(&[], 0).0, "unmounted properly; 1 inode in use, 0 problems\n");
+    fs::write(images.path("nvram"), &new).unwrap();
+    assert!(images.fsck(&[], 8).1.contains("the NVRAM is older, a copy from mount 1"));
+}
+
+#[test]
 fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         eprintln!("skipped: nothing can be mounted here");
@@ -179,9 +205,144 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     images.fsck(&[], 0);
 }
 
+/// Mounts in the background; nothing where nothing can be mounted.
+fn mounted(images: &Images) -> Option<PathBuf> {
+    if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
+        eprintln!("skipped: nothing can be mounted here");
+        return None;
+    }
+    let at = images.path("mounted");
+    fs::create_dir_all(&at).unwrap();
+    // What serves on keeps standard error, so that nobody may wait for its end.
+    let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
+    mount.args(["nvmfs", "mount", "--background", "--nvram"]).arg(images.path("nvram"));
+    mount.arg("--ssd").arg(images.path(images.ssd)).arg(&at);
+    assert!(mount.stderr(std::process::Stdio::null()).status().unwrap().success());
+    Some(at)
+}
+
+#[test]
+fn a_simulated_drive_tells_what_its_flash_did_while_mounted_and_after() {
+    let images = Images::on_scenario();
+    let Some(at) = mounted(&images) else { return };
+    let shown = at.display().to_string();
+    for round in 0..6 {
+        fs::write(at.join("file"), vec![round; 20 << 20]).unwrap();
+    }
+    let (out, _) = outcome(&["nvmfs", "stats", &shown, "--json"], 0);
+    let stats: Value = serde_json::from_str(&out).unwrap();
+    let drive = |stats: &Value| stats["drive"]["programs"].as_u64().unwrap();
+    assert!(drive(&stats) > 1000, "{out}");
+    assert!(stats["drive"]["layers"][0]["writes_below"]["host"].as_u64() > Some(1000), "{out}");
+    for row in ["pages programmed", "write amplification", "by cause", "blocks erased", "erases of a block"] {
+        assert!(outcome(&["nvmfs", "stats", &shown], 0).0.contains(row), "{row}");
+    }
+    outcome(&["nvmfs", "umount", &shown], 0);
+    // At once: it has waited for the server.
+    let after = images.stats();
+    assert!(drive(&after["last_mount"]) >= drive(&stats));
+    assert!(images.command("stats", &[], 0).0.contains("pages programmed"));
+    assert_eq!(after["mounts"].as_u64(), Some(1));
+    images.mkfs(&["--force", "--size", "8 MiB"], 0);
+    assert!(images.stats()["last_mount"].is_null());
+}
+
+#[test]
+fn umount_waits_and_sigterm_ends_what_is_in_use() {
+    let images = Images::new();
+    let Some(at) = mounted(&images) else { return };
+    let shown = at.display().to_string();
+    let open = fs::File::create(at.join("open")).unwrap();
+    assert!(outcome(&["nvmfs", "umount", &shown], 1).1.contains("busy"));
+    fs::write(at.join("file"), "content").unwrap();
+    // The server is the only process that has the NVRAM mapped.
+    let nvram = images.path("nvram").display().to_string();
+    let server = fs::read_dir("/proc").unwrap().flatten().find_map(|of| {
+        let pid = of.file_name().to_str()?.parse::<i32>().ok()?;
+        fs::read_to_string(of.path().join("maps")).ok()?.contains(&nvram).then_some(pid)
+    });
+    let server = rustix::process::Pid::from_raw(server.expect("it serves")).unwrap();
+    rustix::process::kill_process(server, rustix::process::Signal::TERM).unwrap();
+    let ended = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        rustix::process::test_kill_process(server).is_err()
+    });
+    assert!(ended, "a file that is open does not keep it");
+    drop(open);
+    assert_eq!(images.fsck(&[], 0).0, "unmounted properly; 3 inodes in use, 0 problems\n");
+    assert!(outcome(&["nvmfs", "umount", &shown], 1).1.contains("no NVMFS is mounted"));
+    let Some(at) = mounted(&images) else { return };
+    assert_eq!(fs::read(at.join("file")).unwrap(), b"content");
+    for _ in 0..5 {
+        outcome(&["nvmfs", "umount", &shown], 0);
+        images.fsck(&[], 0);
+        mounted(&images);
+    }
+    outcome(&["nvmfs", "umount", &shown], 0);
+}
+
+#[test]
+fn mount_and_umount_of_the_system_find_it_by_a_helper() {
+    let images = Images::new();
+    let helper = crate::common::repository().join("scripts/system/mount.fuse.nvmfs");
+    let (mount, umount) = (images.path("mount.fuse.nvmfs"), images.path("umount.fuse.nvmfs"));
+    for link in [&mount, &umount] {
+        std::os::unix::fs::symlink(&helper, link).unwrap();
+    }
+    let at = images.path("mounted");
+    fs::create_dir(&at).unwrap();
+    let run = |program: &PathBuf, arguments: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command.env("WEARWELL", assert_cmd::cargo::cargo_bin("wearwell")).args(arguments);
+        // A server that is left keeps what it was given; files, nobody waits for.
+        let told = fs::File::create(images.path("told")).unwrap();
+        let status = command.stdout(std::process::Stdio::null()).stderr(told).status().unwrap();
+        (status.success(), fs::read_to_string(images.path("told")).unwrap())
+    };
+    let (nvram, shown) = (images.path("nvram").display().to_string(), at.display().to_string());
+    let options =
+        format!("rw,noauto,ssd={},noexec,flush_above=0.7,x-systemd.automount", images.path("ssd").display());
+    let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", "rw"]);
+    assert!(!is_done && told.contains("ssd="), "{told}");
+    let (is_done, told) = run(&mount, &[&nvram, &shown, "-o", &format!("{options},flush_abov=1")]);
+    assert!(!is_done && told.contains("flush_abov"), "{told}");
+    assert_eq!(run(&mount, &[&nvram, &shown, "-f", "-o", &options]), (true, String::new()));
+    assert!(outcome(&["nvmfs", "stats", &shown], 1).1.contains("no NVMFS is mounted"));
+    if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
+        return eprintln!("skipped: nothing can be mounted here");
+    }
+    let (is_done, told) = run(&mount, &[&nvram, &shown, "-n", "-o", &options]);
+    assert!(is_done, "{told}");
+    outcome(&["nvmfs", "stats", &shown], 0);
+    assert!(
+        fs::read_to_string("/proc/mounts")
+            .unwrap()
+            .lines()
+            .any(|line| line.contains(&shown) && line.contains("noexec"))
+    );
+    assert_eq!(run(&umount, &[&shown, "-n"]), (true, String::new()));
+    images.fsck(&[], 0);
+}
+
+#[test]
+fn what_is_no_directory_is_not_mounted_on_and_a_failed_mkfs_leaves_nothing() {
+    let images = Images::new();
+    fs::write(images.path("file"), "").unwrap();
+    let file = images.path("file").display().to_string();
+    for more in [&[&file[..]][..], &[&file, "--background"]] {
+        assert!(images.command("mount", more, 1).1.contains("is not a directory"));
+    }
+    fs::remove_file(images.path("nvram")).unwrap();
+    fs::remove_file(images.path("ssd")).unwrap();
+    assert!(images.mkfs(&["--size", "1 MiB", "--ssd-size", "64 MiB"], 1).1.contains("too few"));
+    assert!(images.mkfs(&["--size", "8 MiB", "--ssd-size", "1 PiB"], 1).1.contains("too few"));
+    assert!(!images.path("nvram").exists() && !images.path("ssd").exists());
+    images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB"], 0);
+}
+
 #[test]
 fn help_teaches() {
-    for command in ["mkfs", "mount", "fsck", "stats"] {
+    for command in ["mkfs", "mount", "umount", "fsck", "stats"] {
         let (help, _) = outcome(&["nvmfs", command, "--help"], 0);
         assert!(help.contains("Examples:"), "{help}");
         insta::assert_snapshot!(format!("help-{command}"), help);

@@ -128,8 +128,7 @@ fn a_new_file_is_not_taken_for_an_old_one() {
         fs::write(stand.at(&format!("new-{number}")), "new").unwrap();
     }
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());
-    let error = errno(fs::read(path));
-    assert!(matches!(error, Errno::NOENT | Errno::STALE | Errno::IO), "{error}");
+    assert_eq!(fs::read(path).unwrap(), b"old", "it lives while somebody holds it");
     drop(place);
     for number in 0..50 {
         assert_eq!(fs::read(stand.at(&format!("new-{number}"))).unwrap(), b"new");
@@ -170,4 +169,41 @@ fn pipes_and_devices() {
         reader.join().unwrap()
     });
     assert_eq!(text.unwrap(), "through");
+}
+
+#[test]
+fn what_is_held_without_being_open_can_still_be_asked() {
+    let Some(stand) = Stand::new() else { return };
+    let free = || rustix::fs::statvfs(stand.root()).unwrap().f_ffree;
+    let before = free();
+    fs::write(stand.at("file"), "content").unwrap();
+    fs::write(stand.at("other"), "other").unwrap();
+    fs::create_dir(stand.at("directory")).unwrap();
+    shell(&stand.root(), "mkfifo pipe");
+    let names = ["file", "other", "directory", "pipe"];
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let held: Vec<_> =
+        names.iter().map(|name| rustix::fs::open(stand.at(name), flags, Mode::empty()).unwrap()).collect();
+    fs::remove_file(stand.at("file")).unwrap();
+    fs::rename(stand.at("pipe"), stand.at("other")).unwrap();
+    fs::remove_dir(stand.at("directory")).unwrap();
+    fs::remove_file(stand.at("other")).unwrap();
+    for (fd, name) in held.iter().zip(names) {
+        let status = rustix::fs::fstat(fd).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(status.st_nlink, 0, "{name}");
+    }
+    let path = format!("/proc/self/fd/{}", held[0].as_raw_fd());
+    assert_eq!(fs::read(path).unwrap(), b"content", "its content is there as well");
+    // Somebody's working directory is removed.
+    let told = shell(&stand.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
+    assert_eq!(told.trim(), "0");
+    drop(held);
+    // The kernel forgets them when it comes to it.
+    for _ in 0..200 {
+        if free() == before {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} inodes are free, {before} were", free());
 }

@@ -76,6 +76,22 @@ fn privileges_end_with_a_write_or_a_new_owner() {
 }
 
 #[test]
+fn privileges_of_pipes_and_devices_end_with_a_new_owner() {
+    let Some(stand) = stand() else { return };
+    shell(
+        &stand.root(),
+        "mkfifo pipe; mknod device c 1 3; python3 -c 'import socket as s; s.socket(s.AF_UNIX).bind(\"socket\")' || mkfifo socket",
+    );
+    for name in ["pipe", "device", "socket"] {
+        shell(&stand.root(), &format!("chown {NOBODY}:{NOBODY} {name}; chmod 6555 {name}"));
+        assert!(nobody(&stand.root(), &format!("chown :{NOBODY} {name}")));
+        assert_eq!(mode(&stand.at(name)), 0o555, "{name}");
+    }
+    shell(&stand.root(), "mkdir directory; chmod 6755 directory; chown 5:6 directory");
+    assert_eq!(mode(&stand.at("directory")), 0o6755, "on a directory they are no privileges");
+}
+
+#[test]
 fn groups_are_inherited() {
     let Some(stand) = stand() else { return };
     shell(&stand.root(), "mkdir shared; chgrp 77 shared; chmod 2777 shared; : > shared/a; mkdir shared/b");

@@ -370,6 +370,7 @@ impl FileSystem for PassThrough {
         Ok(Statistics {
             blocks: status.f_blocks,
             free_blocks: status.f_bfree,
+            available_blocks: status.f_bavail,
             inodes: status.f_files,
             free_inodes: status.f_ffree,
         })

@@ -15,6 +15,8 @@ mod repair;
 mod tests;
 #[cfg(test)]
 mod tests_of_names;
+#[cfg(test)]
+mod tests_of_room;
 mod xattrs;
 
 pub use background::Work;
@@ -50,6 +52,9 @@ pub struct Nvmfs<N, S> {
     is_flushing: bool,
     /// Extents that the thread recycled since it last had nothing to do.
     recycled: u32,
+    /// How often there was no room, and what was full the last time.
+    no_space: u64,
+    last_no_space: Option<&'static str>,
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
@@ -97,7 +102,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
+        fs.drop_empty_blocks()?;
         Ok(fs)
+    }
+
+    /// Takes the blocks of directories in which there is nothing.
+    fn drop_empty_blocks(&mut self) -> Result<()> {
+        for ino in (1..self.store.region.areas.inodes).map(Ino) {
+            if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
+                match names::drop_empty_blocks(&mut self.store, ino) {
+                    // What is damaged stays as it is, for fsck.
+                    Ok(()) | Err(Error::Damaged(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The file system in an open store, for [`repair()`]: whatever is wrong stays as it is.
@@ -106,7 +126,23 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// None that a store as such can have.
     pub fn to_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
-        Ok(Nvmfs { store, names, auto_settle: true, is_flushing: false, recycled: 0 })
+        Ok(Nvmfs {
+            store,
+            names,
+            auto_settle: true,
+            is_flushing: false,
+            recycled: 0,
+            no_space: 0,
+            last_no_space: None,
+        })
+    }
+
+    /// Remembers what was full, if `error` says so.
+    pub fn note_refusal(&mut self, error: &Error) {
+        if let Error::NoSpace(reason) = error {
+            self.no_space += 1;
+            self.last_no_space = Some(reason);
+        }
     }
 
     /// The blocks under it.
@@ -133,6 +169,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             clean_pages: self.store.pages_in(State::Clean),
             dirty_pages: self.store.pages_in(State::Dirty),
             metadata_pages: self.store.pages_in(State::Metadata),
+            free_metadata_pages: self.store.free_metadata_pages(),
             extents: self.store.usable_extents(),
             free_extents: self.store.free_extents(),
             ssd_valid_blocks: self.store.ssd_valid_blocks(),
@@ -141,6 +178,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             inode_limit,
             used_blocks: self.store.used_blocks(),
             capacity_blocks: self.store.capacity_blocks(),
+            available_blocks: self.store.available_blocks(),
+            no_space: self.no_space,
+            last_no_space: self.last_no_space.map(str::to_owned),
+            drive: self.store.ssd().drive(),
         }
     }
 
@@ -347,8 +388,9 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         Ok(Statistics {
             blocks,
             free_blocks: blocks.saturating_sub(self.store.used_blocks()),
+            available_blocks: self.store.available_blocks(),
             inodes: u64::from(self.store.region.areas.inodes - 1),
-            free_inodes: self.names.inodes.free().into(),
+            free_inodes: self.store.available_entries().min(self.names.inodes.free().into()),
         })
     }
 }

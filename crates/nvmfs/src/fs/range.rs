@@ -4,6 +4,7 @@ use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
+use crate::store::FULL_OF_DATA;
 use std::ops::Range;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -59,7 +60,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                         for hole in holes {
                             self.store.cut(ino, hole.start, hole.end)?;
                         }
-                        return Err(failed.err().unwrap_or(Error::NoSpace("all blocks are in use")));
+                        return Err(failed.err().unwrap_or(Error::NoSpace(FULL_OF_DATA)));
                     }
                 }
             }

@@ -49,11 +49,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn remove_entry(&mut self, parent: Ino, name: &[u8], found: Found, caller: &Caller) -> Result<()> {
         let mut changes = Changes::default();
-        names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
+        let vacated = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
         self.lose_name(&mut changes, parent, found.ino, caller)?;
         self.store.region.apply(changes);
-        self.names.removed(&self.store.region, parent, name, found);
+        self.names.removed(&mut self.store, name, found, vacated)?;
         self.remove_if_unused(found.ino)
     }
 

@@ -102,10 +102,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let entry = (source.found.ino, source.kind, to.name);
         names::put_entry(region, &mut changes, room, entry)?;
-        names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
+        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.region.apply(changes);
-        self.names.removed(&self.store.region, from.parent, from.name, source.found);
+        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
         self.names.entered(&self.store.region, room, to.name);
         Ok(())
     }
@@ -125,11 +125,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let file = (source.found.ino, source.kind);
         names::turn_entry(region, &mut changes, to.parent, target.found, file)?;
-        names::free_entry(region, &mut changes, from.parent, source.found, None)?;
+        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
         self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.region.apply(changes);
-        self.names.removed(&self.store.region, from.parent, from.name, source.found);
+        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
         self.remove_if_unused(target.found.ino)
     }
 

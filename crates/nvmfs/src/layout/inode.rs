@@ -60,7 +60,7 @@ pub struct Inode {
     pub changed_ns: i64,
     /// Blocks on NVRAM, pointers and attributes among them. Worked out anew after a power cut.
     pub nvram_blocks: u32,
-    /// Blocks on the SSD. Worked out anew after a power cut.
+    /// Blocks on the SSD alone. Worked out anew after a power cut.
     pub ssd_blocks: u32,
     /// How often the number was given away.
     pub generation: u32,

@@ -11,7 +11,7 @@ pub use inode::{
     DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of,
 };
 pub use place::{NVRAM_BASE, Place};
-pub use superblock::{ListEnds, SUPERBLOCK_BYTES, Superblock};
+pub use superblock::{Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock};
 pub use xattrs::{Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
 
 /// Words of a block of pointers.

@@ -44,6 +44,50 @@ impl ListEnds {
     }
 }
 
+/// Of which mount NVRAM and SSD are: the same on both, unless one of them is a copy of before.
+///
+/// All zeros is one too, of what was never mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Epoch {
+    /// How often the file system was mounted.
+    pub count: u64,
+    /// Tells the mount from one of a copy that was mounted as often.
+    pub mark: u64,
+}
+
+impl Epoch {
+    /// Bytes of one, checksum included.
+    pub const BYTES: usize = 24;
+    /// Where it stands on NVRAM.
+    pub const AT: usize = 1024;
+    /// Where the one stands that the SSD is being given.
+    pub const NEXT_AT: usize = 1088;
+    /// Where it stands in the first block of the SSD, behind the label.
+    pub const LABEL_AT: usize = 64;
+
+    /// As bytes.
+    pub fn encode(&self) -> [u8; Epoch::BYTES] {
+        let mut bytes = [0; Epoch::BYTES];
+        bytes[..8].copy_from_slice(&self.count.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.mark.to_le_bytes());
+        let sum = Epoch::sum(&bytes);
+        bytes[16..20].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// The one that stands at `at`; `None` if it is damaged.
+    pub fn decode(bytes: &[u8], at: usize) -> Option<Epoch> {
+        let bytes: &[u8; Epoch::BYTES] = bytes.get(at..at + Epoch::BYTES)?.try_into().ok()?;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), mark: word(8) })
+    }
+
+    /// A checksum that is 0 where all is 0.
+    fn sum(bytes: &[u8; Epoch::BYTES]) -> u32 {
+        crc32fast::hash(&bytes[..16]) ^ crc32fast::hash(&[0; 16])
+    }
+}
+
 /// What a file system is. It never changes after it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
@@ -108,6 +152,20 @@ impl Superblock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_epoch_comes_back_and_a_damaged_one_does_not() {
+        assert_eq!(Epoch::decode(&[0; Epoch::BYTES], 0), Some(Epoch::default()));
+        let epoch = Epoch { count: 7, mark: 0x1234_5678_9abc_def0 };
+        let bytes = epoch.encode();
+        assert_eq!(Epoch::decode(&bytes, 0), Some(epoch));
+        for at in 0..Epoch::BYTES * 8 {
+            let mut damaged = bytes;
+            damaged[at / 8] ^= 1 << (at % 8);
+            assert_eq!(Epoch::decode(&damaged, 0), None, "bit {at}");
+        }
+        assert_eq!(Epoch::decode(&bytes, 1), None);
+    }
 
     #[test]
     fn a_superblock_comes_back_and_a_damaged_one_does_not() {

@@ -290,6 +290,7 @@ impl FileSystem for ModelFs {
         Ok(Statistics {
             blocks: self.capacity_blocks,
             free_blocks: self.free_blocks(),
+            available_blocks: self.free_blocks(),
             inodes: self.capacity_inodes,
             free_inodes: self.capacity_inodes - self.inodes.len() as u64,
         })

@@ -1,7 +1,7 @@
 //! Directories: files whose blocks are pages of metadata on NVRAM, filled with records.
 //!
 //! A position counts 8 bytes from the start of a directory. Entries never move, so that a position names an entry as long
-//! as it exists. A block may be missing: it has no entries.
+//! as it exists. A block goes when its last entry does, so that any may be missing; a new one takes the first place that is free.
 
 use super::record::{self, HEAD_BYTES, Record};
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, Result};
@@ -202,6 +202,26 @@ pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32)
         }
     }
     Ok((start, end - start))
+}
+
+/// How many blocks a directory has up to the last that is there before `end`.
+pub(super) fn blocks_before<N: Nvram>(region: &Region<N>, dir: Ino, end: u32) -> Result<u32> {
+    let last = region.last_block(dir, end.into())?;
+    Ok(last.map_or(0, |block| block as u32 + 1))
+}
+
+/// The blocks in which there is no entry, and nothing else that makes no sense.
+pub(super) fn empty_blocks<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Vec<u32>> {
+    let (mut empty, mut next) = (Vec::new(), 0);
+    let end = blocks_of(region, dir)?;
+    while let Some((block, page)) = next_page(region, dir, next, end)? {
+        let is_free = |record: Result<Record<'_>>| record.is_ok_and(|record| record.entry.is_none());
+        if records_of(region, dir, block, page).all(is_free) {
+            empty.push(block);
+        }
+        next = block + 1;
+    }
+    Ok(empty)
 }
 
 /// Whether a directory has no entries.

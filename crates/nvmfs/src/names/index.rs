@@ -24,6 +24,8 @@ struct Index {
     /// Hash of a name and its position.
     entries: HashTable<(u32, u32)>,
     room: Room,
+    /// No block before this one is missing.
+    missing_from: u32,
     /// When it was used last.
     used: u64,
     /// Its size when it was last counted.
@@ -147,14 +149,31 @@ impl Indexes {
         }
     }
 
+    /// The first block of a directory that is missing, or the one after the last.
+    pub fn first_missing<N: Nvram>(&mut self, region: &Region<N>, dir: Ino) -> Result<u32> {
+        let end = directory::blocks_of(region, dir)?;
+        let from = self.indexes.get(&dir).map_or(0, |index| index.missing_from.min(end));
+        let found = region.next_block(dir, from.into(), end.into(), false)?.map_or(end, |block| block as u32);
+        if let Some(index) = self.indexes.get_mut(&dir) {
+            index.missing_from = found;
+        }
+        Ok(found)
+    }
+
     /// A name was entered at a position.
     pub fn entered<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| index.insert(name, position));
     }
 
-    /// The name at a position was removed.
+    /// The name at a position was removed, perhaps with its block.
     pub fn removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
-        self.update(region, dir, position, |index| index.remove(name, position));
+        self.update(region, dir, position, |index| {
+            index.remove(name, position);
+            let block = directory::block_of(position);
+            if !matches!(directory::page_of(region, dir, block), Ok(Some(_))) {
+                index.missing_from = index.missing_from.min(block);
+            }
+        });
     }
 
     /// A directory is gone, or was changed otherwise.

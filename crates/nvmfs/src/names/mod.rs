@@ -14,7 +14,7 @@ pub(crate) use directory::{Found, is_empty, list};
 pub(crate) use inodes::Inodes;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
-use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, PageId, Place};
+use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
@@ -43,6 +43,16 @@ pub(crate) struct Room {
     dir: Ino,
     slot: Slot,
     growth: Option<Growth>,
+}
+
+/// What a directory no longer uses once an entry is gone.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Vacated {
+    dir: Ino,
+    pages: Vec<PageId>,
+    /// No block is left.
+    is_empty: bool,
 }
 
 /// Whether `name` is `.` or `..`, which are not stored.
@@ -86,15 +96,22 @@ impl Names {
         if let Some(slot) = self.indexes.slot(&store.region, dir, bytes)? {
             return Ok(Room { dir, slot, growth: None });
         }
-        let block = directory::blocks_of(&store.region, dir)?;
+        let block = self.indexes.first_missing(&store.region, dir)?;
         if block >= MAX_DIRECTORY_BLOCKS {
             return Err(Error::NoSpace("the directory is as long as can be"));
         }
-        let pointer_at = store.pointer_for(dir, block.into())?;
-        if store.region.word(pointer_at) != 0 {
+        if store.region.place_of(dir, block.into())? != Place::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
-        let page = store.new_metadata_page(dir)?;
+        let made = store.pointer_for(dir, block.into());
+        let made = made.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
+        let (pointer_at, page) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                store.prune(dir, block.into())?;
+                return Err(error);
+            }
+        };
         let free = record::head(BLOCK_BYTES, None);
         store.region.store_word(store.region.areas.page(page), free);
         store.region.fence();
@@ -107,9 +124,21 @@ impl Names {
         self.indexes.entered(region, room.dir, name, room.slot.position);
     }
 
-    /// After the changes were applied: an entry is gone.
-    pub fn removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], found: Found) {
-        self.indexes.removed(region, dir, name, found.position);
+    /// After the changes were applied: an entry is gone, and what was used for it alone is free.
+    pub fn removed<N: Nvram, S: Ssd>(
+        &mut self,
+        store: &mut Store<N, S>,
+        name: &[u8],
+        found: Found,
+        vacated: Vacated,
+    ) -> Result<()> {
+        let Vacated { dir, pages, is_empty } = vacated;
+        if is_empty {
+            self.forget(dir);
+        } else {
+            self.indexes.removed(&store.region, dir, name, found.position);
+        }
+        pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
 
     /// A directory is gone, or was changed otherwise than by these calls.
@@ -138,7 +167,7 @@ pub(crate) fn put_entry<N: Nvram>(
     if let Some(growth) = room.growth {
         let pointer = Place::Nvram(growth.page).pointer(&region.areas);
         let inode = changes.inode(region, room.dir)?;
-        inode.size_bytes = u64::from(growth.block + 1) * BLOCK_BYTES as u64;
+        inode.size_bytes = inode.size_bytes.max(u64::from(growth.block + 1) * BLOCK_BYTES as u64);
         if (growth.block as usize) < DIRECT {
             inode.pointers[growth.block as usize] = pointer;
         } else {
@@ -163,24 +192,72 @@ pub(crate) fn turn_entry<N: Nvram>(
     Ok(())
 }
 
-/// Frees the record of an entry, together with free ones around it, unless room in the same block is to be used at the same
-/// time, which may be one of them.
+/// Frees the record of an entry, together with free ones around it, and the block if it has no other, unless room in the same
+/// block is to be used at the same time, which may be one of them. What room is used in the directory is to be in `changes` already.
 pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
     found: Found,
     used: Option<Room>,
-) -> Result<()> {
+) -> Result<Vacated> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
-    if used.is_some_and(|room| room.dir == dir && directory::block_of(room.slot.position) == block) {
+    let used = used.filter(|room| room.dir == dir);
+    let none = Vacated { dir, pages: Vec::new(), is_empty: false };
+    if used.is_some_and(|room| directory::block_of(room.slot.position) == block) {
         let length = (region.word(at) >> 32) as u16;
         changes.put_word(at, record::head(length.into(), None));
-        return Ok(());
+        return Ok(none);
     }
     let (start, length) = directory::free_run(region, dir, found.position)?;
+    if length == BLOCK_BYTES {
+        return vacate(region, changes, dir, block, used.and_then(|room| room.growth));
+    }
     let page_at = at - directory::byte_of(found.position);
     changes.put_word(page_at + start, record::head(length, None));
+    Ok(none)
+}
+
+/// Takes the blocks of a directory in which there is nothing: those of directories that were made before they shrank.
+pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
+    for block in directory::empty_blocks(&store.region, dir)? {
+        let mut changes = Changes::default();
+        let vacated = vacate(&store.region, &mut changes, dir, block, None)?;
+        store.region.apply(changes);
+        vacated.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
+    }
     Ok(())
+}
+
+/// A directory loses a block, with the blocks of pointers that lead to no other, and is shorter if it was the last.
+fn vacate<N: Nvram>(
+    region: &Region<N>,
+    changes: &mut Changes,
+    dir: Ino,
+    block: u32,
+    growth: Option<Growth>,
+) -> Result<Vacated> {
+    let end = changes.inode(region, dir)?.size_bytes / BLOCK_BYTES as u64;
+    let end = end.min(MAX_DIRECTORY_BLOCKS.into()) as u32;
+    let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
+    let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
+    if kept == 0 {
+        let page = |place| match place {
+            Place::Nvram(page) => Some(page),
+            _ => None,
+        };
+        let pages = region.places(dir)?.into_iter().filter_map(page).collect();
+        let inode = changes.inode(region, dir)?;
+        (inode.size_bytes, inode.pointers) = (0, [0; POINTERS]);
+        return Ok(Vacated { dir, pages, is_empty: true });
+    }
+    let loose = region.loosen(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
+    let inode = changes.inode(region, dir)?;
+    inode.size_bytes = u64::from(kept) * BLOCK_BYTES as u64;
+    match loose.slot {
+        Some(slot) => inode.pointers[slot] = 0,
+        None => changes.put_word(loose.at, 0),
+    }
+    Ok(Vacated { dir, pages: loose.pages, is_empty: false })
 }

@@ -1,6 +1,7 @@
 //! The block device under the file system.
 
 mod counting;
+mod drive;
 #[cfg(target_os = "linux")]
 mod file;
 mod memory;
@@ -9,6 +10,7 @@ mod simulated;
 mod stack;
 
 pub use counting::{CountingSsd, Counts};
+pub use drive::{Drive, DriveLayer};
 #[cfg(target_os = "linux")]
 pub use file::{Caching, FileSsd};
 pub use memory::MemorySsd;
@@ -41,6 +43,11 @@ pub trait Ssd: Send + Sync {
 
     /// Makes everything written before survive a power cut.
     fn flush(&self) -> io::Result<()>;
+
+    /// What a simulated drive did for it; nothing of any other, whose flash nobody sees.
+    fn drive(&self) -> Option<Drive> {
+        None
+    }
 }
 
 /// A pointer to an SSD is an SSD: a test keeps what it lends to a file system.
@@ -65,6 +72,10 @@ macro_rules! forward {
 
             fn flush(&self) -> io::Result<()> {
                 (**self).flush()
+            }
+
+            fn drive(&self) -> Option<Drive> {
+                (**self).drive()
             }
         }
     };

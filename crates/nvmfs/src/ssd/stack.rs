@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use super::{Caching, FileSsd};
-use super::{MemorySsd, Ssd, check_range, whole_blocks};
+use super::{Drive, DriveLayer, MemorySsd, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
 #[cfg(target_os = "linux")]
 use crate::backing::Existing;
@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wearwell_base::config::ConfigError;
 use wearwell_base::units::Lpn;
+use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{LayerError, Reports, no_data};
 use wearwell_stack::{Scenario, Stack};
 
@@ -47,6 +48,8 @@ pub struct StackSsd<S> {
     content: S,
     blocks: u64,
     stack: Mutex<Counting>,
+    /// What the stack had done for content that was there before.
+    before: Mutex<Reports>,
 }
 
 /// The stack, and memory for the pages of a batch.
@@ -116,17 +119,19 @@ impl<S: Ssd> StackSsd<S> {
                 format!("has {blocks} blocks of {BLOCK_BYTES} bytes; there is room for {}", content.blocks());
             return Err(StackError::Unfit { key: "device", problem });
         }
-        Ok(StackSsd { content, blocks, stack: Mutex::new(stack) })
+        let before = Mutex::new(stack.stack.describe());
+        Ok(StackSsd { content, blocks, stack: Mutex::new(stack), before })
     }
 
     /// Writes ranges of blocks that have content already to the stack, in this order, as preconditioning. What the stack
-    /// does for it is in its reports.
+    /// does for it is in its reports, and not in what [`Ssd::drive`] tells, but for the wear.
     pub fn resume(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
         let mut stack = self.stack();
         for range in ranges {
             check_range(self.blocks, range.start, range.end.saturating_sub(range.start))?;
             stack.write(range, 0)?;
         }
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = stack.stack.describe();
         Ok(())
     }
 
@@ -217,13 +222,49 @@ impl<S: Ssd> Ssd for StackSsd<S> {
         self.content.flush()?;
         self.stack().stack.targets[0].layer.flush().map_err(io::Error::other)
     }
+
+    fn drive(&self) -> Option<Drive> {
+        let (names, now) = (self.names(), self.reports());
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let layers = names.into_iter().zip(now.layers.iter().zip(&before.layers));
+        let layers: Vec<DriveLayer> =
+            layers.map(|(name, (now, before))| of_layer(name, &now.counters, &before.counters)).collect();
+        let (nand, nand_before) = (now.nand?, before.nand.as_ref()?);
+        let erases = &nand.erase_counts;
+        let programs = nand.programs - nand_before.programs;
+        let written = layers.first().map_or(0, |top| top.written_pages);
+        let total: u64 = erases.iter().map(|erases| u64::from(*erases)).sum();
+        Some(Drive {
+            write_amplification: (written > 0).then(|| programs as f64 / written as f64),
+            layers,
+            programs,
+            reads: nand.reads - nand_before.reads,
+            erases: nand.erases - nand_before.erases,
+            least_erases: erases.iter().copied().min().unwrap_or(0),
+            mean_erases: total as f64 / erases.len().max(1) as f64,
+            most_erases: erases.iter().copied().max().unwrap_or(0),
+            bad_blocks: nand.bad_blocks,
+            blocks: erases.len() as u32,
+        })
+    }
+}
+
+/// What a layer did between two reports.
+fn of_layer(name: String, now: &Counters, before: &Counters) -> DriveLayer {
+    let write = Operation::Write;
+    let below = |cause: &Cause| now.outgoing(*cause, write) - before.outgoing(*cause, write);
+    let causes = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), below(cause)));
+    DriveLayer {
+        name,
+        written_pages: now.incoming(write) - before.incoming(write),
+        writes_below: causes.filter(|(_, pages)| *pages > 0).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ssd::CountingSsd;
-    use wearwell_engine::counters::Operation;
 
     fn scenario(text: &str) -> Scenario {
         let small =
@@ -265,6 +306,21 @@ mod tests {
         let nand = ssd.reports().nand.expect("there is flash");
         assert!(nand.programs >= 3 * 2048 && nand.erases > 0);
         assert_eq!(ssd.names(), ["ftl"]);
+        let drive = ssd.drive().expect("it is simulated");
+        assert_eq!(
+            (drive.programs, drive.erases, drive.layers[0].written_pages),
+            (nand.programs, nand.erases, 6144)
+        );
+        let causes: u64 = drive.layers[0].writes_below.values().sum();
+        assert_eq!(causes, drive.programs, "each program has a cause");
+        assert!(drive.layers[0].writes_below["host"] >= 6144 && drive.write_amplification >= Some(1.0));
+        let erases = drive.mean_erases * f64::from(drive.blocks);
+        assert!(drive.most_erases > 0 && (erases - nand.erases as f64).abs() < 1e-6, "{drive:?}");
+        // What was there before counts as wear alone.
+        ssd.resume(std::iter::once(0..2048)).expect("within");
+        let after = ssd.drive().expect("it is simulated");
+        assert_eq!((after.programs, after.erases, after.write_amplification), (0, 0, None));
+        assert!(after.mean_erases > drive.mean_erases);
         ssd.check().expect("the stack counts right");
     }
 

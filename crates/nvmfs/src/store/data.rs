@@ -1,7 +1,7 @@
 //! Reading and writing a file's blocks (section III-B).
 
-use super::Store;
 use super::pages::{self, State};
+use super::{FULL_OF_DATA, Store};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
@@ -34,7 +34,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let place = self.region.place_of(ino, block)?;
             self.counts.read_blocks += 1;
             match place {
-                Place::Hole => out[done..done + length].fill(0),
+                Place::Hole => {
+                    self.counts.read_holes += 1;
+                    out[done..done + length].fill(0);
+                }
                 Place::Nvram(page) => {
                     self.counts.read_hits += 1;
                     out[done..done + length]
@@ -110,7 +113,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             pages::set_writes(&mut self.region, page, 0);
             self.pages.set_copy(&mut self.region, page, copy);
             self.pages.put(&mut self.region, page, State::Clean, false);
-            self.count_blocks(ino, 1, 0)?;
+            self.count_blocks(ino, 1, -1)?;
         }
         self.region.fence();
         Ok(())
@@ -179,7 +182,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
-                    return if fits == 0 { Err(Error::NoSpace("all blocks are in use")) } else { Ok(fits) };
+                    return if fits == 0 { Err(Error::NoSpace(FULL_OF_DATA)) } else { Ok(fits) };
                 }
             }
         }
@@ -197,6 +200,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ) -> Result<()> {
         let at = self.make_pointer(ino, block)?;
         let was = self.region.place(self.region.word(at))?;
+        self.counts.written_holes += u64::from(was == Place::Hole);
         if let Place::Nvram(page) = was {
             self.counts.write_hits += 1;
             self.dirty(page)?;
@@ -223,7 +227,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         match pages::state_of(&self.region, page) {
             State::Clean => {
                 if !self.superblock.placement.updates_in_place() {
-                    self.drop_copy(page)?;
+                    self.drop_copy(page);
                 }
                 self.pages.change(&mut self.region, page, State::Dirty, false);
             }
@@ -249,6 +253,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             match one.was {
                 Place::Ssd(home) if self.superblock.placement.updates_in_place() => {
                     self.pages.set_copy(&mut self.region, one.page, home);
+                    self.count_blocks(ino, 0, -1)?;
                 }
                 was => self.free_place(ino, was)?,
             }

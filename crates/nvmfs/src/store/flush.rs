@@ -170,7 +170,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 continue;
             }
             if let Some(extent) = batch.extent {
-                self.give_copy(page, extents::first_block(extent) + number as u64)?;
+                self.give_copy(page, extents::first_block(extent) + number as u64);
             }
             pages::set_flushing(&mut self.region, page, false);
             self.pages.change(&mut self.region, page, State::Clean, true);
@@ -183,11 +183,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// A page has a place on the SSD now.
-    pub(super) fn give_copy(&mut self, page: PageId, block: u64) -> Result<()> {
+    pub(super) fn give_copy(&mut self, page: PageId, block: u64) {
         let (ino, file_block) = pages::owner_of(&self.region, page);
         self.extents.claim(&mut self.region, block, ino, file_block);
         self.pages.set_copy(&mut self.region, page, block);
-        self.count_blocks(ino, 0, 1)
     }
 }
 

@@ -58,7 +58,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
                 let home = self.new_home()?;
-                self.give_copy(page, home)?;
+                self.give_copy(page, home);
             }
         }
         chosen.sort_by_key(|page| pages::copy_of(&self.region, *page));

@@ -3,7 +3,7 @@
 use super::extents;
 use super::pages::{self, State};
 use super::{Region, Store};
-use crate::api::{Error, Ino, Result};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{DIRECT, Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -51,6 +51,17 @@ pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
     (DIRECT as u64 + (1..levels).map(reach).sum::<u64>(), levels)
 }
 
+/// What goes with a block of metadata.
+#[derive(Debug)]
+pub(crate) struct Loose {
+    /// The pointer that leads to all of it and to nothing else.
+    pub at: usize,
+    /// Its number, if it stands in the inode.
+    pub slot: Option<usize>,
+    /// The block's page, if there is one, and those of pointers that lead to no other block.
+    pub pages: Vec<PageId>,
+}
+
 impl<N: Nvram> Region<N> {
     /// The page of pointers that a pointer above a leaf leads to.
     pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
@@ -94,6 +105,88 @@ impl<N: Nvram> Region<N> {
             block = block.saturating_add(ahead);
         }
         Ok(None)
+    }
+
+    /// The last block before `end` that has a place.
+    pub(crate) fn last_block(&self, ino: Ino, end: u64) -> Result<Option<u64>> {
+        let base = self.field(ino, Field::Pointers)?;
+        for slot in (0..POINTERS).rev() {
+            let (start, levels) = slot_start(slot);
+            if let Some(block) = self.last_below(base + 8 * slot, start, levels, end)? {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same below the pointer at `at`, under which lies what begins with block `start`.
+    fn last_below(&self, at: usize, start: u64, levels: u32, end: u64) -> Result<Option<u64>> {
+        if start >= end || self.word(at) == 0 {
+            return Ok(None);
+        }
+        if levels == 0 {
+            return Ok(Some(start));
+        }
+        let Some(page) = self.pointer_page(at)? else { return Ok(None) };
+        let (table, span) = (self.areas.page(page), reach(levels - 1));
+        for slot in (0..POINTERS_PER_BLOCK.min((end - start).div_ceil(span))).rev() {
+            let below = self.last_below(table + 8 * slot as usize, start + slot * span, levels - 1, end)?;
+            if below.is_some() {
+                return Ok(below);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What goes with a block of metadata. A pointer at `used` counts as one that leads somewhere, whatever stands there.
+    pub(crate) fn loosen(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<Loose> {
+        let way = way_to(block).ok_or(Error::TooLarge)?;
+        let base = self.field(ino, Field::Pointers)? + 8 * way.slot;
+        let (mut at, mut top, mut pages) = (base, base, Vec::new());
+        for level in (0..way.levels).rev() {
+            let Some(page) = self.pointer_page(at)? else { break };
+            let table = self.areas.page(page);
+            at = table + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+            let mut others = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
+            if others.any(|other| self.word(other) != 0 || used == Some(other)) {
+                top = at;
+                pages.clear();
+            } else {
+                pages.push(page);
+            }
+        }
+        if self.place_of(ino, block)? != Place::Hole {
+            pages.extend(self.pointer_page(at)?);
+        }
+        Ok(Loose { at: top, slot: (top == base).then_some(way.slot), pages })
+    }
+
+    /// All places that a file's pointers lead to, those of blocks of pointers included.
+    pub(crate) fn places(&self, ino: Ino) -> Result<Vec<Place>> {
+        let base = self.field(ino, Field::Pointers)?;
+        let mut places = Vec::new();
+        for slot in (0..POINTERS).filter(|slot| self.word(base + 8 * slot) != 0) {
+            self.gather(base + 8 * slot, slot_start(slot).1, &mut places)?;
+        }
+        Ok(places)
+    }
+
+    /// Appends all that is reached through the pointer at `at`, what it leads to included.
+    fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
+        if levels > 0 {
+            if let Some(page) = self.pointer_page(at)? {
+                let table = self.areas.page(page);
+                for slot in 0..POINTERS_PER_BLOCK as usize {
+                    if self.word(table + 8 * slot) != 0 {
+                        self.gather(table + 8 * slot, levels - 1, places)?;
+                    }
+                }
+                places.push(Place::Nvram(page));
+            }
+        } else {
+            places.push(self.place(self.word(at))?);
+        }
+        Ok(())
     }
 
     /// If blocks of pointers are missing on the way to `block`: blocks from it on that therefore have no place.
@@ -143,6 +236,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
+    /// Blocks of pointers above a block that was not written after all go, if they lead nowhere else.
+    pub(crate) fn prune(&mut self, ino: Ino, block: u64) -> Result<()> {
+        if self.region.place_of(ino, block)? != Place::Hole {
+            return Ok(());
+        }
+        let loose = self.region.loosen(ino, block, None)?;
+        if !loose.pages.is_empty() {
+            self.region.store_word(loose.at, 0);
+            self.region.fence();
+        }
+        loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
+    }
+
     /// A file's blocks from `first` up to `end` become holes; blocks of pointers that are then empty go too, if the
     /// range covers all that they reach.
     pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
@@ -187,30 +293,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         if is_whole {
-            self.gather(at, levels, freed)?;
+            self.region.gather(at, levels, freed)?;
             // One word cuts off all below it.
             self.region.store_word(at, 0);
             if freed.len() >= FREED_AT_ONCE {
                 self.free_places(ino, freed)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Appends all that is reached through the pointer at `at`, what it leads to included.
-    fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
-        if levels > 0 {
-            if let Some(page) = self.region.pointer_page(at)? {
-                let table = self.region.areas.page(page);
-                for slot in 0..POINTERS_PER_BLOCK as usize {
-                    if self.region.word(table + 8 * slot) != 0 {
-                        self.gather(table + 8 * slot, levels - 1, places)?;
-                    }
-                }
-                places.push(Place::Nvram(page));
-            }
-        } else {
-            places.push(self.region.place(self.region.word(at))?);
         }
         Ok(())
     }
@@ -244,7 +332,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
                 let copy = pages::copy_of(&self.region, page);
                 if copy != 0 {
-                    self.drop_copy(page)?;
+                    self.drop_copy(page);
                 }
                 self.free_page(page);
                 self.count_blocks(ino, -1, 0)
@@ -253,11 +341,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// The copy of a page on the SSD is no longer wanted.
-    pub(super) fn drop_copy(&mut self, page: PageId) -> Result<()> {
+    pub(super) fn drop_copy(&mut self, page: PageId) {
         let copy = pages::copy_of(&self.region, page);
         self.pages.set_copy(&mut self.region, page, 0);
         self.release_block(copy);
-        self.count_blocks(pages::owner_of(&self.region, page).0, 0, -1)
     }
 }
 

@@ -4,6 +4,7 @@
 //! place only when what lies there is safe; the place that it pointed to is used again only when the turn is safe.
 
 mod data;
+mod epoch;
 mod extents;
 mod flush;
 mod homes;
@@ -16,14 +17,16 @@ mod room;
 mod scan;
 mod write_out;
 
+pub use epoch::NoPair;
 pub use flush::Batch;
 pub use open::{Found, OpenError};
 pub use pages::State;
 pub use region::{Changes, Region};
+pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Problem, Scan, Wrong};
 
-use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{Field, PageId, Superblock};
+use crate::api::{BLOCK_BYTES, Ino, Result};
+use crate::layout::{Epoch, Field, PageId, Superblock};
 use crate::nvram::Nvram;
 use crate::options::Options;
 use crate::ssd::Ssd;
@@ -42,6 +45,8 @@ pub struct Store<N, S> {
     extents: Extents,
     ssd: Arc<S>,
     superblock: Superblock,
+    /// Of which mount it is.
+    epoch: Epoch,
     options: Options,
     /// What was done.
     pub counts: Counts,
@@ -66,6 +71,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             extents,
             ssd,
             superblock,
+            epoch: Epoch::default(),
             options,
             counts: Counts::default(),
             open_extent: None,
@@ -78,6 +84,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// What the file system is.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// Of which mount it is: the present one, or the last of what was opened for a look.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The SSD.
+    pub fn ssd(&self) -> &Arc<S> {
+        &self.ssd
     }
 
     /// How it uses its devices.
@@ -98,9 +114,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// The same of pages that room was made for, to be fenced by the caller.
     fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
-        if !self.can_take_metadata(1) {
-            return Err(Error::NoSpace("the NVRAM is full of directories and pointers"));
-        }
+        self.check_room_for_metadata(1)?;
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
         pages::own(&mut self.region, page, ino, 0);

@@ -1,21 +1,19 @@
 //! A store is made, opened, closed.
 
+use super::epoch::{NoPair, Pair, read_label, write_label};
 use super::pages::{self, State};
 use super::region::Region;
 use super::scan::Scan;
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    EXTENT_BLOCKS, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
+    EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
     kind_bits,
 };
 use crate::nvram::Nvram;
 use crate::options::{Format, OptionError, Options};
 use crate::ssd::Ssd;
 use std::sync::Arc;
-
-/// First bytes of the SSD, followed by the file system's number.
-const LABEL: &[u8; 16] = b"Wearwell NVMFS\r\n";
 
 /// Why a file system cannot be made or opened.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +46,9 @@ pub enum OpenError {
     /// The label is missing or another's.
     #[error("the SSD does not belong to this NVRAM: {0}")]
     WrongSsd(&'static str),
+    /// One of them is a copy of another time.
+    #[error(transparent)]
+    Unpaired(#[from] NoPair),
     /// Something is damaged beyond what a power cut does.
     #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
     Damaged {
@@ -92,12 +93,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             placement: format.placement,
         };
         let areas = superblock.areas()?;
-        write_label(&*ssd, superblock.id, superblock.ssd_blocks)?;
+        // A drive that cannot trim has only to be written.
+        let _ = ssd.trim(0, superblock.ssd_blocks);
+        write_label(&*ssd, superblock.id, Epoch::default())?;
         let mut nvram = nvram;
         erase(&mut nvram, areas.bitmap);
         let mut region = Region::open(nvram, areas);
         let root =
             Inode { mode: kind_bits(Kind::Directory) | 0o755, links: 2, related: ROOT.0, ..Inode::default() };
+        let root = Inode {
+            accessed_ns: format.now_ns,
+            modified_ns: format.now_ns,
+            changed_ns: format.now_ns,
+            ..root
+        };
         let at = region.inode_at(ROOT).expect("there are 16 inodes or more");
         region.store(at, &root.encode());
         region.fence();
@@ -121,6 +130,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let others = found.scan.problem_count - 1;
             return Err(OpenError::Damaged { first: first.to_string(), others });
         }
+        store.begin_epoch()?;
         store.cut_too_long(&found.scan)?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
@@ -128,11 +138,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, found))
     }
 
-    /// The same for fsck: whatever is wrong stays as it is.
+    /// The same for fsck: whatever is wrong stays as it is. Before anything is changed, [`Store::begin_epoch`] has to be called.
     ///
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+        Self::open_with(nvram, ssd, options, Pair::OfOneMount)
+    }
+
+    /// The same of NVRAM and SSD of different mounts of one file system: what was changed between them is wrong.
+    ///
+    /// # Errors
+    /// Devices that do not hold a file system.
+    pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+        Self::open_with(nvram, ssd, options, Pair::OfAnyMounts)
+    }
+
+    fn open_with(nvram: N, ssd: Arc<S>, options: Options, pair: Pair) -> Result<(Self, Found), OpenError> {
         options.check()?;
         let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
         options.check_for(superblock.placement)?;
@@ -143,7 +165,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if ssd.blocks() < superblock.ssd_blocks {
             return Err(OpenError::SsdSize { expected: superblock.ssd_blocks, found: ssd.blocks() });
         }
-        check_label(&*ssd, superblock.id)?;
+        let on_ssd = read_label(&*ssd, superblock.id)?.map_err(OpenError::WrongSsd)?;
+        let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
         let mut region = Region::open(nvram, areas);
         let was_closed = region.word(ListEnds::CLEAN_AT) == ListEnds::CLEAN;
@@ -151,6 +174,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         region.store_word(ListEnds::CLEAN_AT, 0);
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
+        store.epoch = epoch;
         let scan = store.scan();
         store.restore(&lists);
         Ok((store, Found { was_closed, scan }))
@@ -182,8 +206,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.extents.claim(&mut self.region, saved.copy, ino, block);
                 self.pages.set_copy(&mut self.region, saved.page, saved.copy);
                 self.pages.change(&mut self.region, saved.page, State::Clean, false);
-                // The page was counted; its inode is in use.
-                let _ = self.count_blocks(ino, 0, 1);
             } else {
                 self.pages.touch(&mut self.region, saved.page);
             }
@@ -279,35 +301,5 @@ fn erase<N: Nvram>(nvram: &mut N, end: usize) {
     }
 }
 
-fn label(id: u128) -> [u8; 36] {
-    let mut label = [0; 36];
-    label[..16].copy_from_slice(LABEL);
-    label[16..32].copy_from_slice(&id.to_le_bytes());
-    let sum = crc32fast::hash(&label[..32]);
-    label[32..].copy_from_slice(&sum.to_le_bytes());
-    label
-}
-
-fn write_label<S: Ssd>(ssd: &S, id: u128, blocks: u64) -> std::io::Result<()> {
-    let mut block = vec![0; BLOCK_BYTES];
-    block[..36].copy_from_slice(&label(id));
-    // A drive that cannot trim has only to be written.
-    let _ = ssd.trim(0, blocks);
-    ssd.write(0, &block, 0)?;
-    ssd.flush()
-}
-
-fn check_label<S: Ssd>(ssd: &S, id: u128) -> Result<(), OpenError> {
-    let mut block = vec![0; BLOCK_BYTES];
-    ssd.read(0, &mut block)?;
-    if block[..16] != *LABEL {
-        return Err(OpenError::WrongSsd("it has no label"));
-    }
-    if block[..36] != label(id) {
-        return Err(OpenError::WrongSsd("its label is another file system's"));
-    }
-    Ok(())
-}
-
-const _: () = assert!(SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT && ListEnds::AT + 16 <= BLOCK_BYTES);
+const _: () = assert!(SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT && ListEnds::AT + 16 <= Epoch::AT);
 const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

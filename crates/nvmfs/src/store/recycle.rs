@@ -138,7 +138,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.count_blocks(one.ino, 1, -1)?;
             self.release_block(one.block);
         } else {
-            self.drop_copy(page)?;
+            self.drop_copy(page);
             self.pages.change(&mut self.region, page, State::Dirty, true);
         }
         pages::set_writes(&mut self.region, page, 0);

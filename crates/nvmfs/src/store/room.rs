@@ -2,14 +2,23 @@
 
 use super::pages::{self, State};
 use super::{Store, extents};
-use crate::api::{Error, Result};
-use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, PageId, Place};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
 use crate::ssd::Ssd;
 
+/// Why a write is refused that has room for metadata.
+pub(crate) const FULL_OF_DATA: &str = "all blocks for data are in use";
 /// Pages that are never dirty, so that cleaning always has room for an extent, and reading for a cache.
 const MARGIN: u32 = 2 * EXTENT_BLOCKS as u32;
+/// Pages that metadata leaves to data, so that writing goes on however full of metadata the NVRAM is: beside the margin an extent
+/// that is on its way, one that is being filled, and room for a write.
+const LEFT_TO_DATA: u32 = 5 * EXTENT_BLOCKS as u32;
+/// The same where blocks have places of their own, and any number of them is written at once.
+const LEFT_TO_PLACED_DATA: u32 = MIN_PAGES / 2;
+/// Bytes of the smallest entry of a directory.
+const SMALLEST_ENTRY_BYTES: u64 = 16;
 /// Clean pages that make room at once, so that one fence serves all.
 const EVICTED_AT_ONCE: u32 = 32;
 /// Rounds of flushing without which room must have been made; more is a defect, or a drive that lies.
@@ -40,9 +49,33 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         wanted.min(self.capacity_blocks().saturating_sub(self.used_blocks()))
     }
 
-    /// Whether so many more pages may hold metadata.
-    pub(super) fn can_take_metadata(&self, pages: u32) -> bool {
-        self.pages.for_data() >= MIN_PAGES / 2 + pages && self.used_blocks() < self.capacity_blocks()
+    /// Pages that metadata may still take.
+    pub fn free_metadata_pages(&self) -> u32 {
+        let left =
+            if self.superblock.placement.updates_in_place() { LEFT_TO_PLACED_DATA } else { LEFT_TO_DATA };
+        self.pages.for_data().saturating_sub(left)
+    }
+
+    /// Blocks that data may still use and that pointers can lead to: each page of pointers that there is room for has so many.
+    pub fn available_blocks(&self) -> u64 {
+        let free = self.capacity_blocks().saturating_sub(self.used_blocks());
+        free.min(u64::from(self.free_metadata_pages()) * POINTERS_PER_BLOCK)
+    }
+
+    /// Most entries of directories that there is still room for in new blocks.
+    pub fn available_entries(&self) -> u64 {
+        u64::from(self.free_metadata_pages()) * BLOCK_BYTES as u64 / SMALLEST_ENTRY_BYTES
+    }
+
+    /// Refuses to take so many more pages for metadata where nothing would be left to work with.
+    pub(super) fn check_room_for_metadata(&self, pages: u32) -> Result<()> {
+        if self.free_metadata_pages() < pages {
+            return Err(Error::NoSpace("the NVRAM is full of directories, attributes and pointers"));
+        }
+        if self.used_blocks() >= self.capacity_blocks() {
+            return Err(Error::NoSpace(FULL_OF_DATA));
+        }
+        Ok(())
     }
 
     /// Most pages that may ever be dirty.
@@ -115,7 +148,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for page in victims {
             let (ino, _) = pages::owner_of(&self.region, page);
             self.free_page(page);
-            self.count_blocks(ino, -1, 0)?;
+            self.count_blocks(ino, -1, 1)?;
             self.counts.evicted_pages += 1;
         }
         Ok(())
@@ -151,6 +184,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.histogram()
     }
 
+    /// Counts the blocks of each inode again, each where its pointer leads.
+    fn check_inodes(&self) -> std::result::Result<(), String> {
+        for ino in (1..self.region.areas.inodes).map(Ino) {
+            let Ok(inode) = self.region.inode(ino) else { continue };
+            let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
+            let places = places.map_err(|error| error.to_string())?;
+            let on_ssd = places.iter().filter(|place| matches!(place, Place::Ssd(_))).count() as u32;
+            let on_nvram = places.len() as u32 - on_ssd + u32::from(inode.xattrs != 0);
+            if (inode.nvram_blocks, inode.ssd_blocks) != (on_nvram, on_ssd) {
+                return Err(format!("inode {}: {inode:?} has {on_nvram} and {on_ssd} blocks", ino.0));
+            }
+        }
+        Ok(())
+    }
+
     /// Counts everything again and compares with what is kept.
     ///
     /// # Errors
@@ -178,6 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(format!("{kept} pages are said to be {state:?}, and {counted} are"));
             }
         }
+        self.check_inodes()?;
         let end = blocks_of(self.region.areas.extents());
         let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
         if valid != self.extents.valid_blocks() || copies != u64::from(self.pages.copies()) {

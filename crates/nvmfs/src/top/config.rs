@@ -84,6 +84,7 @@ impl TopConfig {
                 inodes: self.inodes,
                 reserve: self.reserve,
                 placement: self.placement,
+                now_ns: 0,
             },
             options: self.options.clone(),
             workload: self.workload.clone(),

@@ -20,7 +20,7 @@ const FILES: u32 = 5;
 const FILE_BLOCKS: u64 = 700;
 
 fn format(placement: PlacementKind) -> Format {
-    Format { id: 7, inodes: Some(64), reserve: 0.05, placement }
+    Format { id: 7, inodes: Some(64), placement, ..Format::default() }
 }
 
 fn options(grouping: Grouping) -> Options {

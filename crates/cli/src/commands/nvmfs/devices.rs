@@ -4,9 +4,10 @@ use crate::exit::Failure;
 use clap::ValueEnum;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
@@ -137,6 +138,11 @@ impl Devices {
         Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
     }
 
+    /// Where is kept what the drive of a scenario did while it was last mounted.
+    pub fn record(&self) -> Option<PathBuf> {
+        record(&self.ssd)
+    }
+
     /// The files that the two are in.
     pub fn files(&self) -> Vec<PathBuf> {
         let ssd = if is_scenario(&self.ssd) { self.content() } else { self.ssd.clone() };
@@ -157,15 +163,37 @@ pub fn open_to_read(nvram: &Path, ssd: &Path, caching: Caching) -> Result<(Mappe
     Ok((nvram, ssd))
 }
 
+/// A number that nobody has used before.
+pub fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| about("/dev/urandom", error))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The time, ns since 1970.
+pub fn now_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64
+}
+
 /// Whether the SSD is the drive of a scenario.
 fn is_scenario(ssd: &Path) -> bool {
     matches!(ssd.extension().and_then(|ending| ending.to_str()), Some("toml" | "json"))
 }
 
+/// Where is kept what the drive of a scenario did while it was last mounted.
+pub fn record(ssd: &Path) -> Option<PathBuf> {
+    is_scenario(ssd).then(|| beside(ssd, ".stats.json"))
+}
+
 /// Where the content of a scenario's drive lies.
 fn content(ssd: &Path) -> PathBuf {
+    beside(ssd, ".content")
+}
+
+fn beside(ssd: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(ssd);
-    name.push(".content");
+    name.push(ending);
     name.into()
 }
 

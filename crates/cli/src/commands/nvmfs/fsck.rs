@@ -1,11 +1,10 @@
 //! `wearwell nvmfs fsck`.
 
-use super::devices::Devices;
+use super::devices::{Devices, about, now_ns, random};
 use crate::exit::Failure;
 use crate::output::print;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::Caller;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
@@ -27,6 +26,11 @@ pub struct Args {
     /// Puts right what is wrong
     #[arg(long)]
     repair: bool,
+    /// Takes NVRAM and SSD of different mounts for a pair: what was changed between them is wrong
+    ///
+    /// For a copy that is all that is left. Files that were not written since it was made are as they were.
+    #[arg(long, requires = "repair")]
+    unpaired: bool,
     /// Prints JSON, for programs
     #[arg(long)]
     json: bool,
@@ -69,7 +73,7 @@ struct Report {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let report = if args.repair { repair(&args.devices) } else { check(&args.devices) };
+    let report = if args.repair { repair(&args.devices, args.unpaired) } else { check(&args.devices) };
     let report = report.map_err(|failure| match failure {
         Failure::Run(message) => Failure::Checked(NOT_CHECKED, format!("error: {message}")),
         other => other,
@@ -94,17 +98,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Looks at a copy of the NVRAM. Names are looked at as they are when the blocks are right.
 fn check(devices: &Devices) -> Result<Report, Failure> {
     let (nvram, ssd) = devices.open_to_read()?;
-    let (fs, mut report) = with_right_blocks(nvram, ssd)?;
+    let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
+    let (fs, mut report) = with_right_blocks(opened.map_err(Failure::run)?)?;
     report.tell(&names::check::check(&fs.store().region).map_err(Failure::run)?);
     Ok(report)
 }
 
 /// Puts right all that is wrong, and finishes what was interrupted.
-fn repair(devices: &Devices) -> Result<Report, Failure> {
-    let (nvram, ssd) = (devices.open_nvram()?, devices.open_ssd()?);
-    let (mut fs, mut report) = with_right_blocks(nvram, ssd)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let caller = Caller { now_ns: now.as_nanos() as i64, ..Caller::default() };
+fn repair(devices: &Devices, unpaired: bool) -> Result<Report, Failure> {
+    let (nvram, ssd) = (devices.open_nvram()?, Arc::new(devices.open_ssd()?));
+    let options = Options { mark: random()?, ..Options::default() };
+    let opened = match unpaired {
+        true => Store::open_unpaired(nvram, ssd, options),
+        false => Store::open_damaged(nvram, ssd, options),
+    };
+    let mut opened = opened.map_err(Failure::run)?;
+    // What changes from here on makes any copy of before another's.
+    opened.0.begin_epoch().map_err(|error| about("--ssd", error))?;
+    let (mut fs, mut report) = with_right_blocks(opened)?;
+    let caller = Caller { now_ns: now_ns(), ..Caller::default() };
     // Removes orphans too.
     report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
@@ -113,9 +125,10 @@ fn repair(devices: &Devices) -> Result<Report, Failure> {
 }
 
 /// The file system with all blocks where they can be.
-fn with_right_blocks<N: Nvram, S: Ssd>(nvram: N, ssd: S) -> Result<(Nvmfs<N, S>, Report), Failure> {
-    let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
-    let (mut store, Found { was_closed, scan }) = opened.map_err(Failure::run)?;
+fn with_right_blocks<N: Nvram, S: Ssd>(
+    (mut store, found): (Store<N, S>, Found),
+) -> Result<(Nvmfs<N, S>, Report), Failure> {
+    let Found { was_closed, scan } = found;
     let problems = scan.problems.iter().map(ToString::to_string).collect();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());

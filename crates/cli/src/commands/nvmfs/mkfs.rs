@@ -1,11 +1,10 @@
 //! `wearwell nvmfs mkfs`.
 
-use super::devices::{Devices, about};
+use super::devices::{Devices, about, now_ns, random};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::size;
 use clap::ValueEnum;
-use std::io::Read;
 use std::sync::Arc;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
@@ -86,6 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Placement::Nvmfs => PlacementKind::Nvmfs,
             Placement::Conquest => PlacementKind::Conquest,
         },
+        now_ns: now_ns(),
     };
     format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
     if let Some(share) = args.nvram_share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
@@ -98,6 +98,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let _ = std::fs::remove_file(path);
         });
     })?;
+    if let Some(record) = args.devices.record() {
+        // It is of a file system that is gone.
+        let _ = std::fs::remove_file(record);
+    }
     print(&format!("made; what is in the NVRAM {guarantee}\n"))
 }
 
@@ -121,8 +125,5 @@ fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
 
 /// An id that no other file system has.
 fn new_id() -> Result<u128, Failure> {
-    let mut bytes = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.map_err(|error| about("/dev/urandom", error))?;
-    Ok(u128::from_le_bytes(bytes))
+    Ok(u128::from(random()?) << 64 | u128::from(random()?))
 }

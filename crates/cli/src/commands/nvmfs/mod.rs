@@ -6,6 +6,7 @@ mod mkfs;
 mod mount;
 mod options;
 mod stats;
+mod umount;
 
 use crate::exit::Failure;
 
@@ -14,6 +15,7 @@ use crate::exit::Failure;
 pub enum Command {
     Mkfs(mkfs::Args),
     Mount(mount::Args),
+    Umount(umount::Args),
     Fsck(fsck::Args),
     Stats(stats::Args),
 }
@@ -23,6 +25,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Mkfs(args) => mkfs::run(args),
         Command::Mount(args) => mount::run(args),
+        Command::Umount(args) => umount::run(args),
         Command::Fsck(args) => fsck::run(args),
         Command::Stats(args) => stats::run(args),
     }

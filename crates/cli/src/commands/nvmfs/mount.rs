@@ -1,9 +1,10 @@
 //! `wearwell nvmfs mount`.
 
-use super::devices::{Devices, about};
+use super::devices::{Devices, about, random};
 use super::options::MountOptions;
 use crate::exit::Failure;
 use crate::interrupt::{be_patient, interrupted};
+use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use wearwell_mount::{MountedOnFiles, OnFiles};
 
 /// Mounts a file system on a directory, by FUSE
 ///
-/// Serves it until it is unmounted, with `umount` or with Ctrl-C. What a write returned from is in the NVRAM: it is there again
+/// Serves it until it is unmounted, with `wearwell nvmfs umount`, `umount`, Ctrl-C or SIGTERM. What a write returned from is in the NVRAM: it is there again
 /// after the process or, on persistent memory, the power was lost.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
@@ -26,7 +27,8 @@ pub struct Args {
     /// Options, separated by commas
     ///
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
-    /// writeback_cache: the kernel collects writes, and only fsync makes them survive. And the file system's own:
+    /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
+    /// are always so. And the file system's own:
     /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
@@ -43,27 +45,33 @@ const HELP: &str = "\
 Examples:
   wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img /mnt
   wearwell nvmfs mount --nvram /dev/dax0.0 --ssd /dev/nvme0n1 -o allow_other,flush_above=0.7 --background /mnt
-  wearwell nvmfs stats /mnt; umount /mnt";
+  wearwell nvmfs stats /mnt; wearwell nvmfs umount /mnt";
 
 /// How often is looked whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.directory.metadata().is_ok_and(|of| !of.is_dir()) {
+        return Err(about(&args.directory.display().to_string(), "is not a directory"));
+    }
     if args.background {
         return in_background(&args.directory);
     }
     let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
     let guarantee = nvram.guarantee();
     let options = wearwell_mount::Options {
-        source: args.devices.nvram.display().to_string(),
+        source: source(&args.devices.nvram).display().to_string(),
         allow_other: args.options.allow_other,
         read_only: args.options.read_only,
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
+        no_programs: args.options.no_programs,
         ..wearwell_mount::Options::default()
     };
-    let opened = OnFiles::open(nvram, ssd, args.options.file_system.clone());
+    let file_system =
+        wearwell_nvmfs::options::Options { mark: random()?, ..args.options.file_system.clone() };
+    let opened = OnFiles::open(nvram, ssd, file_system);
     let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
     if !found.was_closed {
         crate::tell::tell(format_args!("it was not unmounted before; everything acknowledged is there"));
@@ -77,19 +85,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
         rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
     }
-    serve(mounted, &args.directory)
+    serve(mounted, &args.directory, args.devices.record().as_deref())
 }
 
-/// Waits for the end, which Ctrl-C asks for and open files put off.
-fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
+/// What the table of mounts calls the file system: its NVRAM, by which `nvmfs umount` finds it from anywhere.
+fn source(nvram: &Path) -> PathBuf {
+    nvram.canonicalize().unwrap_or_else(|_| nvram.to_owned())
+}
+
+/// Waits for the end, which Ctrl-C or SIGTERM asks for. Open files put it off where somebody sits at a terminal and is told so;
+/// a service ends at once.
+fn serve(mounted: MountedOnFiles, directory: &Path, record: Option<&Path>) -> Result<(), Failure> {
     be_patient();
     let directory = directory.display();
+    let waits = std::io::stderr().is_terminal();
     let mut told = false;
     while !mounted.ended() {
         if interrupted()
             && let Err(error) = mounted.unmount()
             && !told
         {
+            if !waits {
+                keep(&mounted, record);
+                return mounted.end().map_err(|error| about(&directory.to_string(), error));
+            }
             crate::tell::tell(format_args!(
                 "{directory}: {error}; waiting. Ctrl-C again ends at once, without loss; then `umount -l {directory}`"
             ));
@@ -97,7 +116,20 @@ fn serve(mounted: MountedOnFiles, directory: &Path) -> Result<(), Failure> {
         }
         std::thread::sleep(TICK);
     }
+    keep(&mounted, record);
     mounted.join().map_err(|error| about(&directory.to_string(), error))
+}
+
+/// Keeps what the drive of a scenario did, for `stats`: the simulated drive ends with the mount.
+fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
+    if let (Some(path), Some(report)) = (record, mounted.report())
+        && let Err(error) = std::fs::write(path, report)
+    {
+        crate::tell::tell(format_args!(
+            "{}: {error}; `stats` will not tell what the drive did",
+            path.display()
+        ));
+    }
 }
 
 /// Starts the same command without `--background`, and waits until the directory is another.

@@ -14,6 +14,8 @@ pub struct MountOptions {
     pub direct_io: bool,
     /// The kernel collects writes.
     pub writeback_cache: bool,
+    /// Nothing can be executed.
+    pub no_programs: bool,
     /// How the file system uses its devices.
     pub file_system: Options,
 }
@@ -31,13 +33,17 @@ impl FromStr for MountOptions {
                 ("rw", _) => options.read_only = false,
                 ("direct_io", _) => options.direct_io = true,
                 ("writeback_cache", _) => options.writeback_cache = true,
+                // It is mounted so in any case.
+                ("nosuid" | "nodev", _) => {}
+                ("noexec", _) => options.no_programs = true,
                 (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
                 (name, None) => drop(settings.insert(name.into(), true.into())),
             }
         }
         let settings = toml::Value::Table(settings).try_into::<Options>();
         options.file_system = settings.map_err(|error| {
-            format!("{}; or allow_other, ro, rw, direct_io, writeback_cache", error.to_string().trim_end())
+            let others = "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec";
+            format!("{}; or {others}", error.to_string().trim_end())
         })?;
         options.file_system.check().map_err(|error| error.to_string())?;
         Ok(options)

@@ -1,6 +1,6 @@
 //! `wearwell nvmfs stats`.
 
-use super::devices::{about, open_to_read};
+use super::devices::{about, open_to_read, record};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::grid;
@@ -39,7 +39,8 @@ const HELP: &str = "\
 Examples:
   wearwell nvmfs stats /mnt
   wearwell nvmfs stats /mnt --json | jq .counts.ssd_written_blocks
-  wearwell nvmfs stats --nvram /dev/shm/nvram --ssd ssd.img";
+  wearwell nvmfs stats --nvram /dev/shm/nvram --ssd ssd.img
+  wearwell nvmfs stats --nvram /dev/shm/nvram --ssd my.toml     and what the simulated drive did";
 
 /// What is known of one that is not mounted.
 #[derive(Serialize)]
@@ -52,6 +53,8 @@ struct Image {
     ssd_blocks: u64,
     /// Where data goes.
     placement: PlacementKind,
+    /// How often it was mounted.
+    mounts: u64,
     /// It was unmounted.
     was_closed: bool,
     /// Files that the next mount removes.
@@ -63,6 +66,9 @@ struct Image {
     /// How full it is.
     #[serde(flatten)]
     stats: Stats,
+    /// What was done while it was mounted for the last time, if its drive is simulated and it was unmounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_mount: Option<Stats>,
 }
 
 /// Runs the command.
@@ -70,11 +76,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (json, text) = match (&args.directory, &args.nvram, &args.ssd) {
         (Some(directory), ..) => {
             let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
-            (serde_json::to_value(&stats), table([in_use(&stats), done(&stats)].concat()))
+            (serde_json::to_value(&stats), table([in_use(&stats), done(&stats), of_drive(&stats)].concat()))
         }
         (None, Some(nvram), Some(ssd)) => {
             let image = image(nvram, ssd)?;
-            (serde_json::to_value(&image), table([of_image(&image), in_use(&image.stats)].concat()))
+            let last = image.last_mount.iter().flat_map(|stats| [done(stats), of_drive(stats)].concat());
+            let rows = [of_image(&image), in_use(&image.stats), last.collect()].concat();
+            (serde_json::to_value(&image), table(rows))
         }
         _ => return Err(Failure::usage("give a directory, or --nvram and --ssd")),
     };
@@ -93,6 +101,7 @@ fn report(directory: &Path) -> Result<Stats, String> {
 }
 
 fn image(nvram: &Path, ssd: &Path) -> Result<Image, Failure> {
+    let record = record(ssd);
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
     let (store, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
@@ -103,12 +112,20 @@ fn image(nvram: &Path, ssd: &Path) -> Result<Image, Failure> {
         nvram_bytes: superblock.nvram_bytes,
         ssd_blocks: superblock.ssd_blocks,
         placement: superblock.placement,
+        mounts: fs.store().epoch().count,
         was_closed: found.was_closed,
         orphans: found.scan.orphans.len(),
         problem_count: found.scan.problem_count,
         extents_by_valid_blocks: fs.store().extent_histogram(),
         stats: fs.stats(),
+        // Of an earlier mount, if the last one died.
+        last_mount: record.filter(|_| found.was_closed).and_then(|path| last_mount(&path)),
     })
+}
+
+/// What was kept when it was unmounted.
+fn last_mount(path: &Path) -> Option<Stats> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
 /// A name and a value.
@@ -116,6 +133,10 @@ type Row = (&'static str, String);
 
 fn share(share: Option<f64>) -> String {
     share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0))
+}
+
+fn of_all(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
 fn of(part: impl Into<u64>, whole: impl Into<u64>) -> String {
@@ -127,6 +148,7 @@ fn of_image(image: &Image) -> Vec<Row> {
         ("Number", image.id.clone()),
         ("NVRAM, bytes", image.nvram_bytes.to_string()),
         ("SSD, blocks of 4 KiB", image.ssd_blocks.to_string()),
+        ("Mounted, times", image.mounts.to_string()),
         ("Unmounted properly", if image.was_closed { "yes" } else { "no" }.into()),
         ("Problems of blocks", image.problem_count.to_string()),
         ("Files to be removed", image.orphans.to_string()),
@@ -136,10 +158,11 @@ fn of_image(image: &Image) -> Vec<Row> {
 fn in_use(stats: &Stats) -> Vec<Row> {
     vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
+        ("  that can still be had", stats.available_blocks.to_string()),
         ("Inodes in use", of(stats.inodes, stats.inode_limit)),
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
         ("  clean pages", stats.clean_pages.to_string()),
-        ("  pages of metadata", stats.metadata_pages.to_string()),
+        ("  pages of metadata", of(stats.metadata_pages, stats.metadata_pages + stats.free_metadata_pages)),
         ("SSD: free extents", of(stats.free_extents, stats.extents)),
         ("  valid blocks", stats.ssd_valid_blocks.to_string()),
     ]
@@ -149,15 +172,53 @@ fn done(stats: &Stats) -> Vec<Row> {
     let counts = &stats.counts;
     vec![
         ("Blocks read", counts.read_blocks.to_string()),
-        ("  of them on NVRAM", share(stats.read_hit_ratio)),
-        ("Blocks written", counts.written_blocks.to_string()),
-        ("  of them on NVRAM", share(stats.write_hit_ratio)),
+        ("  of them on NVRAM", of_all(counts.read_hits, counts.read_blocks)),
+        ("  on the SSD", of_all(counts.read_misses(), counts.read_blocks)),
+        ("  nowhere: holes", of_all(counts.read_holes, counts.read_blocks)),
+        ("Blocks written, to NVRAM", counts.written_blocks.to_string()),
+        ("  over one on NVRAM", of_all(counts.write_hits, counts.written_blocks)),
+        ("  over one on the SSD", of_all(counts.write_misses(), counts.written_blocks)),
+        ("  new ones", of_all(counts.written_holes, counts.written_blocks)),
         ("Blocks written to the SSD", counts.ssd_written_blocks.to_string()),
         ("  in requests", counts.ssd_writes.to_string()),
         ("Blocks read from the SSD", (counts.ssd_read_blocks + counts.cleaning_read_blocks).to_string()),
+        ("Refused for lack of room", refusals(stats)),
         ("Extents recycled", counts.recycled_extents.to_string()),
         ("  cleaning efficiency", share(stats.cleaning_efficiency)),
     ]
+}
+
+/// What a simulated drive did.
+fn of_drive(stats: &Stats) -> Vec<Row> {
+    let Some(drive) = &stats.drive else { return Vec::new() };
+    let amplification = drive.write_amplification.map_or("-".into(), |of| format!("{of:.3}"));
+    let mut rows = vec![
+        ("Drive: pages programmed", drive.programs.to_string()),
+        ("  write amplification", amplification),
+    ];
+    for layer in &drive.layers {
+        let share = |pages: u64| pages as f64 / (layer.written_pages.max(1)) as f64;
+        let causes = layer.writes_below.iter().map(|(cause, pages)| format!("{cause} {:.3}", share(*pages)));
+        let causes = causes.collect::<Vec<_>>().join(", ");
+        rows.push(("  of layer, by cause", format!("{}: {causes}", layer.name)));
+    }
+    rows.extend([
+        ("  blocks erased", drive.erases.to_string()),
+        (
+            "  erases of a block",
+            format!("{} to {}, {:.2} in the mean", drive.least_erases, drive.most_erases, drive.mean_erases),
+        ),
+        ("  bad blocks", of(drive.bad_blocks, drive.blocks)),
+    ]);
+    rows
+}
+
+/// How often there was no room, and what was full.
+fn refusals(stats: &Stats) -> String {
+    match &stats.last_no_space {
+        Some(reason) => format!("{}; the last time {reason}", stats.no_space),
+        None => stats.no_space.to_string(),
+    }
 }
 
 fn table(rows: Vec<Row>) -> String {

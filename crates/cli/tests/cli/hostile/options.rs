@@ -36,6 +36,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("model ftl", &[]),
     ("nvmfs mkfs", &["--nvram", "nvram", "--ssd", "ssd", "--size", "4 MiB", "--ssd-size", "32 MiB"]),
     ("nvmfs mount", &["--nvram", "no-nvram", "--ssd", "no-ssd", "no-folder"]),
+    ("nvmfs umount", &["no-folder"]),
     ("nvmfs fsck", &["--nvram", "no-nvram", "--ssd", "no-ssd"]),
     ("nvmfs stats", &["--nvram", "no-nvram", "--ssd", "no-ssd"]),
     ("check theory", &["--points", "1", "--blocks", "100", "--runs", "2"]),

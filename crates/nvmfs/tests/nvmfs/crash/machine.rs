@@ -176,7 +176,7 @@ impl Image {
     pub fn fresh(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Lie::Nothing, None);
-        let format = Format { id: 9, inodes: Some(256), reserve: 0.05, placement };
+        let format = Format { id: 9, inodes: Some(256), placement, ..Format::default() };
         let fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
         machine.close(fs)
     }

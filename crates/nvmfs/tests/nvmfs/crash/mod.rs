@@ -5,6 +5,7 @@
 //! failed.
 
 mod closing;
+mod epochs;
 mod expected;
 mod machine;
 mod points;

@@ -33,7 +33,7 @@ impl Player<'_> {
         Ok((self.file(parent)?, name.as_bytes()))
     }
 
-    fn make(&mut self, path: &str, kind: Kind) -> Result<()> {
+    pub fn make(&mut self, path: &str, kind: Kind) -> Result<()> {
         let (parent, name) = self.place(path)?;
         self.fs.make(parent, name, kind, 0o644, 5, &self.caller).map(|_| ())
     }
@@ -72,6 +72,10 @@ impl Player<'_> {
     /// Names of which 19 fit into a block.
     fn make_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
         numbers.into_iter().try_for_each(|number| self.make(&format!("f/{number:0>200}"), Kind::Socket))
+    }
+
+    fn remove_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
+        numbers.into_iter().try_for_each(|number| self.unlink(&format!("f/{number:0>200}")))
     }
 
     /// Every second block of so many is written over, each by itself.
@@ -203,5 +207,27 @@ pub const STEPS: &[Step] = &[
     step("remove a long link", |p| p.unlink("long")),
     after("a directory grows", |p| p.make_many(0..19), |p| p.make_many(19..20)),
     after("a directory gets pointers", |p| p.make_many(20..76), |p| p.make_many(76..77)),
+    after("a directory loses a block in the middle", |p| p.remove_many(19..37), |p| p.remove_many(37..38)),
+    after("a directory gets it back", |p| p.make("f/x", Kind::Fifo), |p| p.make_many(19..20)),
+    after(
+        "a directory loses its last block and its pointers",
+        |p| p.remove_many(19..20),
+        |p| p.remove_many(76..77),
+    ),
+    after(
+        "a directory is shorter by more than a block",
+        |p| p.remove_many(38..75),
+        |p| p.remove_many(75..76),
+    ),
+    after(
+        "a name leaves a block for another",
+        |p| p.make_many(80..81).and_then(|()| p.remove_many(1..19)),
+        |p| p.rename(&format!("f/{:0>200}", 80), "f/y", Rename::Keep),
+    ),
+    after(
+        "a directory is emptied",
+        |p| p.make_directory("i").and_then(|()| p.remove_many(0..1)).and_then(|()| p.unlink("f/y")),
+        |p| p.rename("f/x", "i/x", Rename::Replace),
+    ),
     after("remove a directory", |p| p.make_directory("h"), |p| p.remove_directory("h")),
 ];

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result, Seek};
 use wearwell_nvmfs::fs::{Nvmfs, repair};
 use wearwell_nvmfs::names::check::check;
+use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{OpenError, Store};
 
@@ -70,11 +71,18 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
     let mut nvram = nvram;
     let mut problems = 0;
     for _ in 0..MOST_ROUNDS {
+        let bytes = nvram.bytes().to_vec();
         let (mut store, found) = match Store::open_damaged(nvram, Arc::clone(ssd), options()) {
             Ok(opened) => opened,
             Err(OpenError::NoFileSystem) => return None,
+            // An image is put right that a mount began to change, which failed in the end.
+            Err(OpenError::Unpaired { .. }) => {
+                let nvram = Bounded::new(bytes, MOST_ACCESSES);
+                Store::open_unpaired(nvram, Arc::clone(ssd), options()).expect("it is a file system")
+            }
             Err(other) => panic!("{other}"),
         };
+        store.begin_epoch().expect("the drive is well");
         if found.scan.problem_count > 0 {
             problems += found.scan.problems.len();
             store.repair(&found.scan);

@@ -1,0 +1,103 @@
+//! `wearwell nvmfs umount`.
+
+use super::devices::about;
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wearwell_mount::unmount_directory;
+use wearwell_nvmfs::backing::is_in_use;
+
+/// Unmounts a file system, and waits until NVRAM and SSD are free
+///
+/// `umount` returns while the server still closes the file system, which takes seconds where there are millions of files. After
+/// this command it can be checked, copied and mounted again at once.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The directory on which it is mounted
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell nvmfs umount /mnt
+  wearwell nvmfs umount /mnt && wearwell nvmfs fsck --nvram /dev/shm/nvram --ssd ssd.img";
+
+/// What the table of mounts calls it, the second where the kernel is old.
+const TYPES: [&[u8]; 2] = [b"fuse.nvmfs", b"fuse"];
+/// How often is looked whether the server has ended.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let shown = args.directory.display().to_string();
+    // Where the server died there is no file to be found, and yet a mount.
+    let canonical = args.directory.canonicalize().or_else(|_| std::path::absolute(&args.directory));
+    let at = canonical.map_err(|error| about(&shown, error))?;
+    let table =
+        std::fs::read("/proc/self/mountinfo").map_err(|error| about("/proc/self/mountinfo", error))?;
+    let nvram = nvram_of(&table, &at)
+        .ok_or_else(|| about(&shown, "no NVMFS is mounted on it; give the directory that was mounted on"))?;
+    unmount_directory(&at).map_err(|error| about(&shown, error))?;
+    while is_in_use(&nvram).map_err(|error| about("it was unmounted, and may still be closed", error))? {
+        if interrupted() {
+            return Err(about(&shown, "it was unmounted, and its server still closes it"));
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(())
+}
+
+/// The NVRAM of the NVMFS that is mounted on a directory, the last of several.
+fn nvram_of(table: &[u8], at: &Path) -> Option<PathBuf> {
+    table.split(|byte| *byte == b'\n').rev().find_map(|line| {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+        // Before a dash stand as many optional fields as there are, behind it type and source.
+        let dash = fields.iter().position(|field| *field == b"-")?;
+        let (directory, kind, source) = (fields.get(4)?, fields.get(dash + 1)?, fields.get(dash + 2)?);
+        let is_it = TYPES.contains(kind) && unescaped(directory) == at.as_os_str().as_bytes();
+        let nvram: PathBuf = is_it.then(|| OsString::from_vec(unescaped(source)).into())?;
+        (*kind == TYPES[0] || is_in_use(&nvram).unwrap_or(false)).then_some(nvram)
+    })
+}
+
+/// A field of the table of mounts, in which spaces and the like are octal numbers.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.first_chunk::<3>().filter(|_| byte == b'\\');
+        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_mount_of_the_directory_is_found() {
+        let table = b"30 1 0:5 / /mnt/a\\040b rw shared:1 - fuse.nvmfs /dev/shm/one rw\n\
+            31 1 0:6 / /mnt/c rw - tmpfs tmpfs rw\n\
+            32 1 0:7 / /mnt/a\\040b rw - fuse.nvmfs /dev/shm/the\\134other\\011one rw\n";
+        let found = nvram_of(table, Path::new("/mnt/a b"));
+        assert_eq!(found.as_deref(), Some(Path::new("/dev/shm/the\\other\tone")));
+        assert_eq!(nvram_of(table, Path::new("/mnt/c")), None);
+        assert_eq!(nvram_of(b"", Path::new("/mnt/c")), None);
+    }
+}

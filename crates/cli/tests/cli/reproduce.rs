@@ -1,0 +1,86 @@
+//! `wearwell reproduce`: what it lists, leaves behind, keeps and refuses.
+
+use crate::common::{json, outcome, wearwell};
+use serde_json::Value;
+use std::path::Path;
+
+/// An item that costs next to nothing.
+const CHEAP: &str = "cagc/figure-8";
+
+/// An item that needs traces, which the repository does not have.
+const TRACES: &str = "hot_cold/traces";
+
+fn reproduce(arguments: &[&str], output: &Path, code: i32) -> (String, String) {
+    let command = [&["reproduce"], arguments, &["--output", output.to_str().expect("UTF-8")]].concat();
+    outcome(&command, code)
+}
+
+fn modified(path: &Path) -> std::time::SystemTime {
+    path.metadata().unwrap().modified().unwrap()
+}
+
+#[test]
+fn every_item_is_listed_with_its_paper_and_verdict() {
+    let (table, _) = outcome(&["reproduce"], 0);
+    let (text, _) = outcome(&["reproduce", "--format", "json"], 0);
+    let rows: Vec<Value> = serde_json::from_str(&text).unwrap();
+    for paper in ["log_on_log", "cagc", "hot_cold", "nvmfs", "geckoftl", "answers", "beyond"] {
+        let of_paper = |row: &&Value| row["item"].as_str().unwrap().starts_with(&format!("{paper}/"));
+        let items: Vec<&Value> = rows.iter().filter(of_paper).collect();
+        assert!(items.len() > 3, "{paper}: {items:?}");
+        assert!(items.iter().all(|row| row["verdict"].is_string() && row["says"].is_string()));
+        assert!(table.contains(items[0]["item"].as_str().unwrap()));
+    }
+    let (csv, _) = outcome(&["reproduce", "--format", "csv"], 0);
+    assert_eq!(csv::Reader::from_reader(csv.as_bytes()).records().count(), rows.len());
+}
+
+#[test]
+fn an_item_leaves_data_verdict_and_page_and_is_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (table, _) = reproduce(&[CHEAP, "--quick"], folder.path(), 0);
+    assert!(table.contains(&format!("{CHEAP}: ")) && table.contains("README.md"), "{table}");
+    let item = folder.path().join(CHEAP);
+    let record = json(&item.join("item.json"));
+    assert_eq!((record["item"].as_str(), record["effort"].as_str()), (Some(CHEAP), Some("quick")));
+    let tables = record["shown"].as_array().expect("what the item shows");
+    assert!(!tables.is_empty());
+    let page = std::fs::read_to_string(folder.path().join("cagc/README.md")).unwrap();
+    assert!(page.contains(record["command"].as_str().unwrap()), "{page}");
+
+    let data = std::fs::read_dir(&item).unwrap().map(|entry| entry.unwrap().path());
+    let data = data.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "csv")).unwrap();
+    let before = modified(&data);
+    reproduce(&[CHEAP, "--quick"], folder.path(), 0);
+    assert_eq!(modified(&data), before, "a finished item is run again only if asked");
+    reproduce(&[CHEAP, "--quick", "--again"], folder.path(), 0);
+    assert!(modified(&data) > before);
+
+    let (judged, _) = reproduce(&[CHEAP, "--judge"], folder.path(), 0);
+    assert_eq!(judged, table);
+}
+
+#[test]
+fn an_item_that_fails_keeps_none_of_the_others_from_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["reproduce", TRACES, CHEAP, "--quick", "--output", folder.path().to_str().unwrap()];
+    let output = wearwell(&arguments).env_remove("WEARWELL_TRACES").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(err.contains(&format!("{TRACES}: WEARWELL_TRACES does not name a folder of traces")), "{err}");
+    assert!(out.contains(&format!("{CHEAP}: ")), "{out}");
+    assert!(folder.path().join(CHEAP).join("item.json").is_file());
+}
+
+#[test]
+fn what_does_not_exist_is_refused_with_what_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |arguments: &[&str]| reproduce(arguments, folder.path(), 2).1;
+    assert!(error(&["cagc/figure-99"]).contains("it has table-1, "));
+    assert!(error(&["flash"]).contains("geckoftl"));
+    assert!(error(&[CHEAP, "--assume", "cagc/erase-us"]).contains("NAME=VALUE"));
+    assert!(error(&[CHEAP, "--assume", "cagc/erase-us=soon"]).contains("`soon` is no number"));
+    assert!(error(&[CHEAP, "--assume", "cagc/erase=3"]).contains("cagc/erase-us"));
+    assert!(error(&["--vary-assumptions"]).contains("name items"));
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a refusal leaves nothing behind");
+}

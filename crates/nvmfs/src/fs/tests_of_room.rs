@@ -1,0 +1,220 @@
+//! Directories give back what they no longer use, and what is told of the room that is left is right.
+
+use super::{Nvmfs, Work};
+use crate::api::{Caller, Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename};
+use crate::names::check::check;
+use crate::nvram::PlainNvram;
+use crate::options::{Format, Options};
+use crate::ssd::MemorySsd;
+use std::sync::Arc;
+use wearwell_base::seed::below;
+
+const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
+const SSD_BLOCKS: u64 = 16 << 10;
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+fn fresh(nvram_mib: usize) -> Fs {
+    let format = Format { inodes: Some(64), ..Format::default() };
+    let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
+    Nvmfs::format(PlainNvram::new(nvram_mib << 20), ssd, &format, Options::default()).unwrap()
+}
+
+fn file(fs: &mut Fs, name: &[u8]) -> Ino {
+    fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino
+}
+
+fn name(number: usize) -> Vec<u8> {
+    format!("{number:0>246}").into_bytes()
+}
+
+/// Gives a file names in a directory until there is no room, or so many.
+fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
+    let ino = file(fs, b"linked");
+    for number in 0..most.min(MAX_LINKS as usize - 1) {
+        match fs.link(ino, dir, &name(number), &CALLER) {
+            Ok(_) => {}
+            Err(Error::NoSpace(reason)) => {
+                assert!(reason.contains("NVRAM"), "{reason}");
+                return number;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    most
+}
+
+fn assert_whole(fs: &Fs) {
+    fs.store.check().unwrap();
+    assert_eq!(check(&fs.store.region).unwrap(), []);
+}
+
+/// Numbers in an order of their own.
+fn orders(count: usize) -> [Vec<usize>; 3] {
+    let forwards: Vec<usize> = (0..count).collect();
+    let backwards = forwards.iter().rev().copied().collect();
+    let mut mixed = forwards.clone();
+    let mut random = wearwell_base::seed::Seed(3).random();
+    for at in (1..count).rev() {
+        mixed.swap(at, below(&mut random, at as u64 + 1) as usize);
+    }
+    [forwards, backwards, mixed]
+}
+
+/// Writes a file until it is refused; how many bytes.
+fn write_all(fs: &mut Fs, ino: Ino) -> u64 {
+    let mut written = 0;
+    loop {
+        match fs.write(ino, written, &[7; 100_000], &CALLER) {
+            Ok(count) => written += count as u64,
+            Err(Error::NoSpace(_)) => return written,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn an_emptied_directory_gives_its_nvram_back() {
+    for order in 0..3 {
+        for in_root in [false, true] {
+            let mut fs = fresh(6);
+            let dir = match in_root {
+                true => ROOT,
+                false => fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino,
+            };
+            let before = fs.stats();
+            let room = fs.statistics().unwrap();
+            let count = link_many(&mut fs, dir, usize::MAX);
+            assert!(count > 5_000, "{count} names");
+            assert_eq!(fs.statistics().unwrap().available_blocks, 0, "what a file needs is not there");
+            assert_eq!(fs.stats().free_metadata_pages, 0);
+            for (at, number) in orders(count)[order].iter().enumerate() {
+                fs.unlink(dir, &name(*number), &CALLER).unwrap();
+                if at % 1000 == 0 {
+                    assert_whole(&fs);
+                }
+            }
+            if !in_root {
+                assert_eq!(fs.attributes(dir).unwrap().size_bytes, 0);
+                assert_eq!(fs.attributes(dir).unwrap().blocks, 0);
+            }
+            fs.unlink(ROOT, b"linked", &CALLER).unwrap();
+            let after = fs.stats();
+            let pages = |of: &crate::stats::Stats| (of.metadata_pages, of.free_pages, of.free_metadata_pages);
+            assert_eq!(pages(&after), pages(&before));
+            assert_eq!(fs.statistics().unwrap(), room);
+            assert_whole(&fs);
+            let ino = file(&mut fs, b"large");
+            let written = write_all(&mut fs, ino);
+            // Its blocks of pointers lower what may stay on NVRAM.
+            assert!(
+                written / 4096 + 40 > room.available_blocks,
+                "{} of {}",
+                written / 4096,
+                room.available_blocks
+            );
+        }
+    }
+}
+
+#[test]
+fn a_mount_takes_the_blocks_of_directories_that_never_shrank() {
+    let mut fs = fresh(6);
+    let before = fs.stats().metadata_pages;
+    link_many(&mut fs, ROOT, 500);
+    let pages = fs.stats().metadata_pages;
+    assert!(pages > before + 30);
+    // Records that are free, as they were left once.
+    let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
+    for block in (1..blocks).filter(|block| *block != 7) {
+        let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();
+        let page = fs.store.region.pointer_page(at).unwrap().unwrap();
+        fs.store.region.store_word(fs.store.region.areas.page(page), crate::names::record::head(4096, None));
+    }
+    let ssd = Arc::clone(fs.store.ssd());
+    let (mut fs, _) = Fs::mount(fs.close(), ssd, Options::default()).unwrap();
+    // Two blocks of the directory, one of pointers.
+    assert_eq!((fs.stats().metadata_pages, fs.attributes(ROOT).unwrap().size_bytes), (before + 3, 8 * 4096));
+    fs.store.check().unwrap();
+    let count = check(&fs.store.region).unwrap().len();
+    assert_eq!(count, 1, "the file has fewer names than links");
+}
+
+#[test]
+fn a_queue_takes_no_more_than_what_is_in_it() {
+    let mut fs = fresh(6);
+    let dir = fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino;
+    let ino = file(&mut fs, b"f");
+    let mut most = 0;
+    for number in 0..20_000 {
+        fs.link(ino, dir, &name(number), &CALLER).unwrap();
+        if number >= 100 {
+            fs.unlink(dir, &name(number - 100), &CALLER).unwrap();
+        }
+        most = most.max(fs.attributes(dir).unwrap().size_bytes / 4096);
+    }
+    // 16 names fit into a block.
+    assert!(most <= 9, "{most} blocks for 100 names");
+    assert_whole(&fs);
+}
+
+#[test]
+fn names_that_leave_for_another_directory_leave_their_blocks() {
+    let mut fs = fresh(6);
+    let [one, other] =
+        [b"one", b"two"].map(|name| fs.make_directory(ROOT, name, 0o755, &CALLER).unwrap().ino);
+    link_many(&mut fs, one, 500);
+    let pages = fs.stats().metadata_pages;
+    for number in 0..500 {
+        fs.rename((one, &name(number)), (other, &name(number)), Rename::Replace, &CALLER).unwrap();
+        assert!(fs.stats().metadata_pages <= pages + 3);
+    }
+    assert_eq!(fs.attributes(one).unwrap().size_bytes, 0);
+    // To a longer name in the same directory: each leaves a block for the next.
+    for number in 0..500 {
+        let long = format!("{number:x>255}");
+        fs.rename((other, &name(number)), (other, long.as_bytes()), Rename::Replace, &CALLER).unwrap();
+    }
+    assert!(fs.attributes(other).unwrap().size_bytes / 4096 <= 40);
+    assert_whole(&fs);
+}
+
+#[test]
+fn what_is_full_of_metadata_removes_renames_and_writes_on() {
+    for mib in [5, 6, 8] {
+        let mut fs = fresh(mib);
+        let ino = file(&mut fs, b"data");
+        // Blocks of pointers for much more than the NVRAM holds.
+        let end = 3000 * 4096;
+        for block in 0..3000 {
+            fs.write(ino, block * 4096, &[1; 4096], &CALLER).unwrap();
+        }
+        let empty = fs.make_directory(ROOT, b"empty", 0o755, &CALLER).unwrap().ino;
+        let count = link_many(&mut fs, ROOT, usize::MAX);
+        assert!(matches!(fs.link(ino, empty, b"no", &CALLER), Err(Error::NoSpace(_))));
+        // A thread has an extent on its way meanwhile: what it does never takes the room that a write needs.
+        fs.auto_settle = false;
+        let mut work = None;
+        for at in (0..20_000u64).map(|step| step * 7919 * 4096 % end) {
+            fs.write(ino, at, &[2; 4096], &CALLER).unwrap();
+            if at % 8192 == 0 {
+                end_work(&mut fs, &mut work);
+                work = fs.begin_background().unwrap();
+            }
+        }
+        end_work(&mut fs, &mut work);
+        fs.rename((ROOT, &name(1)), (ROOT, &name(2)), Rename::Replace, &CALLER).unwrap();
+        fs.remove_directory(ROOT, b"empty", &CALLER).unwrap();
+        for number in (0..count).filter(|number| !(1..=2).contains(number)) {
+            fs.unlink(ROOT, &name(number), &CALLER).unwrap();
+        }
+        assert_whole(&fs);
+    }
+}
+
+fn end_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
+    if let Some(work) = work.take() {
+        let outcome = work.run();
+        fs.end_background(work, outcome).unwrap();
+    }
+}

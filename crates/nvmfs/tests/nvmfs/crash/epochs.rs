@@ -1,0 +1,175 @@
+//! NVRAM and SSD of different mounts are told apart, and those of one mount never are, whenever power goes.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Fs, Image, Lie, nvram_of, options};
+use crate::crash::recovery::recover;
+use crate::crash::scripted::{Scene, tree_of};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::layout::Epoch;
+use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
+use wearwell_nvmfs::store::{OpenError, Store};
+
+type Plain = Nvmfs<PlainNvram, MemorySsd>;
+
+fn mount(nvram: &[u8], ssd: &MemorySsd, mark: u64) -> Result<Plain, OpenError> {
+    let options = Options { mark, ..options() };
+    Plain::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options).map(|(fs, _)| fs)
+}
+
+/// One mount more, with a mark of its own, until it is closed.
+fn lived(image: &Image, mark: u64) -> Image {
+    let ssd = Arc::new(image.ssd.clone());
+    let options = Options { mark, ..options() };
+    let nvram = PlainNvram::from(image.nvram.clone());
+    let (fs, _) = Plain::mount(nvram, Arc::clone(&ssd), options).expect("they belong together");
+    let nvram = fs.close().into_bytes();
+    Image { nvram, ssd: (*ssd).clone() }
+}
+
+fn refusal(nvram: &[u8], ssd: &MemorySsd) -> Option<String> {
+    match mount(nvram, ssd, 1) {
+        Ok(_) => None,
+        Err(error @ OpenError::Unpaired { .. }) => Some(error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn damaged(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at] ^= 4;
+    bytes
+}
+
+/// The SSD with another first block.
+fn with_label(ssd: &MemorySsd, change: impl Fn(&mut [u8])) -> MemorySsd {
+    let ssd = ssd.clone();
+    let mut block = vec![0; BLOCK_BYTES];
+    ssd.read(0, &mut block).expect("within");
+    change(&mut block);
+    ssd.write(0, &block, 0).expect("within");
+    ssd
+}
+
+#[test]
+fn copies_of_other_mounts_are_refused_and_the_older_is_named() {
+    let mut images = vec![Image::fresh(PlacementKind::Nvmfs)];
+    for mark in 1..4 {
+        images.push(lived(&images[mark as usize - 1], mark));
+    }
+    for (nvram, of_nvram) in images.iter().enumerate() {
+        for (ssd, of_ssd) in images.iter().enumerate() {
+            let refused = refusal(&of_nvram.nvram, &of_ssd.ssd);
+            assert_eq!(refused.is_none(), nvram == ssd, "{nvram}, {ssd}: {refused:?}");
+            let Some(text) = refused else { continue };
+            let older = if nvram < ssd { "the NVRAM is older" } else { "the SSD is older" };
+            assert!(text.contains(older) && text.contains("--unpaired"), "{text}");
+        }
+    }
+    // Copies that were mounted as often as the original, each by itself.
+    let (one, other) = (lived(&images[2], 8), lived(&images[2], 9));
+    assert!(refusal(&one.nvram, &one.ssd).is_none());
+    let text = refusal(&one.nvram, &other.ssd).expect("they are of different mounts");
+    assert!(text.contains("mounted elsewhere"), "{text}");
+}
+
+#[test]
+fn what_is_no_pair_is_left_alone_or_made_one() {
+    let before = Image::fresh(PlacementKind::Nvmfs);
+    let after = lived(&before, 1);
+    let nvram = PlainNvram::from(before.nvram.clone());
+    let ssd = Arc::new(after.ssd.clone());
+    let (mut store, found) =
+        Store::open_unpaired(nvram, Arc::clone(&ssd), options()).expect("one file system");
+    assert!(found.was_closed);
+    store.begin_epoch().expect("the drive is well");
+    assert_eq!(store.epoch(), Epoch { count: 2, mark: 0 });
+    let nvram = store.close().into_bytes();
+    assert!(refusal(&nvram, &ssd).is_none());
+    assert!(refusal(&after.nvram, &ssd).is_some());
+}
+
+#[test]
+fn a_file_system_of_before_there_were_epochs_goes_on() {
+    let mut image = lived(&Image::fresh(PlacementKind::Nvmfs), 1);
+    image.nvram[Epoch::AT..Epoch::NEXT_AT + Epoch::BYTES].fill(0);
+    let old = with_label(&image.ssd, |block| block[Epoch::LABEL_AT..].fill(0));
+    assert!(refusal(&image.nvram, &image.ssd).is_some());
+    let image = Image { nvram: image.nvram, ssd: old };
+    let later = lived(&image, 2);
+    assert!(refusal(&later.nvram, &later.ssd).is_none());
+    assert!(refusal(&image.nvram, &later.ssd).is_some() && refusal(&later.nvram, &image.ssd).is_some());
+}
+
+#[test]
+fn a_damaged_epoch_is_no_other_mount() {
+    let image = lived(&Image::fresh(PlacementKind::Nvmfs), 1);
+    // The NVRAM says it twice.
+    let [once, twice] = [vec![Epoch::AT], vec![Epoch::AT, Epoch::NEXT_AT + 9]]
+        .map(|places| places.iter().fold(image.nvram.clone(), |bytes, at| damaged(&bytes, *at)));
+    assert!(refusal(&once, &image.ssd).is_none());
+    let text = refusal(&twice, &image.ssd).expect("nobody knows");
+    assert!(text.contains("the NVRAM is damaged"), "{text}");
+    let ssd = with_label(&image.ssd, |block| block[Epoch::LABEL_AT + 8] ^= 1);
+    let text = refusal(&image.nvram, &ssd).expect("nobody knows");
+    assert!(text.contains("the SSD is damaged"), "{text}");
+}
+
+#[test]
+fn no_cut_of_a_mount_parts_a_pair() {
+    let mut scene = Scene::new(PlacementKind::Nvmfs);
+    let (machine, mut fs, mut model) = scene.begin(|player| player.make("a", Kind::File));
+    scene.play(&mut fs, |player| player.write("a", 0, 9000, 1));
+    scene.play(&mut model, |player| player.write("a", 0, 9000, 1));
+    scene.end(&machine, fs, model);
+    let expected = Expected::exactly(tree_of(&scene.model));
+    let events = scene.image.mount(Lie::Nothing).map(|(machine, _): (_, Fs)| machine.power.events());
+    let events = events.expect("it was closed");
+    let mut between = 0;
+    // All of the mount that comes before and after the change of epochs is the same page for page.
+    let (first, end) = epoch_events(&scene.image, events);
+    for event in first.saturating_sub(3)..end + 3 {
+        let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 4, &mut random) {
+            let now = Epoch::decode(&image.nvram, Epoch::AT);
+            between += u32::from(now != Epoch::decode(&image.nvram, Epoch::NEXT_AT));
+            recover(&image, &expected, None, &mut random)
+                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
+            for second in [first, first + 2, end] {
+                recover(&image, &expected, Some(second), &mut random)
+                    .unwrap_or_else(|problem| panic!("event {event}, then {second}: {problem}"));
+            }
+        }
+    }
+    assert!(between > 10, "{between} images are of between the two");
+}
+
+/// The events of a mount between which it changes its epoch: found by what a cut leaves.
+fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
+    let of = |event: u64| {
+        let (machine, fs) = image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
+        let images = machine.crashes(&nvram_of(fs), 0, &mut random);
+        // With nothing lost, and with all lost.
+        let place = |image: &Image, at| Epoch::decode(&image.nvram, at).map(|epoch| epoch.count);
+        (place(&images[1], Epoch::NEXT_AT), place(&images[0], Epoch::AT))
+    };
+    let (before, after) = (of(0), of(events + 1));
+    assert_ne!(before, after);
+    let search = |is_over: &dyn Fn(u64) -> bool| {
+        let (mut low, mut high) = (0, events + 1);
+        while low < high {
+            let middle = (low + high) / 2;
+            if is_over(middle) { high = middle } else { low = middle + 1 }
+        }
+        low
+    };
+    (search(&|event| of(event).0 != before.0), search(&|event| of(event).1 == after.1))
+}
