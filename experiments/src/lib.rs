@@ -11,6 +11,7 @@ pub mod chart;
 pub mod f2fs;
 pub mod figures;
 pub mod gecko;
+pub mod gecko_ram;
 pub mod heat_map;
 pub mod hot_cold;
 pub mod interval;

@@ -2,6 +2,7 @@
 //! then cut off from power.
 
 use crate::Failure;
+use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wearwell_base::seed::{Seed, below};
@@ -73,6 +74,27 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
     Ok(PagedSettings { config, victim, placement })
 }
 
+/// How long a drive is written to, in times of its logical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// Written at random before it is measured.
+    pub warm_up: f64,
+    /// Written at random while it is.
+    pub measured: f64,
+}
+
+impl Run {
+    /// That of figures 13 and 14.
+    ///
+    /// # Errors
+    ///
+    /// Names that the register does not have.
+    pub fn of_figures(session: &Session) -> Result<Run, Failure> {
+        let assumed = |name| session.assumed(name);
+        Ok(Run { warm_up: assumed("geckoftl/warm-up")?, measured: assumed("geckoftl/measured")? })
+    }
+}
+
 /// What a run showed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
@@ -122,17 +144,15 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
     (layer.counters, nand.spare_reads, layer.memory_bytes + nand.memory_bytes)
 }
 
-/// Fills the drive in order, writes `warm_up` times its logical pages at random, and measures `measured` times as many.
-pub fn run(settings: &PagedSettings, blocks: u32, warm_up: f64, measured: f64) -> Result<Measured, Failure> {
-    run_on(settings, (blocks, PAGES_PER_BLOCK), warm_up, measured)
-}
-
-/// The same on so many blocks of so many pages.
+/// Fills a drive of so many blocks of so many pages in order, writes to it at random, and measures.
+///
+/// # Errors
+///
+/// Settings that fit no such drive.
 pub fn run_on(
     settings: &PagedSettings,
     (blocks, pages_per_block): (u32, u32),
-    warm_up: f64,
-    measured: f64,
+    length: Run,
 ) -> Result<Measured, Failure> {
     let logical_pages = settings.config.logical_pages;
     let nand = Nand::new(Geometry::flat(blocks, pages_per_block, PAGE_BYTES), Wear::default(), Seed(1));
@@ -153,10 +173,10 @@ pub fn run_on(
         }
         Ok(batches * BATCH as u64)
     };
-    overwrite(&mut ftl, warm_up)?;
+    overwrite(&mut ftl, length.warm_up)?;
     let (before, spares_before, _) = standing(&ftl);
     let begun = cpu_time::ThreadTime::now();
-    let writes = overwrite(&mut ftl, measured)?;
+    let writes = overwrite(&mut ftl, length.measured)?;
     let rate = writes as f64 / begun.elapsed().as_secs_f64();
     let (after, spares, memory_bytes) = standing(&ftl);
     let counters = after.since(&before);
@@ -183,7 +203,8 @@ mod tests {
 
     #[test]
     fn gecko_writes_less_for_validity_than_a_bitmap_in_flash() {
-        let run = |kind| run(&settings(kind, 1 << 9).unwrap(), 1 << 9, 1.0, 0.5).unwrap();
+        let length = Run { warm_up: 1.0, measured: 0.5 };
+        let run = |kind| run_on(&settings(kind, 1 << 9).unwrap(), (1 << 9, PAGES_PER_BLOCK), length).unwrap();
         let (gecko, bitmap) = (run("gecko"), run("mu_ftl"));
         assert!(gecko.amplification()[2] < 0.2 * bitmap.amplification()[2]);
         assert!(bitmap.amplification()[2] > 1.0, "each write is reported at once");

@@ -27,9 +27,6 @@ pub const DELTA: f64 = 10.0;
 /// Application writes that results are given for.
 const INTERVAL: f64 = 1e4;
 
-/// Drive writes at the end of a run that are measured.
-const MEASURED: f64 = 0.5;
-
 /// Pages written at a time.
 const BATCH: usize = 64;
 
@@ -50,13 +47,28 @@ impl Drive {
         Drive { log2_blocks, pages_per_block: 128, load: 0.7 }
     }
 
-    /// Random drive writes after the sequential fill, the last half of which is measured: 2, or 1 from 2^21 blocks on.
-    pub fn drive_writes(&self) -> f64 {
-        if self.log2_blocks > 20 { 1.0 } else { 2.0 }
-    }
-
     fn logical_pages(&self) -> u32 {
         (f64::from(self.pages_per_block << self.log2_blocks) * self.load) as u32
+    }
+}
+
+/// How long a drive is written to at random after the sequential fill, in drive writes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Length {
+    /// In all.
+    pub drive_writes: f64,
+    /// The last of them, which are measured.
+    pub measured: f64,
+}
+
+impl Length {
+    /// As the register has it for a drive; half as long from 2^21 blocks on.
+    fn of(session: &Session, drive: &Drive) -> Result<Length, Failure> {
+        let of_large = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
+        Ok(Length {
+            drive_writes: of_large * session.assumed("geckoftl/stores-drive-writes")?,
+            measured: session.assumed("geckoftl/stores-measured")?,
+        })
     }
 }
 
@@ -128,6 +140,8 @@ impl Store {
 pub struct Cost {
     /// The drive.
     pub drive: Drive,
+    /// How long it was written to.
+    pub length: Length,
     /// The store.
     pub store: Store,
     /// Reads and writes by pages that the application invalidates.
@@ -178,7 +192,7 @@ impl Cost {
             drive.log2_blocks.to_string(),
             drive.pages_per_block.to_string(),
             drive.load.to_string(),
-            drive.drive_writes().to_string(),
+            self.length.drive_writes.to_string(),
         ];
         let io = [self.updates, self.queries, self.erases].concat();
         let io = io.into_iter().chain([self.cleanings]).map(|value| number(value, 1));
@@ -281,21 +295,26 @@ impl Bench {
 ///
 /// As of one drive, and [`crate::session::Interrupted`].
 pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
-    let found = session.each("cost of validity", drives, |(drive, stores)| measure(*drive, stores))?;
+    let of_drive = |(drive, stores): &(Drive, Vec<Store>)| -> Result<_, Failure> {
+        Ok((*drive, stores.clone(), Length::of(session, drive)?))
+    };
+    let points = drives.iter().map(of_drive).collect::<Result<Vec<_>, _>>()?;
+    let found = session
+        .each("cost of validity", &points, |(drive, stores, length)| measure(*drive, stores, *length))?;
     Ok(found.concat())
 }
 
-/// Fills the drive in order, writes random pages, and measures in the last half drive write what each store cost.
+/// Fills the drive in order, writes random pages, and measures at the end what each store cost.
 ///
 /// # Errors
 ///
 /// Sizes that the drive or a store cannot have.
-fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
+fn measure(drive: Drive, stores: &[Store], length: Length) -> Result<Vec<Cost>, Failure> {
     let mut bench = Bench::new(&drive, stores)?;
     bench.fill()?;
-    bench.write(drive.drive_writes() - MEASURED)?;
+    bench.write(length.drive_writes - length.measured)?;
     let (before, erases) = (bench.spent(), bench.log.medium().erases());
-    let writes = bench.write(MEASURED)?;
+    let writes = bench.write(length.measured)?;
     let per_interval = INTERVAL / writes as f64;
     let cleanings = (bench.log.medium().erases() - erases) as f64 * per_interval;
     let between = |before: FlashIo, after: FlashIo| {
@@ -306,6 +325,7 @@ fn measure(drive: Drive, stores: &[Store]) -> Result<Vec<Cost>, Failure> {
         let after = tracked.spent();
         Ok(Cost {
             drive,
+            length,
             store: *store,
             updates: between(before.updates, after.updates),
             queries: between(before.queries, after.queries),
@@ -358,8 +378,9 @@ mod tests {
 
     #[test]
     fn the_bitmap_costs_a_read_and_a_write_each_time() {
+        let length = Length { drive_writes: 2.0, measured: 0.5 };
         let [bitmap, gecko]: [Cost; 2] =
-            measure(SMALL, &[Store::Bitmap, Store::gecko(2)]).unwrap().try_into().unwrap();
+            measure(SMALL, &[Store::Bitmap, Store::gecko(2)], length).unwrap().try_into().unwrap();
         assert_eq!(bitmap.updates, [INTERVAL; 2]);
         assert_eq!(bitmap.queries, [bitmap.cleanings, 0.0]);
         assert_eq!(bitmap.erases, [bitmap.cleanings; 2]);

@@ -4,15 +4,11 @@
 use crate::Failure;
 use crate::gecko::mib;
 use crate::log_on_log::number;
-use crate::paged::{self, CAUSES, FTLS, Measured, settings};
+use crate::paged::{self, CAUSES, FTLS, Measured, PAGES_PER_BLOCK, Run, settings};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_engine::ftl::paged::PagedSettings;
-
-/// Times that the logical pages are written at random before, and while, it is measured.
-const WARM_UP: f64 = 1.0;
-const MEASURED: f64 = 0.25;
 
 /// What it is asked for.
 #[derive(Clone, Debug, serde::Deserialize)]
@@ -33,10 +29,11 @@ struct Point {
     ftl: &'static str,
     log2_blocks: u32,
     equal_ram: bool,
+    run: Run,
 }
 
 impl Settings {
-    fn points(&self) -> Result<Vec<Point>, Failure> {
+    fn points(&self, run: Run) -> Result<Vec<Point>, Failure> {
         let of_figure = if self.equal_ram { vec!["dftl", "mu_ftl", "gecko"] } else { FTLS.to_vec() };
         let known = |name: &String| {
             let known = FTLS.into_iter().find(|ftl| name == *ftl);
@@ -45,7 +42,7 @@ impl Settings {
         let asked: Vec<&str> = self.ftls.iter().map(known).collect::<Result<_, Failure>>()?;
         let &Settings { log2_blocks, equal_ram, .. } = self;
         let ftls = if asked.is_empty() { of_figure } else { asked };
-        Ok(ftls.into_iter().map(|ftl| Point { ftl, log2_blocks, equal_ram }).collect())
+        Ok(ftls.into_iter().map(|ftl| Point { ftl, log2_blocks, equal_ram, run }).collect())
     }
 }
 
@@ -53,7 +50,7 @@ fn measure(point: &Point) -> Result<Measured, Failure> {
     let blocks = 1 << point.log2_blocks;
     let usual = settings(point.ftl, blocks)?;
     let settings = if point.equal_ram { with_equal_ram(usual) } else { usual };
-    paged::run(&settings, blocks, WARM_UP, MEASURED)
+    paged::run_on(&settings, (blocks, PAGES_PER_BLOCK), point.run)
 }
 
 /// Figure 14: what a bitmap in RAM would take goes to the cache of those who have none, and all leave metadata blocks alone.
@@ -69,7 +66,7 @@ fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let asked: Settings = session.settings()?;
-    let points = asked.points()?;
+    let points = asked.points(Run::of_figures(session)?)?;
     let mut table = Table::new(&[
         "ftl",
         "blocks",
@@ -152,21 +149,76 @@ fn check(found: &[(&str, Measured)], equal_ram: bool) -> Statements {
         "its amplification for validity is 98 percent below that of a bitmap in flash",
         bitmap.map(|(ftl, other)| case(ftl, gecko.amplification()[2] <= 0.02 * other.amplification()[2])),
     );
-    if !equal_ram {
-        let ram = |measured: &Measured| measured.ram_bytes() as f64;
-        let in_ram = others.iter().filter(|(ftl, _)| ["dftl", "lazyftl"].contains(ftl));
+    if equal_ram {
         statements.check(
-            "its RAM without the cache is 95 percent below that of FTLs with the bitmap in RAM",
-            in_ram.map(|(ftl, other)| {
-                let cache = other.ram[0].1 as f64;
-                case(ftl, ram(gecko) - cache <= 0.05 * (ram(other) - cache))
-            }),
+            "a larger cache leaves less than a quarter of what the translation table costs DFTL",
+            all_with_larger_cache(found).map(|(ftl, share)| (format!("{ftl}: {share:.2}"), share < 0.25)),
         );
-        let without_battery = others.iter().filter(|(ftl, _)| ["lazyftl", "ib_ftl"].contains(ftl));
-        statements.check(
-            "its recovery is at least 51 percent shorter than that of FTLs without a battery",
-            without_battery.map(|(ftl, other)| case(ftl, gecko.recovery_s() <= 0.49 * other.recovery_s())),
-        );
+    } else {
+        check_unequal_ram(&mut statements, found, gecko);
+        check_order(&mut statements, found);
     }
     statements
+}
+
+/// What the translation table costs those with a larger cache, as a share of what it costs DFTL.
+fn all_with_larger_cache<'a>(found: &'a [(&'a str, Measured)]) -> impl Iterator<Item = (&'a str, f64)> {
+    let dftl = found.iter().find(|(ftl, _)| *ftl == "dftl").map(|(_, measured)| measured.amplification()[1]);
+    let others = found.iter().filter(|(ftl, _)| *ftl != "dftl");
+    others.filter_map(move |(ftl, measured)| Some((*ftl, measured.amplification()[1] / dftl?)))
+}
+
+fn check_unequal_ram(statements: &mut Statements, found: &[(&str, Measured)], gecko: &Measured) {
+    let of = |names: [&'static str; 2]| found.iter().filter(move |(ftl, _)| names.contains(ftl));
+    let case = |ftl: &str, holds: bool| (ftl.to_owned(), holds);
+    let ram = |measured: &Measured| measured.ram_bytes() as f64;
+    statements.check(
+        "its RAM without the cache is 95 percent below that of FTLs with the bitmap in RAM",
+        of(["dftl", "lazyftl"]).map(|(ftl, other)| {
+            let cache = other.ram[0].1 as f64;
+            case(ftl, ram(gecko) - cache <= 0.05 * (ram(other) - cache))
+        }),
+    );
+    statements.check(
+        "its recovery is at least 51 percent shorter than that of FTLs without a battery",
+        of(["lazyftl", "ib_ftl"])
+            .map(|(ftl, other)| case(ftl, gecko.recovery_s() <= 0.49 * other.recovery_s())),
+    );
+}
+
+/// Which FTLs section 5.3 names as the first or the last of five, where all five were run.
+fn check_order(statements: &mut Statements, found: &[(&str, Measured)]) {
+    if found.len() < FTLS.len() {
+        return;
+    }
+    let mut first = |statement: &str, names: &[&str], value: &dyn Fn(&Measured) -> f64| {
+        let (named, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(ftl, _)| names.contains(ftl));
+        let most_of_rest = rest.iter().map(|(_, measured)| value(measured)).fold(f64::NEG_INFINITY, f64::max);
+        let case = |(ftl, measured): &&(&str, Measured)| {
+            (format!("{ftl}: {:.4}", value(measured).abs()), value(measured) > most_of_rest)
+        };
+        statements.check(statement, named.iter().map(case));
+    };
+    let counters = |measured: &Measured| {
+        let part = |wanted: bool| {
+            let parts = measured.ram.iter();
+            parts
+                .filter(|(name, _)| (name == "block validity counters") == wanted)
+                .map(|(_, bytes)| *bytes)
+                .max()
+        };
+        part(true) > part(false)
+    };
+    first("DFTL and LazyFTL need the most RAM", &["dftl", "lazyftl"], &|one| one.ram_bytes() as f64);
+    first("GeckoFTL and mu-FTL need the least RAM", &["gecko", "mu_ftl"], &|one| -(one.ram_bytes() as f64));
+    first("LazyFTL and IB-FTL take the longest to recover", &["lazyftl", "ib_ftl"], &Measured::recovery_s);
+    first("the translation table costs LazyFTL and IB-FTL the most", &["lazyftl", "ib_ftl"], &|one| {
+        one.amplification()[1]
+    });
+    first("validity costs mu-FTL the most", &["mu_ftl"], &|one| one.amplification()[2]);
+    let lowest = found.iter().filter(|(ftl, _)| ["gecko", "mu_ftl"].contains(ftl));
+    statements.check(
+        "counters of valid pages are the largest part of the RAM of GeckoFTL and of mu-FTL",
+        lowest.map(|(ftl, measured)| ((*ftl).to_owned(), counters(measured))),
+    );
 }

@@ -13,12 +13,15 @@ mod cagc_figure9;
 mod cagc_footprint;
 mod cagc_sensitivity;
 mod cagc_tables;
+mod gecko_checkpoints;
 mod gecko_figure1;
 mod gecko_figure10;
 mod gecko_figure11;
 mod gecko_figure12;
 mod gecko_figure13;
 mod gecko_figure9;
+mod gecko_ram;
+mod gecko_ram_predicted;
 mod gecko_table1;
 mod hot_cold_figure1;
 mod hot_cold_figure2;
@@ -94,12 +97,15 @@ programs! {
     cagc_footprint: Sampling,
     cagc_sensitivity: Sampling,
     cagc_tables: Calculation,
+    gecko_checkpoints: gecko_checkpoints::Settings,
     gecko_figure1: Calculation,
     gecko_figure10: Scale,
     gecko_figure11: Scale,
     gecko_figure12: Scale,
     gecko_figure13: gecko_figure13::Settings,
     gecko_figure9: Scale,
+    gecko_ram: crate::gecko_ram::Settings,
+    gecko_ram_predicted: crate::gecko_ram::Settings,
     gecko_table1: Calculation,
     hot_cold_figure1: Calculation,
     hot_cold_figure2: Calculation,

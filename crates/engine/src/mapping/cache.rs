@@ -71,6 +71,8 @@ impl CacheConfig {
 /// Removals before which the tables of an entry at the end of the queue are fetched, and its neighbours in them.
 const TABLES_AHEAD: usize = 26;
 const NEIGHBOURS_AHEAD: usize = 20;
+/// Synchronisations before which an entry is fetched, where dirty entries are bounded.
+const WRITTEN_AHEAD: usize = 16;
 /// Entries of a translation page, at most, that are looked at beforehand.
 const COMPANIONS: usize = 4;
 /// Entries from which on a cache looks ahead: those of a smaller one are all in the processor's.
@@ -285,6 +287,27 @@ impl MapCache {
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.ahead.node(removals));
         (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
+    }
+
+    /// The pages of the dirty entries that will probably be synchronised after so many others, where their number is bounded and those
+    /// written the longest ago go first; `None` in a small cache. Fetches an entry that is farther away. A hint for prefetching.
+    #[inline(always)]
+    pub fn dirty_written_after<const N: usize>(&self, others: [usize; N]) -> [Option<Lpn>; N] {
+        let mut found = [None; N];
+        if self.dirty_limit.is_none() || self.capacity < AHEAD_FROM {
+            return found;
+        }
+        let mut node = self.write_order.neighbours(self.anchor()).before;
+        for other in 0..WRITTEN_AHEAD {
+            for (found, wanted) in found.iter_mut().zip(others) {
+                if wanted == other && node != self.anchor() {
+                    *found = Some(Lpn(self.node(node).page));
+                }
+            }
+            node = self.write_order.neighbours(node).before;
+        }
+        self.prefetch_node(node);
+        found
     }
 
     /// Whether an entry must be removed before another can be inserted.

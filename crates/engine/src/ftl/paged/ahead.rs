@@ -11,6 +11,8 @@ use crate::units::{BlockId, Lpn, Slot};
 /// Operations before which a page's entries in the tables are fetched, and what they point to.
 const FAR: usize = 12;
 const NEAR: usize = 5;
+/// The same of synchronisations that a limit of dirty entries asks for: in between, the entries of the translation page are fetched.
+const BETWEEN: usize = 8;
 
 impl<F: Flash> PagedFtl<F> {
     /// The first of `pages` is about to be written, and then the others.
@@ -44,6 +46,25 @@ impl<F: Flash> PagedFtl<F> {
         if let Some(page) = self.cache.dirty_removed_after(NEAR) {
             self.foresee_version(page);
             self.cache.companions(page).for_each(|page| self.foresee_known(page));
+        }
+    }
+
+    /// The dirty entry written the longest ago is about to be synchronised, to keep to their limit.
+    #[inline(always)]
+    pub(super) fn foresee_synchronisations(&self) {
+        let [near, between, far] = self.cache.dirty_written_after([NEAR, BETWEEN, FAR]);
+        if let Some(page) = far {
+            self.cache.prefetch(page);
+            self.directory.prefetch(self.translation_page(page));
+            self.space.contents.prefetch(page);
+        }
+        if let Some(page) = between {
+            self.cache.prefetch_near(page);
+        }
+        if let Some(page) = near {
+            self.foresee_version(page);
+            self.foresee_known(page);
+            self.cache.companions(page).for_each(|page| self.space.contents.prefetch(page));
         }
     }
 

@@ -29,7 +29,7 @@ pub enum MetaPage {
     Translation {
         /// Where the version before was written; [`Slot::NONE`] for the first.
         previous: Slot,
-        /// Where the entries that differ from it begin among those of its block.
+        /// Where the entries that differ from it begin among those of its block; of the first version there are none.
         first: u32,
         /// How many they are.
         changes: u32,
@@ -155,11 +155,18 @@ impl Contents {
         let previous = std::mem::replace(&mut self.newest[number as usize], at);
         let mut table = std::mem::take(&mut self.table);
         let held = self.holder(at);
-        let (from, changes) = (held.changes.len() as u32, entries.len() as u32);
-        held.changes.extend(entries.iter().map(|&(entry, new)| {
+        let from = held.changes.len();
+        let changes = entries.iter().map(|&(entry, new)| {
             let old = std::mem::replace(&mut table[first + entry as usize], new);
             Change { entry, old }
-        }));
+        });
+        // Nobody asks what there was before the first version, which has a thousand entries when a drive is filled.
+        if previous == Slot::NONE {
+            changes.for_each(drop)
+        } else {
+            held.changes.extend(changes)
+        }
+        let (from, changes) = (from as u32, (held.changes.len() - from) as u32);
         held.pages.push(MetaPage::Translation { previous, first: from, changes });
         self.table = table;
     }

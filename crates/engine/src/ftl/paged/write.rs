@@ -199,6 +199,7 @@ impl<F: Flash> PagedFtl<F> {
                 self.make_space()?;
             }
             let Some(oldest) = self.cache.oldest_dirty() else { break };
+            self.foresee_synchronisations();
             self.synchronise(self.translation_page(self.cache.page(oldest)))?;
         }
         self.note_oldest_dirty();

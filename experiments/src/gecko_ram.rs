@@ -1,0 +1,368 @@
+//! GeckoFTLs with less RAM than the paper's: which, and what theory says of each before it is run.
+
+use crate::Failure;
+use crate::gecko::mib;
+use crate::paged::{self, DELTA, Measured, Run};
+use crate::session::Session;
+use serde_json::json;
+use wearwell_engine::ftl::paged::{BlockCounters, PagedSettings};
+use wearwell_theory::ftl::{Counters, Ftl, FtlDrive, FtlSizes, cleaning_write_amplification, ram};
+
+/// Pages of a block, and of the drive in blocks of so many (section 5, "Default Configuration").
+const PAGES_PER_BLOCK: u32 = 128;
+
+/// The logarithm of the paper's number of blocks to the base 2.
+const LOG2_BLOCKS: u32 = 22;
+
+/// Blocks for each entry of the paper's cache: 2^22 for 2^19.
+const BLOCKS_PER_ENTRY: f64 = 8.0;
+
+/// What a program is asked for.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Logarithm of the number of blocks of 128 pages to the base 2; larger blocks are as much fewer.
+    log2_blocks: u32,
+    /// Others, on which three of the kinds of counters are tried.
+    sizes: Vec<u32>,
+}
+
+/// A GeckoFTL.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Point {
+    /// Logarithm of the number of blocks of 128 pages to the base 2.
+    pub log2_blocks: u32,
+    /// B.
+    pub pages_per_block: u32,
+    /// P.
+    pub page_bytes: u32,
+    /// R.
+    pub load: f64,
+    /// S.
+    pub partitions: u32,
+    /// Entries of the mapping cache as a multiple of the paper's.
+    pub cache: f64,
+    /// Share of the blocks whose counters are held: 1, all; 0, none.
+    pub share: f64,
+    /// Blocks drawn for each victim.
+    pub choices: u32,
+    /// How long it is written to.
+    pub run: Run,
+}
+
+impl Point {
+    /// All points of a session.
+    ///
+    /// # Errors
+    ///
+    /// Settings of another program.
+    pub fn all(session: &Session) -> Result<Vec<Point>, Failure> {
+        let asked: Settings = session.settings()?;
+        let run = Run {
+            warm_up: session.assumed("answers/gecko-warm-up")?,
+            measured: session.assumed("answers/gecko-measured")?,
+        };
+        let usual = Point {
+            log2_blocks: asked.log2_blocks,
+            pages_per_block: PAGES_PER_BLOCK,
+            page_bytes: 4096,
+            load: 0.7,
+            partitions: FtlSizes::balanced_partitions(PAGES_PER_BLOCK),
+            cache: 1.0,
+            share: 1.0,
+            choices: 0,
+            run,
+        };
+        Ok(usual.variants(&asked.sizes))
+    }
+
+    /// This one, and those that differ from it in one respect, most of them with three kinds of counters.
+    fn variants(&self, sizes: &[u32]) -> Vec<Point> {
+        let none = |choices| Point { share: 0.0, choices, ..self.clone() };
+        let sampled = |share, choices| Point { share, choices, ..self.clone() };
+        let mut points = vec![self.clone()];
+        points.extend([2, 3, 5, 10, 20, 32].map(none));
+        let samples = [(0.01, 4), (0.05, 2), (0.05, 4), (0.05, 8), (0.2, 4)];
+        points.extend(samples.map(|(share, choices)| sampled(share, choices)));
+        let counters = [self.clone(), none(10), sampled(0.05, 4)];
+        let mut of = |change: &dyn Fn(&Point) -> Point| points.extend(counters.iter().map(change));
+        for pages_per_block in [256, 512, 1024] {
+            let partitions = FtlSizes::balanced_partitions(pages_per_block);
+            of(&|point| Point { pages_per_block, partitions, ..point.clone() });
+        }
+        [0.5, 0.85].into_iter().for_each(|load| of(&|point| Point { load, ..point.clone() }));
+        [1, 16].into_iter().for_each(|partitions| of(&|point| Point { partitions, ..point.clone() }));
+        let page_sizes = [8192, 16384];
+        page_sizes.into_iter().for_each(|page_bytes| of(&|point| Point { page_bytes, ..point.clone() }));
+        // 3: what the counters of the paper's drive take, 8 MiB, goes to a cache of 4 MiB.
+        [0.25, 0.5, 3.0].into_iter().for_each(|cache| of(&|point| Point { cache, ..point.clone() }));
+        for &log2_blocks in sizes {
+            of(&|point| Point { log2_blocks, ..point.clone() });
+        }
+        points
+    }
+
+    /// Whether only some counters are held.
+    pub fn is_sampled(&self) -> bool {
+        self.share > 0.0 && self.share < 1.0
+    }
+
+    /// Whether it differs from `other` in its counters at most.
+    pub fn alike(&self, other: &Point) -> bool {
+        let Point { share, choices, .. } = *self;
+        Point { share, choices, ..other.clone() } == *self
+    }
+
+    /// In words.
+    pub fn name(&self) -> String {
+        let Point { log2_blocks, pages_per_block, page_bytes, load, partitions, cache, .. } = self;
+        let counters = match self.counters() {
+            BlockCounters::Full => "all counters".to_owned(),
+            BlockCounters::Sampled { share, choices } => format!("a share of {share}; d = {choices}"),
+            BlockCounters::None { choices } => format!("none; d = {choices}"),
+        };
+        format!(
+            "2^{log2_blocks}; B = {pages_per_block}; P = {page_bytes}; R = {load}; S = {partitions}; cache x {cache}; {counters}"
+        )
+    }
+
+    /// The first columns of a table of points.
+    pub const COLUMNS: [&str; 8] = [
+        "log2_blocks",
+        "pages_per_block",
+        "page_bytes",
+        "load",
+        "partitions",
+        "cache",
+        "counters_share",
+        "choices",
+    ];
+
+    /// Its fields in those.
+    pub fn fields(&self) -> Vec<String> {
+        let Point {
+            log2_blocks, pages_per_block, page_bytes, load, partitions, cache, share, choices, ..
+        } = self;
+        vec![
+            log2_blocks.to_string(),
+            pages_per_block.to_string(),
+            page_bytes.to_string(),
+            load.to_string(),
+            partitions.to_string(),
+            cache.to_string(),
+            share.to_string(),
+            choices.to_string(),
+        ]
+    }
+
+    fn blocks(&self, log2_blocks: u32) -> u32 {
+        (1 << log2_blocks) / (self.pages_per_block / PAGES_PER_BLOCK)
+    }
+
+    fn cache_entries(&self, log2_blocks: u32) -> u32 {
+        (f64::from(1 << log2_blocks) / BLOCKS_PER_ENTRY * self.cache) as u32
+    }
+
+    fn counters(&self) -> BlockCounters {
+        match (self.share, self.choices) {
+            (_, 0) => BlockCounters::Full,
+            (0.0, choices) => BlockCounters::None { choices },
+            (share, choices) => BlockCounters::Sampled { share, choices },
+        }
+    }
+
+    fn settings(&self) -> Result<PagedSettings, Failure> {
+        let mut settings = paged::settings("gecko", 1 << self.log2_blocks)?;
+        let pages = f64::from(1 << self.log2_blocks) * f64::from(PAGES_PER_BLOCK);
+        settings.config.logical_pages = (pages * self.load) as u32;
+        settings.config.page_bytes = self.page_bytes;
+        settings.config.cache_entries = self.cache_entries(self.log2_blocks);
+        settings.config.validity =
+            serde_json::from_value(json!({ "kind": "gecko", "partitions": self.partitions }))?;
+        settings.config.counters = self.counters();
+        Ok(settings)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`paged::run_on`].
+    pub fn measure(&self) -> Result<Measured, Failure> {
+        paged::run_on(&self.settings()?, (self.blocks(self.log2_blocks), self.pages_per_block), self.run)
+    }
+
+    /// The same as theory sees it, on a drive of so many blocks of 128 pages.
+    fn drive(&self, log2_blocks: u32) -> Result<FtlDrive, Failure> {
+        let counters = match self.counters() {
+            BlockCounters::Full => Counters::Full,
+            BlockCounters::Sampled { share, choices } => Counters::Sampled { share, choices },
+            BlockCounters::None { choices } => Counters::None { choices },
+        };
+        Ok(FtlDrive::new(FtlSizes {
+            blocks: self.blocks(log2_blocks).into(),
+            pages_per_block: self.pages_per_block,
+            page_bytes: self.page_bytes,
+            load: self.load,
+            partitions: self.partitions,
+            cache_entries: self.cache_entries(log2_blocks).into(),
+            counters,
+            ..FtlSizes::default()
+        })?)
+    }
+}
+
+/// What theory says of a point before it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Predicted {
+    /// RAM on 2 TiB, MiB: all, and without the mapping cache.
+    pub ram_mib: [f64; 2],
+    /// How much less that is than LazyFTL's without its cache, per cent.
+    pub saved_percent: f64,
+    /// Write amplification of the user's pages, of the translation table, of reports to Gecko and of queries.
+    pub costs: [f64; 4],
+    /// All of it, on the drive that is run and on 2 TiB.
+    pub total: [f64; 2],
+}
+
+/// What theory says.
+///
+/// # Errors
+///
+/// Sizes that the models do not take.
+pub fn predict(point: &Point) -> Result<Predicted, Failure> {
+    let [here, large] = [point.log2_blocks, LOG2_BLOCKS].map(|log2_blocks| point.drive(log2_blocks));
+    let (here, large) = (here?, large?);
+    let ram_of = |ftl: Ftl| {
+        let parts = ram(&ftl.design(None), &large);
+        let (cache, rest): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.name == "mapping cache");
+        let sum = |parts: Vec<&wearwell_theory::ftl::RamPart>| mib(parts.iter().map(|part| part.bytes).sum());
+        (sum(cache), sum(rest))
+    };
+    let (cache, gecko) = ram_of(Ftl::GeckoFtl);
+    let (_, lazy) = ram_of(Ftl::LazyFtl);
+    let (costs, costs_on_large) = (costs(&here)?, costs(&large)?);
+    Ok(Predicted {
+        ram_mib: [cache + gecko, gecko],
+        saved_percent: 100.0 * (1.0 - gecko / lazy),
+        costs,
+        total: [costs.iter().sum(), costs_on_large.iter().sum()],
+    })
+}
+
+/// Write amplification by part.
+///
+/// *The user's pages*: each that is moved is read, too. *The translation table*: each page that is written leaves a dirty entry; when
+/// it is evicted, a cacheful of writes later, those of the same translation page go with it, `C / pages` on average. *Reports*: a flush
+/// of the buffer writes `L / 2 + 1` pages on average, as the carries of a binary counter do. *Queries*: half of the runs that there
+/// may be have a page to be read.
+fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
+    let sizes = drive.sizes();
+    let both = 1.0 + 1.0 / DELTA;
+    let (cleaning, queries) = match sizes.counters {
+        Counters::Sampled { share, choices } => Remembered::new(sizes.load, share, choices.into()).found(),
+        other => (cleaning_write_amplification(drive)?, f64::from(other.queries())),
+    };
+    let victims = cleaning / f64::from(sizes.pages_per_block);
+    let levels = f64::from(drive.gecko_levels());
+    let together = 1.0 + sizes.cache_entries as f64 / drive.translation_pages() as f64;
+    Ok([
+        1.0 + (cleaning - 1.0) * both,
+        cleaning / together * both,
+        (1.0 + victims) * (levels / 2.0 + 1.0) / drive.gecko_entries_per_page() as f64 * both,
+        victims * queries * (levels + 1.0) / 2.0 / DELTA,
+    ])
+}
+
+/// Cleaning by a sample of the counters, of blocks so large that those of one age are equally full.
+///
+/// Time is counted so that each logical page is written once in a unit of it on average: of a block's pages `exp(-t)` are valid at age `t`, and
+/// blocks are cleaned at rate `v = R A` each. A block is drawn at rate `h = d v`. From some age on it is remembered
+/// when it is drawn, and it is cleaned a time `w` later than that age at the earliest, or when it is drawn, if that is later still. How long
+/// `w` is follows from how many can be remembered.
+struct Remembered {
+    load: f64,
+    share: f64,
+    choices: f64,
+}
+
+impl Remembered {
+    fn new(load: f64, share: f64, choices: f64) -> Self {
+        Remembered { load, share, choices }
+    }
+
+    /// Write amplification and queries of the store a victim: of those drawn that are not remembered, and of victims that were.
+    fn found(&self) -> (f64, f64) {
+        // What is left valid rises more slowly with the write amplification than what may be left.
+        let (mut low, mut high) = (1.0, 1e3);
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            let (valid, _) = self.victims(middle);
+            if valid > 1.0 - 1.0 / middle { low = middle } else { high = middle }
+        }
+        let (_, drawn_late) = self.victims(low);
+        (low, self.choices * (1.0 - self.share) + 1.0 - drawn_late)
+    }
+
+    /// Share of a victim's pages that are valid, and of the victims that are cleaned when they are drawn, at a write amplification.
+    fn victims(&self, amplification: f64) -> (f64, f64) {
+        let rate = self.load * amplification;
+        let drawn = self.choices * rate;
+        let late = (-drawn * self.wait(rate, drawn)).exp();
+        let least_age = 1.0 / rate - late / drawn;
+        ((-least_age).exp() * (1.0 - late / (drawn + 1.0)), late)
+    }
+
+    /// The time between being remembered at the earliest and being cleaned at the earliest: so many are remembered meanwhile.
+    fn wait(&self, rate: f64, drawn: f64) -> f64 {
+        let remembered = |wait: f64| rate * (wait + (-drawn * wait).exp_m1() / drawn);
+        let (mut low, mut high) = (0.0, 1.0 / rate);
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if remembered(middle) < self.share { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_between_the_emptiest_part_of_what_is_drawn_and_all_counters() {
+        // All counters, of large blocks: 1 - 1/A = exp(-1 / (R A)), 1.87 at R = 0.7.
+        let (all, _) = Remembered::new(0.7, 0.9, 100.0).found();
+        assert!((all - 1.87).abs() < 0.01, "{all}");
+        let amplification = |share: f64, choices: f64| Remembered::new(0.7, share, choices).found().0;
+        let (few, some, many) = (amplification(1e-9, 4.0), amplification(0.05, 4.0), amplification(0.2, 4.0));
+        assert!(all < many && many < some && some < few, "{all} {many} {some} {few}");
+        // Nothing remembered: the emptiest quarter of what is drawn.
+        let rate = 0.7 * few;
+        let expected = (-0.75 / rate).exp() * 4.0 * rate / (4.0 * rate + 1.0);
+        assert!((expected - (1.0 - 1.0 / few)).abs() < 1e-6, "{expected} {few}");
+    }
+
+    #[test]
+    fn no_counters_and_a_larger_cache_are_predicted_to_cost_less_than_the_paper_s_drive() {
+        let base = Point {
+            log2_blocks: 14,
+            pages_per_block: 128,
+            page_bytes: 4096,
+            load: 0.7,
+            partitions: 4,
+            cache: 1.0,
+            share: 1.0,
+            choices: 0,
+            run: Run { warm_up: 4.0, measured: 1.0 },
+        };
+        let usual = predict(&base).unwrap();
+        assert!((usual.ram_mib[0] - 13.97).abs() < 0.01, "{usual:?}");
+        let other = predict(&Point { share: 0.0, choices: 10, cache: 3.0, ..base.clone() }).unwrap();
+        assert!(other.ram_mib[0] < 1.01 * usual.ram_mib[0] && other.total[1] < usual.total[1], "{other:?}");
+        let points = base.variants(&[12]);
+        assert!(
+            points.iter().all(|point| points.iter().any(|other| other.share == 1.0 && other.alike(point)))
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! What RAM below GeckoFTL's costs: its write amplification where not all counters of valid pages are held, beside what theory
+//! says beforehand.
+
+use crate::Failure;
+use crate::chart::{Chart, Series};
+use crate::gecko_ram::{Point, Predicted, predict};
+use crate::log_on_log::number;
+use crate::paged::Measured;
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
+
+/// A point, what theory says of it, and what was measured.
+struct Found<'a> {
+    point: &'a Point,
+    said: &'a Predicted,
+    measured: &'a Measured,
+}
+
+impl Found<'_> {
+    fn user(&self) -> f64 {
+        self.measured.amplification()[0]
+    }
+
+    fn total(&self) -> f64 {
+        self.measured.amplification().iter().sum()
+    }
+
+    /// What validity costs on 2 TiB: measured here, and what the additional runs cost by theory.
+    fn at_2_tib(&self) -> f64 {
+        self.total() + self.said.total[1] - self.said.total[0]
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let points = Point::all(session)?;
+    let predicted = points.iter().map(predict).collect::<Result<Vec<_>, _>>()?;
+    let measured = session.each("GeckoFTL with less RAM", &points, Point::measure)?;
+    let all: Vec<Found> = points
+        .iter()
+        .zip(&predicted)
+        .zip(&measured)
+        .map(|((point, said), measured)| Found { point, said, measured })
+        .collect();
+    table(&all).publish(session, "data")?;
+    draw(session, &all)?;
+    check(&all).publish(session)
+}
+
+fn table(all: &[Found]) -> Table {
+    let columns = [
+        "ram_mib_at_2_tib",
+        "saved_percent",
+        "predicted_user",
+        "wa_user",
+        "predicted_translation",
+        "wa_translation",
+        "predicted_validity",
+        "wa_validity",
+        "predicted_wa",
+        "wa",
+        "error_percent",
+        "wa_at_2_tib",
+    ];
+    let mut table = Table::new(&[&Point::COLUMNS[..], &columns].concat());
+    for found in all {
+        let [user, translation, validity] = found.measured.amplification();
+        let [said_user, said_translation, reports, queries] = found.said.costs;
+        let pairs = [
+            said_user,
+            user,
+            said_translation,
+            translation,
+            reports + queries,
+            validity,
+            found.said.total[0],
+            found.total(),
+        ];
+        let ram = [number(found.said.ram_mib[0], 3), number(found.said.saved_percent, 2)];
+        let fields = found.point.fields().into_iter().chain(ram);
+        let error = 100.0 * (found.total() / found.said.total[0] - 1.0);
+        let tail = [number(error, 2), number(found.at_2_tib(), 4)];
+        table.push(fields.chain(pairs.map(|value| number(value, 4))).chain(tail).collect());
+    }
+    table
+}
+
+/// Write amplification over RAM on 2 TiB, of what differs from the paper's drive in counters and cache alone.
+fn draw(session: &Session, all: &[Found]) -> Result<(), Failure> {
+    let usual = all[0].point;
+    type IsMeant = fn(&Point) -> bool;
+    let kinds: [(&str, IsMeant); 3] = [
+        ("all counters", |point| point.share == 1.0),
+        ("a sample", Point::is_sampled),
+        ("no counters", |point| point.share == 0.0),
+    ];
+    let alike = |point: &Point| (Point { cache: usual.cache, ..point.clone() }).alike(usual);
+    let series = kinds.map(|(name, is_meant)| {
+        let of_kind = all.iter().filter(|found| is_meant(found.point) && alike(found.point));
+        let mut points: Vec<(f64, f64)> =
+            of_kind.map(|found| (found.said.ram_mib[0], found.at_2_tib())).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Series { joined: false, ..Series::line(name.to_owned(), points) }
+    });
+    let title = "What RAM costs on 2 TiB: counters, draws and cache";
+    Chart { title, x: "RAM, MiB", y: "write amplification" }.draw(session, "plot", &series)
+}
+
+fn check(all: &[Found]) -> Statements {
+    let mut statements = Statements::default();
+    check_theory(&mut statements, all);
+    check_costs(&mut statements, all);
+    check_ram(&mut statements, all);
+    statements
+}
+
+fn check_theory(statements: &mut Statements, all: &[Found]) {
+    let mut near = |statement: &str, is_meant: &dyn Fn(&Point) -> bool, percent: f64, user: bool| {
+        let meant = all.iter().filter(|found| is_meant(found.point));
+        statements.check(
+            statement,
+            meant.map(|found| {
+                let (ours, said) = match user {
+                    true => (found.user(), found.said.costs[0]),
+                    false => (found.total(), found.said.total[0]),
+                };
+                let holds = (ours / said - 1.0).abs() <= percent / 100.0;
+                (format!("{}: {ours:.3} for {said:.3}", found.point.name()), holds)
+            }),
+        );
+    };
+    near(
+        "ours: theory predicts what cleaning costs: within 3 percent where all counters are held or none",
+        &|point| !point.is_sampled(),
+        3.0,
+        true,
+    );
+    near("ours: within 3 percent where a sample is", &Point::is_sampled, 3.0, true);
+    near("ours: theory predicts all write amplification within 5 percent", &|_| true, 5.0, false);
+}
+
+/// The one whose counters are all held and that is else as this one.
+fn full<'a>(all: &'a [Found], point: &Point) -> &'a Found<'a> {
+    let found = all.iter().find(|other| other.point.share == 1.0 && other.point.alike(point));
+    found.expect("each kind of drive is tried with all counters")
+}
+
+fn check_costs(statements: &mut Statements, all: &[Found]) {
+    let queries = |found: &Found| found.measured.amplification()[2];
+    let none = || all.iter().filter(|found| found.point.share == 0.0);
+    statements.check(
+        "ours: draws cost the queries that theory says: within 10 percent of what they add",
+        none().map(|found| {
+            let with = full(all, found.point);
+            let added = queries(found) - queries(with);
+            let said = found.said.costs[2] + found.said.costs[3] - with.said.costs[2] - with.said.costs[3];
+            (format!("{}: {added:.4} for {said:.4}", found.point.name()), (added / said - 1.0).abs() <= 0.1)
+        }),
+    );
+    let four = || all.iter().filter(|found| (found.point.share, found.point.choices) == (0.05, 4));
+    statements.check(
+        "ours: a sample of 5 percent with four draws a victim costs less than none with ten",
+        four().map(|found| {
+            let ten = none().find(|other| other.point.choices == 10 && other.point.alike(found.point));
+            let ten = ten.expect("each kind of drive is tried without counters").total();
+            (format!("{}: {:.3} for {ten:.3}", found.point.name(), found.total()), found.total() < ten)
+        }),
+    );
+    let usual = all[0].point;
+    let (with, best) = none()
+        .filter(|found| found.point.alike(usual))
+        .fold((all[0].at_2_tib(), f64::INFINITY), |(with, best), found| (with, best.min(found.at_2_tib())));
+    statements.check(
+        "ours: without counters the best number of draws costs less than a tenth of all writes at 2 TiB",
+        [(format!("{best:.3} for {with:.3}"), best <= 1.1 * with)],
+    );
+    let larger = all.iter().filter(|found| found.point.cache == 3.0 && found.point.share == 0.0);
+    statements.check(
+        "ours: what the counters take is better spent on the cache",
+        larger.map(|found| {
+            let less = found.said.ram_mib[0] <= 1.01 * all[0].said.ram_mib[0];
+            let (here, there) = (found.at_2_tib(), all[0].at_2_tib());
+            (format!("{}: {here:.3} for {there:.3}", found.point.name()), less && here < there)
+        }),
+    );
+}
+
+fn check_ram(statements: &mut Statements, all: &[Found]) {
+    let usual = all[0].point;
+    let mut saved = |statement: &str, is_meant: &dyn Fn(&Point) -> bool| {
+        let of_size = all.iter().filter(|found| {
+            let Point { log2_blocks, page_bytes, load, .. } = *found.point;
+            (log2_blocks, page_bytes, load) == (usual.log2_blocks, usual.page_bytes, usual.load)
+        });
+        let of_kind = of_size.filter(|found| {
+            let Point { partitions, pages_per_block, cache, .. } = *found.point;
+            partitions == pages_per_block / 32 && cache == usual.cache && is_meant(found.point)
+        });
+        statements.check(
+            statement,
+            of_kind.map(|found| {
+                let percent = found.said.saved_percent;
+                (format!("{}: {percent:.1}", found.point.name()), percent >= 95.0)
+            }),
+        );
+    };
+    saved("ours: 95 percent less RAM without counters", &|point| point.share == 0.0);
+    saved("ours: 95 percent less RAM with counters of 5 percent of the blocks", &|point| point.share == 0.05);
+    saved("ours: 95 percent less RAM with all counters and 1024 pages a block", &|point| {
+        point.share == 1.0 && point.pages_per_block == 1024
+    });
+    saved("ours: 95 percent less RAM with all counters and 128 pages a block", &|point| {
+        point.share == 1.0 && point.pages_per_block == 128
+    });
+}

@@ -1,0 +1,58 @@
+//! What RAM below GeckoFTL's costs, by theory alone: written down before anything is simulated.
+
+use crate::Failure;
+use crate::gecko_ram::{Point, predict};
+use crate::log_on_log::number;
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let points = Point::all(session)?;
+    let predicted = points.iter().map(predict).collect::<Result<Vec<_>, _>>()?;
+    let mut table = Table::new(
+        &[
+            &Point::COLUMNS[..],
+            &[
+                "ram_mib_at_2_tib",
+                "without_cache_mib",
+                "saved_percent",
+                "user",
+                "translation",
+                "reports",
+                "queries",
+                "wa",
+                "wa_at_2_tib",
+            ],
+        ]
+        .concat(),
+    );
+    for (point, predicted) in points.iter().zip(&predicted) {
+        let ram = predicted.ram_mib.map(|mib| number(mib, 3));
+        let costs = predicted.costs.into_iter().chain(predicted.total).map(|value| number(value, 4));
+        let fields = point.fields().into_iter().chain(ram).chain([number(predicted.saved_percent, 2)]);
+        table.push(fields.chain(costs).collect());
+    }
+    table.publish(session, "predicted")?;
+    let usual = (&points[0], &predicted[0]);
+    let others =
+        || points.iter().zip(&predicted).filter(|(point, _)| point.log2_blocks == usual.0.log2_blocks);
+    let mut statements = Statements::default();
+    let no_more = others().filter(|(point, _)| point.cache == 3.0 && point.share == 0.0);
+    statements.check(
+        "ours: what the counters take is better spent on the cache",
+        no_more.map(|(point, said)| {
+            let holds = said.ram_mib[0] <= 1.01 * usual.1.ram_mib[0] && said.total[1] < usual.1.total[1];
+            (format!("{}: {:.3} for {:.3}", point.name(), said.total[1], usual.1.total[1]), holds)
+        }),
+    );
+    let ten = others().filter(|(point, _)| (point.share, point.choices) == (0.0, 10) && point.alike(usual.0));
+    statements.check(
+        "ours: without counters ten draws a victim cost less than a tenth of all writes at 2 TiB",
+        ten.map(|(point, said)| {
+            let holds = said.total[1] <= 1.1 * usual.1.total[1];
+            (format!("{}: {:.3} for {:.3}", point.name(), said.total[1], usual.1.total[1]), holds)
+        }),
+    );
+    statements.publish(session)
+}
