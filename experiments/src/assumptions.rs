@@ -22,6 +22,9 @@ pub struct Assumption {
     /// Whether it is a count, which is rounded when it is halved.
     #[serde(default)]
     pub whole: bool,
+    /// The least value that makes sense.
+    #[serde(default)]
+    pub at_least: Option<f64>,
     /// The largest value that makes sense.
     #[serde(default)]
     pub at_most: Option<f64>,
@@ -32,6 +35,7 @@ impl Assumption {
     pub fn times(&self, factor: f64) -> f64 {
         let value = self.value * factor;
         let value = if self.whole { value.round().max(1.0) } else { value };
+        let value = self.at_least.map_or(value, |least| value.max(least));
         self.at_most.map_or(value, |most| value.min(most))
     }
 }
@@ -126,5 +130,7 @@ mod tests {
         assert!(register.with("nobody/assumes", 1.0).unwrap_err().to_string().contains(&first.name));
         let count = Assumption { value: 3.0, whole: true, at_most: Some(5.0), ..first };
         assert_eq!([0.1, 0.5, 2.0].map(|factor| count.times(factor)), [1.0, 2.0, 5.0]);
+        let bounded = Assumption { at_least: Some(2.5), ..count };
+        assert_eq!(bounded.times(0.5), 2.5);
     }
 }

@@ -2,11 +2,13 @@
 //! kept of a run.
 
 use crate::Failure;
+use crate::assumptions::Assumptions;
 use crate::session::Session;
 use crate::stacks::{Runs, Stack, find, ftl, per_host};
 use crate::table::Table;
 use wearwell_engine::layer::DedupReport;
 use wearwell_stack::RunResult;
+use wearwell_workload::FIU_TRACES;
 
 /// The traces as scenarios call them, and the share of the erases that CAGC saves by the paper.
 pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];
@@ -16,12 +18,6 @@ pub const OVER_PROVISIONING: f64 = 0.07;
 
 /// The watermark of the paper's Table I: erased blocks below which cleaning starts, as a share of all.
 pub const WATERMARK: f64 = 0.2;
-
-/// Microseconds to hash a page, unless said otherwise: as the engine has it, from memory of the paper's Table I.
-pub const HASH_US: f64 = 14.0;
-
-/// Flash of the drive unless said otherwise; a MiB is four blocks.
-const FLASH_MIB: u32 = 128;
 
 /// How equal pages are found, and where pages go.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,23 +44,110 @@ impl Scheme {
     }
 }
 
+/// The numbers that neither the paper nor its traces give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Assumed {
+    /// Microseconds of an erase, and to hash a page.
+    erase_us: f64,
+    hash_us: f64,
+    /// MiB of flash, four blocks each, and drive writes before it counts.
+    flash_mib: f64,
+    warm_up: f64,
+    /// Share of the space that four fifths of the requests go to.
+    hot_space: f64,
+    /// By trace, the share of the written pages that hold what their address holds.
+    same_content: [f64; 3],
+    /// Share of equal pages among those of Web-vm.
+    dedup_web_vm: f64,
+    /// Multiple of the share of pages that are second copies.
+    pairs: f64,
+    /// Popular contents, a share of the logical pages; the exponent of their law; drive writes that they stay popular; how much rarer
+    /// they are at recently written addresses.
+    popular_contents: f64,
+    exponent: f64,
+    popular_lifetime: f64,
+    cold_duplicates: f64,
+}
+
+impl Assumed {
+    /// Those of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Self, Failure> {
+        Assumed::by(|name| session.assumed(name))
+    }
+
+    /// Those of the register as shipped.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Assumed::of`].
+    pub fn shipped() -> Result<Self, Failure> {
+        let register = Assumptions::register();
+        Assumed::by(|name| register.value(name))
+    }
+
+    fn by(value: impl Fn(&str) -> Result<f64, Failure>) -> Result<Self, Failure> {
+        let of = |name: &str| value(&format!("cagc/{name}"));
+        let same = |trace: &str| of(&format!("same-content-{trace}"));
+        let [homes, web_vm, mail] = TRACES.map(|(trace, _)| same(trace));
+        Ok(Assumed {
+            erase_us: of("erase-us")?,
+            hash_us: of("hash-us")?,
+            flash_mib: of("flash-mib")?,
+            warm_up: of("warm-up")?,
+            hot_space: of("hot-space")?,
+            same_content: [homes?, web_vm?, mail?],
+            dedup_web_vm: of("dedup-web_vm")?,
+            pairs: of("pairs")?,
+            popular_contents: of("popular-contents")?,
+            exponent: of("exponent")?,
+            popular_lifetime: of("popular-lifetime")?,
+            cold_duplicates: of("cold-duplicates")?,
+        })
+    }
+
+    /// What a trace writes, in TOML.
+    fn content(&self, trace: &str) -> String {
+        let at = TRACES.iter().position(|(name, _)| *name == trace).expect("a trace of the paper");
+        let published =
+            FIU_TRACES.iter().find(|known| known.entry.name == trace).expect("a trace of the table");
+        let Assumed { popular_contents, exponent, popular_lifetime, cold_duplicates, .. } = *self;
+        let dedup = if trace == "web_vm" { self.dedup_web_vm } else { published.content.dedup_ratio };
+        format!(
+            "{{ preset = {trace:?}, dedup_ratio = {dedup:?}, same_content_ratio = {same:?}, pair_ratio = {pairs:?}, \
+             popular_contents = {popular_contents:?}, exponent = {exponent:?}, popular_lifetime = {popular_lifetime:?}, \
+             cold_duplicates = {cold_duplicates:?} }}",
+            same = self.same_content[at],
+            pairs = published.content.pair_ratio * self.pairs,
+        )
+    }
+}
+
 /// A drive and what is written to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
+    /// What nobody gives.
+    pub assumed: Assumed,
     /// Whose mix of requests.
     pub trace: &'static str,
     /// What is written, in TOML; that of the trace unless given.
     pub content: Option<String>,
     /// Finding equal pages.
     pub scheme: Scheme,
-    /// Microseconds to hash a page.
-    pub hash_us: f64,
+    /// Microseconds to hash a page; as assumed unless given.
+    pub hash_us: Option<f64>,
     /// Victim policy in TOML.
     pub victim: String,
     /// Share of the user space that is in use: the drive shows so much less.
     pub used: f64,
     /// Erased blocks at which cleaning starts, as a share of all.
     pub watermark: f64,
+    /// Whether cleaning, once it has started, goes on until there are more than that. If not, it goes victim by victim only until the
+    /// host has room, and what a second open region takes from the pool is never won back.
+    pub keeps_watermark: bool,
     /// MiB of flash.
     pub flash_mib: u32,
     /// Further lines of `[device]`.
@@ -84,40 +167,24 @@ pub const CLOSED: &str = "queue_depth = 1";
 
 impl Drive {
     /// The paper's drive, all of it in use, filled from its beginning to its end; greedy, one request at a time.
-    pub fn new(trace: &'static str, scheme: &Scheme) -> Self {
+    pub fn new(assumed: &Assumed, trace: &'static str, scheme: &Scheme) -> Self {
         Drive {
+            assumed: *assumed,
             trace,
             content: None,
             scheme: scheme.clone(),
-            hash_us: HASH_US,
+            hash_us: None,
             victim: "\"greedy\"".to_owned(),
             used: 1.0,
             watermark: 0.0,
-            flash_mib: FLASH_MIB,
+            keeps_watermark: true,
+            flash_mib: assumed.flash_mib as u32,
             device: "dies = 2",
             above: "",
             timing: Some(CLOSED.to_owned()),
-            drive_writes: [3.0, 3.0],
+            drive_writes: [assumed.warm_up, 3.0],
             fill: "sequential",
         }
-    }
-
-    /// The same with the numbers that no paper gives as the session has them: what contents repeat, and the time of a hash.
-    ///
-    /// # Errors
-    ///
-    /// A number that is not in the register.
-    pub fn assuming(self, session: &Session) -> Result<Self, Failure> {
-        let of = |name: &str| session.assumed(&format!("cagc/{name}"));
-        let same = of(&format!("same-content-{}", self.trace))?;
-        let (contents, lifetime, cold) =
-            (of("popular-contents")?, of("popular-lifetime")?, of("cold-duplicates")?);
-        let content = format!(
-            "{{ preset = {:?}, same_content_ratio = {same:?}, popular_contents = {contents:?}, popular_lifetime = {lifetime:?}, \
-             cold_duplicates = {cold:?} }}",
-            self.trace
-        );
-        Ok(Drive { content: Some(content), hash_us: of("hash-us")?, ..self })
     }
 
     /// The stack under these keys, the trace and the scheme behind them, run `length` times as long.
@@ -127,10 +194,11 @@ impl Drive {
     }
 
     fn toml(&self, length: f64) -> String {
-        let content = self.content.clone().unwrap_or_else(|| format!("{:?}", self.trace));
+        let content = self.content.clone().unwrap_or_else(|| self.assumed.content(self.trace));
         let [warm_up, measured] = self.drive_writes.map(|drive_writes| length * drive_writes);
         // Four blocks are what the most streams of any scheme here need, and are as many for all, to be fair.
         let free_blocks = ((self.watermark * f64::from(4 * self.flash_mib)).round() as u32).max(4);
+        let goes_on = self.keeps_watermark && self.watermark > 0.0;
         format!(
             r#"
             content = {content}
@@ -146,10 +214,12 @@ impl Drive {
             placement = {placement}
             victim = {victim}
             free_blocks_low = {free_blocks}
+            {until}
             {above}
             [workload]
             kind = "fiu"
             trace = "{trace}"
+            hot_space = {hot_space:?}
             {timing}
             [precondition]
             fill = "{fill}"
@@ -162,13 +232,16 @@ impl Drive {
             over_provisioning = (1.0 + OVER_PROVISIONING) / self.used - 1.0,
             device = self.device,
             dedup = self.scheme.dedup,
-            hash_us = self.hash_us,
+            hash_us = self.hash_us.unwrap_or(self.assumed.hash_us),
+            hot_space = self.assumed.hot_space,
+            until = if goes_on { format!("free_blocks_high = {}", free_blocks + 1) } else { String::new() },
             placement = self.scheme.placement,
             victim = self.victim,
             above = self.above,
             trace = self.trace,
             timing = self.timing.as_ref().map_or(String::new(), |lines| format!(
-                "[timing]\nstriping = \"block\"\ncontroller = \"ideal\"\n{lines}"
+                "[timing]\nstriping = \"block\"\ncontroller = \"ideal\"\nerase_us = {:?}\n{lines}",
+                self.assumed.erase_us
             )),
             fill = self.fill,
         )
@@ -265,13 +338,15 @@ pub fn by_trace(keys: &[&'static str]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replicas::scenario;
     use crate::session::tests::with_session;
     use crate::stacks::{erases, run_stacks};
 
     #[test]
     fn merging_saves_erases_and_the_mean_of_all_requests_lies_between_reads_and_writes() {
+        let assumed = Assumed::shipped().unwrap();
         let stacks = [NONE, CAGC].map(|scheme| {
-            let drive = Drive { flash_mib: 32, ..Drive::new("mail", &scheme) };
+            let drive = Drive { flash_mib: 32, ..Drive::new(&assumed, "mail", &scheme) };
             drive.stack(&["full"], 0.1)
         });
         let runs = with_session(2, 0.1, |session| run_stacks(session, stacks.into()).unwrap());
@@ -281,5 +356,18 @@ mod tests {
         let (all, read, write) = (all_us(result), mean_us(result, "read"), write_us(result));
         assert!(read.min(write) <= all && all <= read.max(write), "{read} {all} {write}");
         assert_eq!(pair.base.mean(saved), 0.0);
+    }
+
+    #[test]
+    fn the_register_has_what_the_stand_ins_have() {
+        let assumed = Assumed::shipped().unwrap();
+        for (trace, _) in TRACES {
+            let drive = Drive::new(&assumed, trace, &NONE);
+            let usual = Drive { content: Some(format!("{trace:?}")), ..drive.clone() };
+            let scenarios = [drive, usual].map(|drive| scenario(&drive.stack(&[], 1.0).toml).unwrap());
+            assert_eq!(scenarios[0], scenarios[1]);
+            let published = FIU_TRACES.iter().find(|known| known.entry.name == trace).unwrap();
+            assert_eq!((published.hot_writes, published.hot_space), (0.8, assumed.hot_space));
+        }
     }
 }

@@ -22,7 +22,9 @@ pub struct HeatMap<'a> {
 }
 
 const CELL: (i32, i32) = (64, 36);
+/// Beside the map: at least so much, and what the longest name of a row takes.
 const LEFT: i32 = 90;
+const LETTER: i32 = 7;
 const TOP: i32 = 50;
 const BOTTOM: i32 = 60;
 
@@ -32,7 +34,9 @@ impl HeatMap<'_> {
         let path = &session.path(name, "svg");
         let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
         let (width, height) = (columns * CELL.0, rows * CELL.1);
-        let size = ((LEFT + width + 20) as u32, (TOP + height + BOTTOM) as u32);
+        let names = LETTER * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32;
+        let left = LEFT.max(names + 50);
+        let size = ((left + width + 20) as u32, (TOP + height + BOTTOM) as u32);
         let root = SVGBackend::new(path, size).into_drawing_area();
         root.fill(&WHITE)?;
         let style = |size: u32, colour: &RGBColor| {
@@ -48,7 +52,7 @@ impl HeatMap<'_> {
             .fold((f64::MAX, f64::MIN), |(low, high), (value, _)| (low.min(*value), high.max(*value)));
         for (at, (value, text)) in self.cells.iter().enumerate() {
             let (column, row) = (at as i32 % columns, at as i32 / columns);
-            let corner = (LEFT + column * CELL.0, TOP + (rows - 1 - row) * CELL.1);
+            let corner = (left + column * CELL.0, TOP + (rows - 1 - row) * CELL.1);
             let other = (corner.0 + CELL.0, corner.1 + CELL.1);
             let share = (value - low) / (high - low).max(1e-9);
             root.draw(&Rectangle::new([corner, other], colour(share).filled()))?;
@@ -56,14 +60,14 @@ impl HeatMap<'_> {
             write(text, 14, ink, (corner.0 + CELL.0 / 2, corner.1 + CELL.1 / 2))?;
         }
         for (column, name) in self.x.1.iter().enumerate() {
-            write(name, 14, &BLACK, (LEFT + column as i32 * CELL.0 + CELL.0 / 2, TOP + height + 16))?;
+            write(name, 14, &BLACK, (left + column as i32 * CELL.0 + CELL.0 / 2, TOP + height + 16))?;
         }
         for (row, name) in self.y.1.iter().enumerate() {
             let middle = TOP + (rows - 1 - row as i32) * CELL.1 + CELL.1 / 2;
-            write(name, 14, &BLACK, (LEFT - 26, middle))?;
+            write(name, 14, &BLACK, (left - names / 2 - 10, middle))?;
         }
-        write(self.title, 18, &BLACK, (LEFT + width / 2, 24))?;
-        write(self.x.0, 15, &BLACK, (LEFT + width / 2, TOP + height + 42))?;
+        write(self.title, 18, &BLACK, (left + width / 2, 24))?;
+        write(self.x.0, 15, &BLACK, (left + width / 2, TOP + height + 42))?;
         write(self.y.0, 15, &BLACK, (24, TOP + height / 2))?;
         root.present()?;
         Ok(())

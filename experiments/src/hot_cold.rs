@@ -65,15 +65,29 @@ pub enum Frontier {
     DoubleOldest,
 }
 
-/// Drive writes of uniform overwrites before the workload: they mix hot and cold pages, so that the run starts
-/// where the paper's mean field does, in the steady state of uniform writes.
-const MIXING: f64 = 2.0;
+/// How runs begin, which the paper does not say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beginning {
+    /// Drive writes of uniform overwrites before the workload: they mix hot and cold pages, so that the run starts
+    /// where the paper's mean field does, in the steady state of uniform writes.
+    pub mixing: f64,
+    /// Fewest drive writes of warm-up.
+    pub fewest: f64,
+    /// Warm-up in turnovers of the cold data.
+    pub turnovers: f64,
+}
 
-/// Fewest drive writes of warm-up.
-const FEWEST: f64 = 20.0;
-
-/// Warm-up in turnovers of the cold data.
-const TURNOVERS: f64 = 5.0;
+impl Beginning {
+    /// That of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Self, Failure> {
+        let of = |name: &str| session.assumed(&format!("hot_cold/{name}"));
+        Ok(Beginning { mixing: of("mixing")?, fewest: of("fewest")?, turnovers: of("turnovers")? })
+    }
+}
 
 impl Setting {
     /// Drive writes after which the cold data was overwritten once on average: `(1 - f) / (1 - r)`.
@@ -84,22 +98,28 @@ impl Setting {
         (1.0 - self.hot_space) / (1.0 - self.hot_writes)
     }
 
-    /// Drive writes of warm-up: five turnovers of the cold data, which leave less than 1 % of the beginning, and no
-    /// less than 20.
-    pub fn warm_up(&self) -> f64 {
-        (TURNOVERS * self.cold_turnover()).max(FEWEST)
+    /// Drive writes of warm-up: turnovers of the cold data, of which five leave less than 1 % of the beginning, and no less than the
+    /// fewest.
+    pub fn warm_up(&self, beginning: &Beginning) -> f64 {
+        (beginning.turnovers * self.cold_turnover()).max(beginning.fewest)
     }
 
     /// The scenario on `blocks` blocks, warm-up and measurement being equally long, `length` times the rule.
-    pub fn scenario(&self, frontier: Frontier, blocks: u32, length: f64) -> Result<Scenario, Failure> {
-        let drive_writes = length * self.warm_up();
+    pub fn scenario(
+        &self,
+        frontier: Frontier,
+        blocks: u32,
+        beginning: &Beginning,
+        length: f64,
+    ) -> Result<Scenario, Failure> {
+        let (drive_writes, mixing) = (length * self.warm_up(beginning), beginning.mixing);
         self.scenario_with(
             frontier,
             blocks,
             &format!(
                 r#"
                 [precondition]
-                random_overwrites = {MIXING:?}
+                random_overwrites = {mixing:?}
                 [measure]
                 warm_up = {drive_writes:?}
                 drive_writes = {drive_writes:?}
@@ -180,10 +200,15 @@ pub fn publish<const S: usize>(
     rows: &[PaperRow<S>],
     ours: &[[Interval; S]],
 ) -> Result<(), Failure> {
-    let mut table = Table::new(COLUMNS);
+    let (beginning, mut table) = (Beginning::of(session)?, Table::new(COLUMNS));
     for (row, ours) in rows.iter().zip(ours) {
         for (at, column) in columns.iter().enumerate() {
-            table.push(compare(row, column, &row.simulated[at], &ours[at], session.length));
+            table.push(compare(
+                row,
+                column,
+                [&row.simulated[at], &ours[at]],
+                session.length * row.setting.warm_up(&beginning),
+            ));
         }
     }
     table.publish(session, "data")?;
@@ -211,9 +236,8 @@ fn percent_of(value: &Interval, reference: f64) -> Interval {
 fn compare<const S: usize>(
     row: &PaperRow<S>,
     column: &str,
-    paper: &Interval,
-    ours: &Interval,
-    length: f64,
+    [paper, ours]: [&Interval; 2],
+    warm_up: f64,
 ) -> Vec<String> {
     let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = row.setting;
     vec![
@@ -231,6 +255,6 @@ fn compare<const S: usize>(
         format!("{:+.4}", percent_of(ours, paper.mean).mean),
         format!("{:+.2}", ours.distance(paper)),
         format!("{:+.4}", percent_of(ours, row.ode).mean),
-        format!("{:.1}", length * row.setting.warm_up()),
+        format!("{warm_up:.1}"),
     ]
 }

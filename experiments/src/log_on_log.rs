@@ -11,6 +11,68 @@ use wearwell_stack::{LayerResult, RunResult, Scenario};
 /// KiB of a page.
 pub const PAGE_KIB: u32 = 4;
 
+/// The numbers that the paper does not give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Assumed {
+    /// Exponent of Zipf's law of our stand-in for TPC-E.
+    exponent: f64,
+    /// Pages of a request.
+    request_pages: u32,
+    /// MiB that the FTL shows.
+    shown_mib: u32,
+    /// Multiple of the rule's drive writes of warm-up.
+    warm_up: f64,
+}
+
+impl Assumed {
+    /// Those of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Self, Failure> {
+        let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
+        Ok(Assumed {
+            exponent: of("tpce-zipf")?,
+            request_pages: of("request-pages")? as u32,
+            shown_mib: of("shown-mib")? as u32,
+            warm_up: of("warm-up")?,
+        })
+    }
+}
+
+impl Default for Assumed {
+    fn default() -> Self {
+        Assumed { exponent: 0.8, request_pages: 2, shown_mib: 512, warm_up: 1.0 }
+    }
+}
+
+/// What the paper does not give where loads of other kinds than its own are tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Skewed {
+    /// Exponent of Zipf's law.
+    exponent: f64,
+    /// Multiple of the rule's drive writes of warm-up.
+    pub warm_up: f64,
+}
+
+impl Skewed {
+    /// That of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Self, Failure> {
+        let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
+        Ok(Skewed { exponent: of("zipf")?, warm_up: of("warm-up")? })
+    }
+
+    /// A workload with the exponent in the place of `ZIPF`.
+    pub fn workload(&self, toml: &str) -> String {
+        toml.replace("ZIPF", &format!("{:?}", self.exponent))
+    }
+}
+
 /// What is written to a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
@@ -41,12 +103,16 @@ impl Load {
         }
     }
 
-    fn to_toml(&self) -> String {
+    fn to_toml(&self, assumed: &Assumed) -> String {
+        let Assumed { exponent, request_pages, .. } = assumed;
         match self {
             Load::Oltp => {
-                "[workload]\nkind = \"zipf\"\nexponent = 0.8\nscatter = true\nrequest_pages = 2\n".to_owned()
+                format!(
+                    "[workload]\nkind = \"zipf\"\nexponent = {exponent:?}\nscatter = true\n\
+                     request_pages = {request_pages}\n"
+                )
             }
-            Load::Uniform => "[workload]\nkind = \"uniform\"\nrequest_pages = 2\n".to_owned(),
+            Load::Uniform => format!("[workload]\nkind = \"uniform\"\nrequest_pages = {request_pages}\n"),
             Load::Trace { path, format, .. } => {
                 format!("[trace]\npath = {path:?}\nformat = {format:?}\naddress = \"compact\"\n")
             }
@@ -87,6 +153,8 @@ pub struct Setting {
     pub pools: [Option<u32>; 2],
     /// What is written.
     pub load: Load,
+    /// What the paper does not give.
+    pub assumed: Assumed,
 }
 
 impl Default for Setting {
@@ -100,12 +168,10 @@ impl Default for Setting {
             placements: ["\"single\"", "\"single\""].map(str::to_owned),
             pools: [None, None],
             load: Load::Oltp,
+            assumed: Assumed::default(),
         }
     }
 }
-
-/// MiB that the FTL shows, unless a trace asks for another size.
-const SHOWN_MIB: u32 = 512;
 
 /// MiB of the largest block of the FTL in any experiment.
 const LARGEST_BLOCK_MIB: u32 = 4;
@@ -120,14 +186,15 @@ impl Setting {
 
     /// MiB that the FTL shows.
     pub fn shown_mib(&self) -> u32 {
-        self.flash_mib().map_or(SHOWN_MIB, |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32)
+        let shown = |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32;
+        self.flash_mib().map_or(self.assumed.shown_mib, shown)
     }
 
     /// The scenario, `length` times as long as the rule.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
-        let (warm_up, measured) = (6.0 * length, 3.0 * length);
+        let (warm_up, measured) = (6.0 * self.assumed.warm_up * length, 3.0 * length);
         let pool = |low: u32| format!("free_blocks_low = {low}");
-        let capacity = || format!("capacity = \"{SHOWN_MIB} MiB\"");
+        let capacity = || format!("capacity = \"{} MiB\"", self.assumed.shown_mib);
         let size = self.flash_mib().map_or_else(capacity, |flash| format!("raw_capacity = \"{flash} MiB\""));
         let [upper_pool, lower_pool] = self.pools.map(|low| low.map(pool).unwrap_or_default());
         let Setting { upper_kib, upper_spare, lower_spare, trim, placements: [upper, lower], .. } = self;
@@ -155,7 +222,7 @@ impl Setting {
             window = 0.5
             "#,
             self.lower_kib / PAGE_KIB,
-            self.load.to_toml(),
+            self.load.to_toml(&self.assumed),
         ))
     }
 }
@@ -268,6 +335,14 @@ pub fn number(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
     use crate::session::tests::with_session;
+
+    #[test]
+    fn the_register_has_what_settings_have_by_themselves() {
+        let of =
+            with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Skewed::of(session).unwrap()));
+        assert_eq!(of, (Assumed::default(), Skewed { exponent: 0.9, warm_up: 1.0 }));
+        assert_eq!(of.1.workload("exponent = ZIPF"), "exponent = 0.9");
+    }
 
     #[test]
     fn matching_segments_leave_the_lower_log_nothing_to_copy() {

@@ -40,6 +40,8 @@ impl Effort {
 pub struct Plan<'a> {
     /// The folder that has one for each paper.
     pub output: &'a Path,
+    /// The folder of the points that are finished, for all outputs of a build of the program.
+    pub points: &'a Path,
     /// How much is run.
     pub effort: Effort,
     /// Settings in place of the manifest's.
@@ -65,6 +67,9 @@ pub struct Record {
     pub core_seconds: Option<f64>,
     /// Its tables for people.
     pub shown: Vec<String>,
+    /// The numbers of the register that its program asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumes: Vec<String>,
     /// Its claims.
     pub claims: Vec<Decided>,
     /// What follows.
@@ -145,7 +150,7 @@ fn run(
     let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
     let settings = settings_of(found, plan);
     (program.check)(&settings).map_err(|error| format!("{}: settings: {error}", found.name()))?;
-    let journal = Journal::open(&plan.output.join("points").join(format!("{}.jsonl", program.name)))?;
+    let journal = Journal::open(&plan.points.join(format!("{}.jsonl", program.name)))?;
     let session = Session::new(settings, folder, &command, plan.assumptions, &journal, watch)?;
     let began = ProcessTime::now();
     (program.run)(&session)?;
@@ -158,6 +163,7 @@ fn run(
         made_by: journal::build(),
         core_seconds,
         shown: session.shown(),
+        assumes: session.assumes(),
         verdict: verdict(&claims),
         claims,
     };
@@ -223,7 +229,7 @@ mod tests {
 
     fn plan<'a>(output: &'a Path, assumptions: &'a Assumptions) -> Plan<'a> {
         let settings = toml::Table::new();
-        Plan { output, effort: Effort::Quick, settings, assumptions, again: false }
+        Plan { output, points: output, effort: Effort::Quick, settings, assumptions, again: false }
     }
 
     #[test]

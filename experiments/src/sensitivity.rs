@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
 use crate::manifest::{Manifest, Verdict, find};
 use crate::reproduce::{Plan, Record, reproduce};
-use crate::session::Watch;
+use crate::session::{Interrupted, Watch};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::Path;
@@ -26,6 +26,8 @@ pub struct Effect {
     pub changed_to: f64,
     /// The item.
     pub item: String,
+    /// How much was run, and the settings that were others than the manifest's, as in a command.
+    pub run: String,
     /// The claim.
     pub claim: String,
     /// In how many of how many cases it holds with the value of the register, and here.
@@ -34,6 +36,9 @@ pub struct Effect {
     pub cases: [u64; 2],
     /// The verdict, likewise.
     pub verdicts: [Verdict; 2],
+    /// Why it cannot be decided here, if it cannot; cases and verdict are then the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 impl Effect {
@@ -43,11 +48,12 @@ impl Effect {
     }
 }
 
-/// Reproduces the items that use each of `chosen`, with its value of the register, halved and doubled.
+/// Reproduces the items that use each of `chosen`, with its value of the register, halved and doubled. What was tried of other items and
+/// assumptions before stays on record.
 ///
 /// # Errors
 ///
-/// As of [`reproduce`].
+/// As of [`reproduce`]; an item that is said to use an assumption and does not.
 pub fn vary(
     manifests: &[Manifest],
     chosen: &[Assumption],
@@ -55,25 +61,50 @@ pub fn vary(
     watch: &dyn Watch,
 ) -> Result<Vec<Effect>, Failure> {
     let mut effects = Vec::new();
+    let mut tried = Vec::new();
     for assumption in chosen {
         for item in &assumption.used_by {
             let found = find(manifests, item)?;
             let usual = reproduce(manifests, found, plan, watch)?;
+            if !usual.assumes.contains(&assumption.name) {
+                let name = &assumption.name;
+                return Err(format!("{item} does not use {name}, and the register says that it does").into());
+            }
+            tried.push((assumption.name.clone(), item.clone()));
             for factor in FACTORS {
                 let changed_to = assumption.times(factor);
                 let assumptions = Assumptions::register().with(&assumption.name, changed_to)?;
                 let folder = format!("{}={changed_to}", assumption.name.replace('/', "-"));
                 let output = plan.output.join("assumptions").join(folder);
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
-                let here = reproduce(manifests, found, &changed, watch)?;
-                effects.extend(compare(assumption, changed_to, &usual, &here));
+                let (here, refused) = match reproduce(manifests, found, &changed, watch) {
+                    Err(error) if error.is::<Interrupted>() => return Err(error),
+                    Err(error) => (usual.clone(), Some(error.to_string())),
+                    Ok(record) => (record, None),
+                };
+                let run = run_as(plan);
+                let compared = compare(assumption, changed_to, &usual, &here, &run);
+                effects.extend(compared.map(|effect| Effect { refused: refused.clone(), ..effect }));
             }
         }
     }
-    let mut text = serde_json::to_string_pretty(&effects)?;
+    let is_new =
+        |effect: &Effect| tried.iter().any(|(name, item)| (name, item) == (&effect.assumption, &effect.item));
+    let mut all = self::effects(plan.output)?;
+    all.retain(|effect| !is_new(effect));
+    all.extend(effects.iter().cloned());
+    let order = |effect: &Effect| (effect.assumption.clone(), effect.item.clone());
+    all.sort_by_key(order);
+    let mut text = serde_json::to_string_pretty(&all)?;
     text.push('\n');
     std::fs::write(plan.output.join(FILE), text)?;
     Ok(effects)
+}
+
+/// Effort and other settings, as in a command.
+fn run_as(plan: &Plan) -> String {
+    let settings = plan.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
+    format!("{}{}", plan.effort.option(), settings.collect::<String>())
 }
 
 /// What [`vary`] left in `output`; nothing if it was not run there.
@@ -92,50 +123,83 @@ fn compare<'a>(
     changed_to: f64,
     usual: &'a Record,
     here: &'a Record,
+    run: &'a str,
 ) -> impl Iterator<Item = Effect> + 'a {
     usual.claims.iter().zip(&here.claims).map(move |(before, after)| Effect {
         assumption: assumption.name.clone(),
         value: assumption.value,
         changed_to,
         item: usual.item.clone(),
+        run: run.to_owned(),
         claim: before.says.clone(),
         holds_in: [before.holds_in, after.holds_in],
         cases: [before.cases, after.cases],
         verdicts: [before.verdict, after.verdict],
+        refused: None,
     })
 }
 
 /// The register as a page: each assumption, what it is, where it is used, and what it turns if it was tried.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
-    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, by the quick settings, and the \
-                    verdicts compared.\n\n| assumption | value | why | used by | tried | verdicts that turn |\n\
-                    |---|---|---|---|---|---|\n"
+    let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
+                    the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
+                    --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals: \
+                    its verdicts are not those on record, and one that turns by a case or two out of many mostly says no more than \
+                    that two runs differ. The numbers of cases in which a claim holds stand beside each.\n\n\
+                    | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
         let tried: Vec<&Effect> = effects.iter().filter(|effect| effect.assumption == *name).collect();
-        let turned = tried.iter().filter(|effect| effect.turns());
-        let turned: Vec<String> = turned
-            .map(|effect| {
-                let [before, after] = effect.verdicts.map(Verdict::words);
-                format!(
-                    "at {}, {}: \"{}\" from {before} to {after}",
-                    effect.changed_to, effect.item, effect.claim
-                )
-            })
-            .collect();
-        let outcome = match (tried.len(), turned.len()) {
-            (0, _) => "not tried".to_owned(),
-            (_, 0) => "none".to_owned(),
-            _ => turned.join("; "),
-        };
         let _ = writeln!(
             text,
-            "| {name} | {value} | {why} | {} | {} claims | {outcome} |",
+            "| {name} | {value} | {why} | {} | {} | {} |",
             used_by.join(", "),
-            tried.len()
+            runs(&tried),
+            turned(&tried)
         );
     }
     text
+}
+
+/// With which options which items were tried, at which values, and how many claims each has.
+fn runs(tried: &[&Effect]) -> String {
+    let mut runs: Vec<(&str, Vec<f64>, usize)> = Vec::new();
+    for effect in tried {
+        if !runs.iter().any(|(run, ..)| *run == effect.run) {
+            runs.push((&effect.run, Vec::new(), 0));
+        }
+        let run = runs.iter_mut().find(|(run, ..)| *run == effect.run).expect("it was put there");
+        run.2 += 1;
+        if !run.1.contains(&effect.changed_to) {
+            run.1.push(effect.changed_to);
+        }
+    }
+    let runs = runs.iter().map(|(run, values, claims)| {
+        let values: Vec<String> = values.iter().map(f64::to_string).collect();
+        format!("{} with `{run}`: {claims} verdicts", values.join(" and "))
+    });
+    runs.collect::<Vec<_>>().join("; ")
+}
+
+/// The verdicts that turn, one after the other.
+fn turned(tried: &[&Effect]) -> String {
+    if tried.is_empty() {
+        return "not tried".to_owned();
+    }
+    let turned = tried.iter().filter(|effect| effect.turns()).map(|effect| {
+        let [before, after] = [0, 1].map(|at| {
+            let words = effect.verdicts[at].words();
+            format!("{words} ({} of {})", effect.holds_in[at], effect.cases[at])
+        });
+        format!("at {}, {}: \"{}\" from {before} to {after}", effect.changed_to, effect.item, effect.claim)
+    });
+    let refused = tried.iter().filter_map(|effect| {
+        let why = effect.refused.as_ref()?.replace(['|', '\n'], " ");
+        Some(format!("at {}, {} cannot be run or decided: {why}", effect.changed_to, effect.item))
+    });
+    let mut turned: Vec<String> = turned.chain(refused).collect();
+    turned.dedup();
+    if turned.is_empty() { "none".to_owned() } else { turned.join("; ") }
 }
 
 #[cfg(test)]
@@ -151,20 +215,27 @@ mod tests {
             value: 1.0,
             changed_to: 2.0,
             item: "paper/item".to_owned(),
+            run: "--quick".to_owned(),
             claim: "it falls".to_owned(),
             holds_in: [2, 1],
             cases: [2, 2],
             verdicts,
+            refused: None,
         };
         let effects = [
             effect(&first, [Verdict::Reproduced, Verdict::Partly]),
             effect(&second, [Verdict::Reproduced, Verdict::Reproduced]),
         ];
+        let mut effects = effects.to_vec();
+        effects.push(Effect { refused: Some("too small".to_owned()), ..effects[0].clone() });
         let page = page(&register, &effects);
+        assert!(page.contains("; at 2, paper/item cannot be run or decided: too small |"), "{page}");
         assert!(
-            page.contains("at 2, paper/item: \"it falls\" from reproduced to partly reproduced"),
+            page.contains(
+                "at 2, paper/item: \"it falls\" from reproduced (2 of 2) to partly reproduced (1 of 2)"
+            ),
             "{page}"
         );
-        assert!(page.contains("| 1 claims | none |"), "{page}");
+        assert!(page.contains("| 2 with `--quick`: 1 verdicts | none |"), "{page}");
     }
 }

@@ -6,6 +6,7 @@ use crate::journal::Journal;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -75,6 +76,7 @@ pub struct Session<'a> {
     journal: &'a Journal,
     watch: &'a dyn Watch,
     shown: Mutex<Vec<String>>,
+    assumes: Mutex<BTreeSet<String>>,
     found_again: AtomicUsize,
 }
 
@@ -113,6 +115,7 @@ impl<'a> Session<'a> {
             journal,
             watch,
             shown: Mutex::default(),
+            assumes: Mutex::default(),
             found_again: AtomicUsize::new(0),
         })
     }
@@ -133,7 +136,14 @@ impl<'a> Session<'a> {
     ///
     /// A name that is not in the register.
     pub fn assumed(&self, name: &str) -> Result<f64, Failure> {
-        self.assumptions.value(name)
+        let value = self.assumptions.value(name)?;
+        self.assumes.lock().expect("nothing panics while it notes a name").insert(name.to_owned());
+        Ok(value)
+    }
+
+    /// The names of the assumptions that were asked for.
+    pub fn assumes(&self) -> Vec<String> {
+        self.assumes.lock().expect("nothing panics while it notes a name").iter().cloned().collect()
     }
 
     /// Answers each of `keys` with `answer`, on all cores, in their order. An answer that was found before, by `what` and its

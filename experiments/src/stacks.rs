@@ -27,9 +27,9 @@ pub struct Runs {
 }
 
 /// The end of a scenario: a sequential fill and one drive write of uniform overwrites, `length` times three drive
-/// writes to warm up and one and a half measured.
-pub fn steady(length: f64) -> String {
-    let (warm_up, measured) = (3.0 * length, 1.5 * length);
+/// writes, or another multiple of these, to warm up, and one and a half measured.
+pub fn steady(length: f64, warm_up: f64) -> String {
+    let (warm_up, measured) = (3.0 * warm_up * length, 1.5 * length);
     format!(
         "[precondition]\nrandom_overwrites = 1.0\n\
          [measure]\nwarm_up = {warm_up:?}\ndrive_writes = {measured:?}\nwindow = 0.5\n"

@@ -2,7 +2,7 @@
 //! stand-ins of the FIU traces, whose requests are not.
 
 use crate::Failure;
-use crate::cagc::{CAGC, Drive as TraceDrive, NONE, OVER_PROVISIONING, Scheme, TRACES, WATERMARK};
+use crate::cagc::{Assumed, CAGC, Drive as TraceDrive, NONE, OVER_PROVISIONING, Scheme, TRACES, WATERMARK};
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use wearwell_base::seed::{Seed, below};
@@ -204,8 +204,8 @@ impl Point {
         })
     }
 
-    /// The drive under a scheme, in TOML.
-    pub fn toml(&self, scheme: &Scheme, length: f64) -> String {
+    /// The drive under a scheme, in TOML; with a watermark that is kept by cleaning on until there are more erased blocks, or is not.
+    pub fn toml(&self, assumed: &Assumed, scheme: &Scheme, keeps_watermark: bool, length: f64) -> String {
         let victim = self.choices.map_or("\"greedy\"".to_owned(), |choices| {
             format!("{{ policy = \"d_choices\", choices = {choices} }}")
         });
@@ -214,10 +214,11 @@ impl Point {
             let drive = TraceDrive {
                 used: self.used,
                 watermark: self.watermark,
+                keeps_watermark,
                 timing: None,
                 victim,
                 drive_writes: [drive_writes; 2],
-                ..TraceDrive::new(trace, scheme)
+                ..TraceDrive::new(assumed, trace, scheme)
             };
             return drive.stack(&[], length).toml;
         }
@@ -237,6 +238,7 @@ impl Point {
             placement = {placement}
             victim = {victim}
             free_blocks_low = {erased}
+            free_blocks_high = {high}
             copy_order = "random"
             [workload]
             kind = "hot_cold"
@@ -248,6 +250,7 @@ impl Point {
             window = 1.0
             "#,
             over_provisioning = (1.0 + OVER_PROVISIONING) / self.used - 1.0,
+            high = erased + f64::from(u8::from(keeps_watermark)),
             dedup = scheme.dedup,
             placement = scheme.placement,
             hot_writes = self.load.0,

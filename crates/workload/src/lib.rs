@@ -67,6 +67,11 @@ pub trait Workload: Send {
     /// page, it appends one request, which may be a flush and have none; see [`Goal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
+    /// Whether all that it ever draws are writes of one page without a hint, so that a fill of so many pages is as many requests.
+    fn draws_single_writes(&self) -> bool {
+        false
+    }
+
     /// A number drawn from the source's generator without changing the course of later fills is not
     /// possible; this draw therefore ends the source, and two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;

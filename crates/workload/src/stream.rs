@@ -111,13 +111,17 @@ impl<A: Addresses> Stream<A> {
 
 impl<A: Addresses> Workload for Stream<A> {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
-        if !self.mix.is_single_writes() || self.hints.is_some() {
+        if !self.draws_single_writes() {
             return self.fill_requests(batch, pages);
         }
         // The generator in a local variable stays in registers.
         let mut addresses = self.addresses.clone();
         batch.extend_single(Op::Write, 0, (0..pages).map(|_| Lpn(self.law.draw(&mut addresses, 1))));
         self.addresses = addresses;
+    }
+
+    fn draws_single_writes(&self) -> bool {
+        self.mix.is_single_writes() && self.hints.is_none()
     }
 
     fn final_draw(&mut self) -> u64 {

@@ -123,13 +123,16 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvmfs::assumed::Assumed;
+    use crate::session::tests::with_session;
 
     #[test]
     fn looks_add_up_to_one_run() {
         let sizes = Sizes { disk_bytes: 64 << 20, nvram_bytes: 8 << 20, written_bytes: 0, seed: 1 };
+        let assumed = with_session(1, 1.0, |session| Assumed::of(session).unwrap());
         let looks = Looks { disks: vec![0.25, 0.5], hidden: 0.1, pages_per_block: 64, fast: true };
-        for simulated in Simulated::rivals() {
-            let load = Load::ordered("fio", "uniform");
+        for simulated in Simulated::rivals(&assumed) {
+            let load = Load::ordered("fio", "uniform", 0.9);
             let found = looks.at(&simulated, &load, 0.6, &sizes).unwrap();
             assert_eq!(found.len(), 3);
             let [files, half, all] = found[..] else { panic!("three looks") };

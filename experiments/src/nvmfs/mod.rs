@@ -1,16 +1,19 @@
 //! What the experiments on NVMFS share: recordings of real file systems, and replays of recordings on two FTLs.
 
+pub mod assumed;
 pub mod clean_up;
 pub mod course;
 pub mod guest;
 pub mod host;
 pub mod job;
 pub mod nilfs_logs;
+pub mod reading;
 pub mod recorder;
 pub mod recording;
 pub mod replay;
 pub mod simulate;
 pub mod spare;
 pub mod stop;
+pub mod surfaces;
 pub mod timed;
 pub mod trial;

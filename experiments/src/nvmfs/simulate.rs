@@ -1,6 +1,7 @@
 //! The file system itself and Conquest, without a mount, under the workloads.
 
 use crate::Failure;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::trial::Trial;
 use serde::Serialize;
@@ -57,9 +58,9 @@ impl Load {
         Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
     }
 
-    /// The workload of that kind with its files or records in this order; Zipf's law has the exponent 0.9.
-    pub fn ordered(kind: &str, order: &str) -> Load {
-        let skew = if order == "zipf" { "\nskew = 0.9" } else { "" };
+    /// The workload of that kind with its files or records in this order; Zipf's law has the exponent `skew`.
+    pub fn ordered(kind: &str, order: &str, skew: f64) -> Load {
+        let skew = if order == "zipf" { format!("\nskew = {skew:?}") } else { String::new() };
         let settings = format!("order = \"{order}\"{skew}");
         Load { name: format!("{kind} {order}"), kind: kind.to_owned(), settings }
     }
@@ -79,30 +80,36 @@ pub struct Simulated {
     pub placement: PlacementKind,
     /// How it uses its devices.
     pub options: Options,
+    /// Share of the SSD's extents that it keeps free for cleaning.
+    pub reserve: f64,
+    /// Multiple of the sizes up to which Conquest keeps files on NVRAM.
+    pub keeps: f64,
 }
 
 impl Simulated {
     /// NVMFS with both groupings, and Conquest.
-    pub fn all() -> [Simulated; 3] {
-        let nvmfs = |name, grouping| Simulated {
+    pub fn all(assumed: &Assumed) -> [Simulated; 3] {
+        let of = |name, placement, grouping| Simulated {
             name,
-            placement: PlacementKind::Nvmfs,
-            options: Options { grouping, ..Options::default() },
+            placement,
+            options: Options { grouping, ..assumed.options() },
+            reserve: assumed.reserve,
+            keeps: assumed.conquest_keeps,
         };
         [
-            nvmfs("nvmfs", Grouping::UpdateLikelihood),
-            nvmfs("nvmfs lru", Grouping::Lru),
-            Simulated { name: "conquest", placement: PlacementKind::Conquest, options: Options::default() },
+            of("nvmfs", PlacementKind::Nvmfs, Grouping::UpdateLikelihood),
+            of("nvmfs lru", PlacementKind::Nvmfs, Grouping::Lru),
+            of("conquest", PlacementKind::Conquest, Grouping::default()),
         ]
     }
 
     /// NVMFS, and Conquest with each way to write dirty blocks out.
-    pub fn rivals() -> [Simulated; 4] {
-        let [nvmfs, _, conquest] = Simulated::all();
-        let rival = |name, caching| Simulated {
-            name,
-            options: Options { caching, ..conquest.options.clone() },
-            ..conquest.clone()
+    pub fn rivals(assumed: &Assumed) -> [Simulated; 4] {
+        let [nvmfs, _, conquest] = Simulated::all(assumed);
+        let rival = |name, caching| {
+            let write_out_share = (caching == Caching::Periodic).then_some(assumed.write_out_share);
+            let options = Options { caching, write_out_share, ..conquest.options.clone() };
+            Simulated { name, options, ..conquest.clone() }
         };
         [
             nvmfs,
@@ -121,8 +128,11 @@ impl Simulated {
         let mut settings = MachineSettings {
             nvram_bytes: sizes.nvram_bytes,
             ssd_blocks: sizes.disk_bytes / BLOCK_BYTES,
-            format: Format { inodes, placement: self.placement, ..Format::default() },
-            options: Options { small_file_bytes: kept_bytes(&load.kind), ..self.options.clone() },
+            format: Format { inodes, placement: self.placement, reserve: self.reserve, ..Format::default() },
+            options: Options {
+                small_file_bytes: (kept_bytes(&load.kind) as f64 * self.keeps).round() as u64,
+                ..self.options.clone()
+            },
             workload: load.config(utilisation)?,
             seed: Seed(sizes.seed),
         };
@@ -257,16 +267,20 @@ fn in_bytes(request: &BlockRequest) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvmfs::trial::Clock;
+    use crate::session::tests::with_session;
     use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
     #[test]
     fn each_plays_each_workload() {
         let sizes = Sizes { disk_bytes: 128 << 20, nvram_bytes: 8 << 20, written_bytes: 32 << 20, seed: 1 };
-        for simulated in Simulated::all() {
+        let (assumed, clock) =
+            with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Clock::of(session).unwrap()));
+        for simulated in Simulated::all(&assumed) {
             for workload in FILE_WORKLOADS {
                 let trial = simulated.play(&Load::named(workload.name), 0.6, &sizes).unwrap();
                 assert!(trial.written_bytes >= sizes.written_bytes);
-                let outcome = trial.evaluate(sizes.disk_bytes).unwrap();
+                let outcome = trial.evaluate(sizes.disk_bytes, &clock).unwrap();
                 assert!(outcome.traffic() > 0.1 && outcome.throughput(0) > 0.0, "{outcome:?}");
             }
         }

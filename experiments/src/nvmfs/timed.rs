@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::replay::pages_of;
-use crate::nvmfs::trial::Trial;
+use crate::nvmfs::trial::{Clock, Trial};
 use crate::replicas::scenario;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -77,11 +77,11 @@ impl Planes {
     pub const ALL: [Planes; 2] = [Planes::Single, Planes::Together];
 
     /// Device and clock, as in a scenario.
-    fn settings(self, blocks_per_plane: u64) -> String {
+    fn settings(self, blocks_per_plane: u64, queue_depth: u32) -> String {
         let slc = |more: &str| {
             format!(
                 "preset = \"slc\"\nblocks_per_plane = {blocks_per_plane}\nsuperblock_blocks = 8\n{more}\n\
-                 [timing]\ncontroller = \"ideal\"\nhost_mb_per_s = 300\n"
+                 [timing]\nqueue_depth = {queue_depth}\ncontroller = \"ideal\"\nhost_mb_per_s = 300\n"
             )
         };
         match self {
@@ -89,7 +89,7 @@ impl Planes {
             Planes::Together => slc("planes = 4\ndies = 2"),
             Planes::X25E => {
                 format!(
-                    "preset = \"x25_e\"\nblocks_per_plane = {blocks_per_plane}\n[timing]\nqueue_depth = 32\n"
+                    "preset = \"x25_e\"\nblocks_per_plane = {blocks_per_plane}\n[timing]\nqueue_depth = {queue_depth}\n"
                 )
             }
         }
@@ -108,8 +108,8 @@ impl Planes {
 /// Seconds that a drive which shows `shown_bytes` takes for the requests from number `measured_from` on; those before
 /// make the state.
 ///
-/// 10 % of its flash is in reserve, pages are mapped, cleaning is greedy. 32 requests at once, each given to the drive as
-/// soon as it takes one; a SATA link of 300 MB/s, or the drive's own.
+/// 10 % of its flash is in reserve, pages are mapped, cleaning is greedy. As many requests at once as the clock says, each given
+/// to the drive as soon as it takes one; a SATA link of 300 MB/s, or the drive's own.
 ///
 /// Errors: requests that do not fit.
 pub fn timed_seconds(
@@ -117,6 +117,7 @@ pub fn timed_seconds(
     measured_from: usize,
     shown_bytes: u64,
     planes: Planes,
+    clock: &Clock,
 ) -> Result<f64, Failure> {
     let before = Trial::written_pages(requests, 0..measured_from);
     let measured = Trial::written_pages(requests, measured_from..requests.len());
@@ -136,7 +137,7 @@ pub fn timed_seconds(
          [measure]\nwarm_up = {}\ndrive_writes = {wanted}\nwindow = {WINDOW}\n\
          [device]\ncapacity = {capacity}\n{}",
         before as f64 / pages,
-        planes.settings(blocks_per_plane),
+        planes.settings(blocks_per_plane, clock.queue_depth),
     ))?;
     let workload = Requests { requests: requests.clone(), next: 0, measured_from };
     let parts = Parts { workload: Some(Box::new(move |_| Box::new(workload))), ..Parts::default() };
@@ -153,6 +154,7 @@ mod tests {
     use wearwell_trace::Request;
 
     const SHOWN: u64 = 256 << 20;
+    const CLOCK: Clock = Clock { memory_us: 0.75, queue_depth: 32 };
 
     #[test]
     fn random_writes_take_longer_than_sequential_ones() {
@@ -173,14 +175,14 @@ mod tests {
         let mut seed = Seed(5).random();
         (0..pages).for_each(|_| random.push(&request(below(&mut seed, pages), 1)));
         let [single, together] = Planes::ALL.map(|planes| {
-            [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, planes).unwrap())
+            [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, planes, &CLOCK).unwrap())
         });
         // Random writes make cleaning; and only large requests gain by planes.
         assert!(single[1] > 1.2 * single[0], "{single:?}");
         assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
         // The paper's drive: 3,300 small requests a second, and large ones several times as fast.
-        let [large, small] =
-            [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, Planes::X25E).unwrap());
+        let [large, small] = [&sequential, &random]
+            .map(|all| timed_seconds(all, filled, SHOWN, Planes::X25E, &CLOCK).unwrap());
         let rate = pages as f64 / small;
         assert!((2600.0..4300.0).contains(&rate) && small > 6.0 * large, "{rate} {large} {small}");
         // Every page goes over the link.

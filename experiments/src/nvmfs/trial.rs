@@ -4,14 +4,33 @@ use crate::Failure;
 use crate::nvmfs::job::Cleaned;
 use crate::nvmfs::replay::{ReplayFtl, Replayed, pages_of, replay};
 use crate::nvmfs::timed::{Planes, timed_seconds};
+use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
 /// Bytes of a sector, in which figure 6 counts.
 const SECTOR_BYTES: u64 = 512;
-/// Seconds that memory takes for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the latency and endurance
-/// of the fastest DRAM" (section II), here about 5.5 GB/s.
-const MEMORY_S: f64 = 0.75e-6;
+/// What the clock of a trial takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Clock {
+    /// Microseconds that memory takes for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the latency and
+    /// endurance of the fastest DRAM" (section II).
+    pub memory_us: f64,
+    /// Requests that the drive is given at once.
+    pub queue_depth: u32,
+}
+
+impl Clock {
+    /// That of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Clock, Failure> {
+        let queue_depth = session.assumed("nvmfs/queue-depth")? as u32;
+        Ok(Clock { memory_us: session.assumed("nvmfs/memory-us")?, queue_depth })
+    }
+}
 
 /// A file system under a workload.
 #[derive(Clone, Debug)]
@@ -72,20 +91,21 @@ impl Trial {
     }
 
     /// Modelled seconds of NVRAM or page cache.
-    pub fn memory_seconds(&self) -> f64 {
+    pub fn memory_seconds(&self, clock: &Clock) -> f64 {
         let moved = self.written_bytes + self.read_bytes + self.sum(Op::Write).0 + self.sum(Op::Read).0;
-        moved as f64 / 4096.0 * MEMORY_S
+        moved as f64 / 4096.0 * clock.memory_us / 1e6
     }
 
     /// Replays it on a drive that shows `shown_bytes`.
-    pub fn evaluate(&self, shown_bytes: u64) -> Result<Outcome, Failure> {
+    pub fn evaluate(&self, shown_bytes: u64, clock: &Clock) -> Result<Outcome, Failure> {
         let failed = |error: Failure| {
             let Trial { file_system, workload, utilisation, .. } = self;
             Failure::from(format!("{file_system}, {workload} at {utilisation}: {error}"))
         };
         let on = |ftl| replay(&self.requests, self.measured_from, ftl, shown_bytes).map_err(failed);
-        let timed =
-            |planes| timed_seconds(&self.requests, self.measured_from, shown_bytes, planes).map_err(failed);
+        let timed = |planes| {
+            timed_seconds(&self.requests, self.measured_from, shown_bytes, planes, clock).map_err(failed)
+        };
         let (sent_bytes, write_requests) = self.sum(Op::Write);
         Ok(Outcome {
             file_system: self.file_system.clone(),
@@ -96,7 +116,7 @@ impl Trial {
             write_requests,
             replayed: [on(ReplayFtl::ALL[0])?, on(ReplayFtl::ALL[1])?],
             drive_seconds: [timed(Planes::ALL[0])?, timed(Planes::ALL[1])?],
-            memory_seconds: self.memory_seconds(),
+            memory_seconds: self.memory_seconds(clock),
             cleaned: self.cleaned,
         })
     }

@@ -2,6 +2,7 @@
 //! the prediction.
 
 use crate::Failure;
+use crate::cagc::Assumed;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::log_on_log::number;
@@ -38,10 +39,10 @@ impl Simulated {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let points: Vec<Point> = drawn().into_iter().chain(stand_ins()).collect();
     let predicted = predict(session, &points)?;
-    let mut scenarios = Vec::new();
+    let (assumed, mut scenarios) = (Assumed::shipped()?, Vec::new());
     for point in &points {
         for scheme in &SCHEMES {
-            scenarios.push(scenario(&point.toml(scheme, session.length))?);
+            scenarios.push(scenario(&point.toml(&assumed, scheme, false, session.length))?);
         }
     }
     let found = run_each(session, &scenarios, "amplification and sharing", |result| {

@@ -3,8 +3,8 @@
 
 use crate::Failure;
 use crate::cagc::{
-    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved, sharing,
-    unevenness, write_us,
+    Assumed, CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved,
+    sharing, unevenness, write_us,
 };
 use crate::chart::{Chart, Series};
 use crate::heat_map::HeatMap;
@@ -71,19 +71,21 @@ const HASHES_US: [f64; 8] = [0.0, 5.0, 14.0, 30.0, 50.0, 100.0, 200.0, 400.0];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
-    placed(session, &mut statements)?;
-    indexed(session)?;
-    under_a_log(session, &mut statements)?;
-    crossings(session, &mut statements)?;
+    let assumed = Assumed::of(session)?;
+    placed(session, &assumed, &mut statements)?;
+    indexed(session, &assumed)?;
+    under_a_log(session, &assumed, &mut statements)?;
+    crossings(session, &assumed, &mut statements)?;
     statements.publish(session)
 }
 
-fn placed(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+fn placed(session: &Session, assumed: &Assumed, statements: &mut Statements) -> Result<(), Failure> {
     let mut stacks = Vec::new();
     for (name, used) in DRIVES {
         for (policy, victim) in CHOICES {
             for (trace, _) in TRACES {
-                let drive = |scheme| Drive { used, victim: victim.to_owned(), ..Drive::new(trace, scheme) };
+                let drive =
+                    |scheme| Drive { used, victim: victim.to_owned(), ..Drive::new(assumed, trace, scheme) };
                 stacks
                     .extend(PLACED.iter().map(|scheme| drive(scheme).stack(&[name, policy], session.length)));
             }
@@ -128,11 +130,11 @@ fn placed(session: &Session, statements: &mut Statements) -> Result<(), Failure>
     Ok(())
 }
 
-fn indexed(session: &Session) -> Result<(), Failure> {
+fn indexed(session: &Session, assumed: &Assumed) -> Result<(), Failure> {
     let mut stacks = Vec::new();
     for (name, used) in DRIVES {
         for (trace, _) in TRACES {
-            let drive = |scheme| Drive { used, ..Drive::new(trace, scheme) };
+            let drive = |scheme| Drive { used, ..Drive::new(assumed, trace, scheme) };
             stacks.extend(INDEXED.iter().map(|scheme| drive(scheme).stack(&[name], session.length)));
         }
     }
@@ -149,11 +151,11 @@ fn indexed(session: &Session) -> Result<(), Failure> {
         .publish(session, "index")
 }
 
-fn under_a_log(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+fn under_a_log(session: &Session, assumed: &Assumed, statements: &mut Statements) -> Result<(), Failure> {
     let mut stacks = Vec::new();
     for (name, above) in LOGS {
         for (trace, _) in TRACES {
-            let drive = |scheme| Drive { above, ..Drive::new(trace, scheme) };
+            let drive = |scheme| Drive { above, ..Drive::new(assumed, trace, scheme) };
             stacks.extend(
                 [NONE, INLINE, CAGC].iter().map(|scheme| drive(scheme).stack(&[name], session.length)),
             );
@@ -191,7 +193,7 @@ fn keys(used: &str, ratio: f64, hash_us: f64) -> [String; 3] {
 /// Requests as in Homes.
 const MIX: &str = "homes";
 
-fn crossings(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
+fn crossings(session: &Session, assumed: &Assumed, statements: &mut Statements) -> Result<(), Failure> {
     let mut stacks: Vec<Stack> = Vec::new();
     for (name, used) in DRIVES {
         for ratio in RATIOS {
@@ -200,7 +202,12 @@ fn crossings(session: &Session, statements: &mut Statements) -> Result<(), Failu
                 // Without deduplication nothing is hashed, so that one time stands for all.
                 let schemes = if hash_us == 0.0 { vec![NONE, INLINE, CAGC] } else { vec![INLINE, CAGC] };
                 stacks.extend(schemes.iter().map(|scheme| {
-                    let drive = Drive { used, hash_us, content: content.clone(), ..Drive::new(MIX, scheme) };
+                    let drive = Drive {
+                        used,
+                        hash_us: Some(hash_us),
+                        content: content.clone(),
+                        ..Drive::new(assumed, MIX, scheme)
+                    };
                     drive.stack(&keys(name, ratio, hash_us).each_ref().map(String::as_str), session.length)
                 }));
             }

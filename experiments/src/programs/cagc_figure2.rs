@@ -5,7 +5,7 @@
 //! in the copy read), nor how much its flash did in parallel. All are varied here, one after the other.
 
 use crate::Failure;
-use crate::cagc::{CLOSED, Drive, HASH_US, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
+use crate::cagc::{Assumed, CLOSED, Drive, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
 use crate::chart::{Chart, Series};
 use crate::log_on_log::number;
 use crate::session::Session;
@@ -37,16 +37,16 @@ struct Condition {
     name: &'static str,
     used: f64,
     flash: Flash,
-    /// Microseconds to hash a page; the engine's own unless given.
-    hash_us: f64,
+    /// Microseconds to hash a page; as assumed unless given.
+    hash_us: Option<f64>,
     timing: &'static str,
 }
 
 const fn condition(name: &'static str, used: f64, timing: &'static str) -> Condition {
-    Condition { name, used, flash: Flash::Preset, hash_us: HASH_US, timing }
+    Condition { name, used, flash: Flash::Preset, hash_us: None, timing }
 }
 
-const fn closed(name: &'static str, used: f64, flash: Flash, hash_us: f64) -> Condition {
+const fn closed(name: &'static str, used: f64, flash: Flash, hash_us: Option<f64>) -> Condition {
     Condition { name, used, flash, hash_us, timing: CLOSED }
 }
 
@@ -67,13 +67,13 @@ const CONDITIONS: [Condition; 20] = [
     condition("nothing to clean; 500 a second", NOTHING, open(500)),
     condition("nothing to clean; 5000 a second", NOTHING, open(5000)),
     condition("nothing to clean; 10000 a second", NOTHING, open(10000)),
-    closed("nothing to clean; serial; 10 us", NOTHING, Flash::Serial, 10.0),
-    closed("nothing to clean; serial; 14 us", NOTHING, Flash::Serial, HASH_US),
-    closed("nothing to clean; serial; 20 us", NOTHING, Flash::Serial, 20.0),
-    closed("nothing to clean; serial; 30 us", NOTHING, Flash::Serial, 30.0),
-    closed("nothing to clean; parallel; 5 us", NOTHING, Flash::Parallel, 5.0),
-    closed("nothing to clean; parallel; 10 us", NOTHING, Flash::Parallel, 10.0),
-    closed("nothing to clean; parallel; 14 us", NOTHING, Flash::Parallel, HASH_US),
+    closed("nothing to clean; serial; 10 us", NOTHING, Flash::Serial, Some(10.0)),
+    closed("nothing to clean; serial", NOTHING, Flash::Serial, None),
+    closed("nothing to clean; serial; 20 us", NOTHING, Flash::Serial, Some(20.0)),
+    closed("nothing to clean; serial; 30 us", NOTHING, Flash::Serial, Some(30.0)),
+    closed("nothing to clean; parallel; 5 us", NOTHING, Flash::Parallel, Some(5.0)),
+    closed("nothing to clean; parallel; 10 us", NOTHING, Flash::Parallel, Some(10.0)),
+    closed("nothing to clean; parallel", NOTHING, Flash::Parallel, None),
     condition("60 % used; closed", 0.6, CLOSED),
     condition("80 % used; closed", 0.8, CLOSED),
     condition("80 % used; 500 a second", 0.8, open(500)),
@@ -81,7 +81,7 @@ const CONDITIONS: [Condition; 20] = [
     condition("full; 100 a second", 1.0, open(100)),
     condition("full; 500 a second", 1.0, open(500)),
     condition("full; cleaning in the background", 1.0, "queue_depth = 1\ncleaning = \"background\""),
-    closed("full; serial; 14 us", 1.0, Flash::Serial, HASH_US),
+    closed("full; serial", 1.0, Flash::Serial, None),
 ];
 
 /// Response times that are compared.
@@ -91,11 +91,11 @@ const TIMES: [Column; 3] = [("all", all_us), ("writes", write_us), ("p99", write
 type Group = (&'static str, fn(&Condition) -> bool);
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let mut stacks = Vec::new();
+    let (assumed, mut stacks) = (Assumed::of(session)?, Vec::new());
     for condition in &CONDITIONS {
         for (trace, _) in TRACES {
             stacks.extend([NONE, INLINE].iter().map(|scheme| {
-                let mut drive = Drive::new(trace, scheme);
+                let mut drive = Drive::new(&assumed, trace, scheme);
                 drive.hash_us = condition.hash_us;
                 drive.used = condition.used;
                 if condition.used == NOTHING {

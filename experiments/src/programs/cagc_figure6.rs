@@ -4,7 +4,7 @@
 //! schemes other than those it was set with; it finds nothing about the traces.
 
 use crate::Failure;
-use crate::cagc::{CAGC, Drive, INLINE, TRACES, dedup, sharing};
+use crate::cagc::{Assumed, CAGC, Drive, INLINE, TRACES, dedup, sharing};
 use crate::chart::{Chart, Series};
 use crate::session::Session;
 use crate::stacks::{Column, Runs, Stack, run_stacks, table};
@@ -35,12 +35,17 @@ fn live(result: &RunResult, place: usize) -> f64 {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let assumed = Assumed::of(session)?;
     let mut stacks: Vec<Stack> = Vec::new();
     for (name, used) in DRIVES {
         for (trace, _) in TRACES {
             stacks.extend([INLINE, CAGC].iter().map(|scheme| {
-                let drive =
-                    Drive { used, timing: None, drive_writes: [6.0, 6.0], ..Drive::new(trace, scheme) };
+                let drive = Drive {
+                    used,
+                    timing: None,
+                    drive_writes: [6.0, 6.0],
+                    ..Drive::new(&assumed, trace, scheme)
+                };
                 drive.stack(&[name], session.length)
             }));
         }

@@ -6,8 +6,8 @@
 
 use crate::Failure;
 use crate::cagc::{
-    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, by_trace, hashed, saved, sharing,
-    unevenness, write_p99_us, write_us,
+    Assumed, CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, by_trace, hashed, saved,
+    sharing, unevenness, write_p99_us, write_us,
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
@@ -35,7 +35,7 @@ const fn reading(name: &'static str, change: fn(Drive) -> Drive) -> Reading {
     Reading { name, change }
 }
 
-const READINGS: [Reading; 11] = [
+const READINGS: [Reading; 13] = [
     reading("60 % used", |drive| Drive { used: 0.6, ..drive }),
     reading("70 % used", |drive| Drive { used: 0.7, ..drive }),
     reading("80 % used", |drive| Drive { used: 0.8, ..drive }),
@@ -43,8 +43,24 @@ const READINGS: [Reading; 11] = [
     reading("full", |drive| drive),
     reading("60 % used; watermark 20 %", |drive| Drive { used: 0.6, watermark: WATERMARK, ..drive }),
     reading("80 % used; watermark 20 %", |drive| Drive { used: 0.8, watermark: WATERMARK, ..drive }),
+    reading("60 % used; watermark 20 % not kept", |drive| Drive {
+        used: 0.6,
+        watermark: WATERMARK,
+        keeps_watermark: false,
+        ..drive
+    }),
+    reading("80 % used; watermark 20 % not kept", |drive| Drive {
+        used: 0.8,
+        watermark: WATERMARK,
+        keeps_watermark: false,
+        ..drive
+    }),
     reading("full; not filled before", |drive| Drive { fill: "none", ..drive }),
-    reading("full; 4 times the flash", |drive| Drive { flash_mib: 512, timing: None, ..drive }),
+    reading("full; 4 times the flash", |drive| Drive {
+        flash_mib: 4 * drive.flash_mib,
+        timing: None,
+        ..drive
+    }),
     reading("80 % used; long", |drive| Drive { used: 0.8, timing: None, drive_writes: LONG, ..drive }),
     reading("full; long", |drive| Drive { timing: None, drive_writes: LONG, ..drive }),
 ];
@@ -58,30 +74,36 @@ const USED: [(&str, f64); 5] =
     [("60 % used", 0.6), ("70 % used", 0.7), ("80 % used", 0.8), ("90 % used", 0.9), ("full", 1.0)];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let mut stacks = Vec::new();
+    let (assumed, mut stacks) = (Assumed::of(session)?, Vec::new());
     for Reading { name, change } in &READINGS {
         for (trace, _) in TRACES {
-            let drive = |scheme| change(Drive::new(trace, scheme));
+            let drive = |scheme| change(Drive::new(&assumed, trace, scheme));
             stacks.extend(SCHEMES.iter().map(|scheme| drive(scheme).stack(&[name], session.length)));
         }
     }
     let runs = run_stacks(session, stacks)?;
     publish(session, &runs)?;
     let mut statements = check(&runs);
-    twins(session, &runs, &mut statements)?;
+    twins(session, &assumed, &runs, &mut statements)?;
     statements.publish(session)
 }
 
 /// Beside each drive with CAGC one without, of which so much less is in use as CAGC shares pages at the end: what the room
 /// alone is worth that merging makes.
-fn twins(session: &Session, runs: &[Runs], statements: &mut Statements) -> Result<(), Failure> {
+fn twins(
+    session: &Session,
+    assumed: &Assumed,
+    runs: &[Runs],
+    statements: &mut Statements,
+) -> Result<(), Failure> {
     let ours = |used, trace| Pair::find(runs, &[used], trace, "cagc", "none");
     let mut stacks = Vec::new();
     for (name, used) in USED {
         for (trace, _) in TRACES {
             let used = used / ours(name, trace).ours.mean(sharing);
             stacks.push(
-                Drive { used, timing: None, ..Drive::new(trace, &NONE) }.stack(&[name], session.length),
+                Drive { used, timing: None, ..Drive::new(assumed, trace, &NONE) }
+                    .stack(&[name], session.length),
             );
         }
     }

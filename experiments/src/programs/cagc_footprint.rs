@@ -3,8 +3,8 @@
 
 use crate::Failure;
 use crate::cagc::{
-    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, hashed, saved, sharing, write_p99_us,
-    write_us,
+    Assumed, CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, WATERMARK, all_us, hashed, saved, sharing,
+    write_p99_us, write_us,
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
@@ -22,26 +22,33 @@ const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 /// Percentage points within which the printed number is met where the curve crosses it: what interpolation and seeds leave.
 const MET: f64 = 2.0;
 
+/// Whether the watermark is kept: cleaning goes on until more blocks wait erased than that, or only until the host has room.
+const KEPT: &str = "kept";
+const NOT_KEPT: &str = "not kept";
+
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let assumed = Assumed::of(session)?;
     let mut stacks = Vec::new();
     for used in USED {
         for (trace, _) in TRACES {
-            for scheme in &SCHEMES {
-                let drive = Drive { timing: None, ..drive(trace, scheme, used) }.assuming(session)?;
-                stacks.push(drive.stack(&[&name(used)], session.length));
-            }
+            let counted = |scheme| Drive { timing: None, ..drive(&assumed, trace, scheme, used) };
+            stacks.extend(
+                SCHEMES.iter().map(|scheme| counted(scheme).stack(&[&name(used), KEPT], session.length)),
+            );
+            stacks.extend([NONE, CAGC].iter().map(|scheme| {
+                let drive = Drive { keeps_watermark: false, ..counted(scheme) };
+                drive.stack(&[&name(used), NOT_KEPT], session.length)
+            }));
         }
     }
     let runs = run_stacks(session, stacks)?;
     publish(session, &runs)?;
     draw(session, &runs)?;
-    let crossings: Vec<Option<f64>> =
-        TRACES.iter().map(|(trace, paper)| crossing(&runs, trace, 100.0 * paper)).collect();
-    at_crossings(session, &runs, &crossings)
+    at_crossings(session, &assumed, &runs)
 }
 
-fn drive(trace: &'static str, scheme: &Scheme, used: f64) -> Drive {
-    Drive { used, watermark: WATERMARK, ..Drive::new(trace, scheme) }
+fn drive(assumed: &Assumed, trace: &'static str, scheme: &Scheme, used: f64) -> Drive {
+    Drive { used, watermark: WATERMARK, ..Drive::new(assumed, trace, scheme) }
 }
 
 fn name(used: f64) -> String {
@@ -56,28 +63,28 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
         ("hashed_pages", hashed),
         ("sharing_ratio", sharing),
     ];
-    table(&["used", "trace", "scheme"], ("erases_per_1000", erases), &columns, runs)
+    table(&["used", "watermark", "trace", "scheme"], ("erases_per_1000", erases), &columns, runs)
         .write(session, "data")?;
-    let mut savings = Table::new(&["used", "scheme", "homes", "web_vm", "mail"]);
+    let mut savings = Table::new(&["used", "watermark", "scheme", "homes", "web_vm", "mail"]);
     for used in USED {
-        for scheme in ["cagc", "inline"] {
-            let of = TRACES.map(|(trace, _)| number(saving(runs, used, trace, scheme), 1));
-            savings.push([name(used), scheme.to_owned()].into_iter().chain(of).collect());
+        for (kept, scheme) in [(KEPT, "cagc"), (KEPT, "inline"), (NOT_KEPT, "cagc")] {
+            let of = TRACES.map(|(trace, _)| number(saving(runs, (used, kept), trace, scheme), 1));
+            savings.push([name(used), kept.to_owned(), scheme.to_owned()].into_iter().chain(of).collect());
         }
     }
     savings.publish(session, "savings")
 }
 
 /// Erases that a scheme saves against none, percent.
-fn saving(runs: &[Runs], used: f64, trace: &str, scheme: &str) -> f64 {
-    Pair::find(runs, &[&name(used)], trace, scheme, "none").saved_percent(erases)
+fn saving(runs: &[Runs], (used, kept): (f64, &str), trace: &str, scheme: &str) -> f64 {
+    Pair::find(runs, &[&name(used), kept], trace, scheme, "none").saved_percent(erases)
 }
 
 fn draw(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     let mut series = Vec::new();
     for (trace, paper) in TRACES {
         let point = |used: f64| {
-            let Pair { ours, base } = Pair::find(runs, &[&name(used)], trace, "cagc", "none");
+            let Pair { ours, base } = Pair::find(runs, &[&name(used), KEPT], trace, "cagc", "none");
             let ratio = ours.over(base, erases);
             (used, Interval { mean: 100.0 * (1.0 - ratio.mean), half_width: 100.0 * ratio.half_width })
         };
@@ -89,29 +96,39 @@ fn draw(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
 }
 
 /// The share in use at which CAGC saves `printed` percent, between the two that have it between them.
-fn crossing(runs: &[Runs], trace: &str, printed: f64) -> Option<f64> {
-    let points = USED.map(|used| (used, saving(runs, used, trace, "cagc")));
+fn crossing(runs: &[Runs], kept: &str, trace: &str, printed: f64) -> Option<f64> {
+    let points = USED.map(|used| (used, saving(runs, (used, kept), trace, "cagc")));
     let around = points.windows(2).find(|pair| (pair[0].1 <= printed) != (pair[1].1 <= printed))?;
     let [(from, low), (to, high)] = [around[0], around[1]];
     Some(from + (to - from) * (printed - low) / (high - low))
 }
 
+/// The shares in use at which each trace's curve crosses what is printed, to three decimals.
+fn shares_at_crossings(runs: &[Runs], kept: &str) -> [Option<f64>; 3] {
+    TRACES.map(|(trace, paper)| {
+        let share = crossing(runs, kept, trace, 100.0 * paper);
+        share.map(|share| (share * 1000.0).round() / 1000.0)
+    })
+}
+
 /// The drives at the crossings, timed: what the paper prints is met there by construction, and all else is not.
-fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> Result<(), Failure> {
-    let rounded = |share: f64| (share * 1000.0).round() / 1000.0;
+fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(), Failure> {
+    let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|kept| shares_at_crossings(runs, kept));
     let mut stacks = Vec::new();
     for ((trace, _), share) in TRACES.iter().zip(crossings) {
-        let Some(share) = share.map(rounded) else { continue };
-        for scheme in &SCHEMES {
-            let drive = drive(trace, scheme, share).assuming(session)?;
-            stacks.push(drive.stack(&[&name(share)], session.length));
-        }
+        let Some(share) = share else { continue };
+        stacks.extend(
+            SCHEMES
+                .iter()
+                .map(|scheme| drive(assumed, trace, scheme, share).stack(&[&name(share)], session.length)),
+        );
     }
     let timed = run_stacks(session, stacks)?;
     let mut crossed = Table::new(&[
         "trace",
         "printed",
         "used",
+        "used_if_not_kept",
         "saved_percent",
         "moved_less_percent",
         "faster_percent",
@@ -121,11 +138,10 @@ fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> 
         "baseline_write_amplification",
     ]);
     let mut statements = Statements::default();
-    let (mut erased, mut moved, mut faster, mut inline, mut elsewhere) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for ((trace, paper), share) in TRACES.iter().zip(crossings) {
+    let (mut erased, mut moved, mut faster, mut inline) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (((trace, paper), share), share_not_kept) in TRACES.iter().zip(crossings).zip(not_kept) {
         let case = (*trace).to_owned();
-        let Some(share) = share.map(rounded) else {
+        let Some(share) = share else {
             erased.push((case, false));
             continue;
         };
@@ -134,10 +150,10 @@ fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> 
         let cagc = Pair::find(&timed, &keys, trace, "cagc", "none");
         let looked_first = Pair::find(&timed, &keys, trace, "inline", "cagc");
         let inline_saves = Pair::find(&timed, &keys, trace, "inline", "none").saved_percent(erases);
-        let printed = 100.0 * paper;
         let row = [
-            printed,
+            100.0 * paper,
             share,
+            share_not_kept.unwrap_or(f64::NAN),
             cagc.saved_percent(erases),
             cagc.saved_percent(copied_below),
             cagc.saved_percent(all_us),
@@ -147,17 +163,17 @@ fn at_crossings(session: &Session, runs: &[Runs], crossings: &[Option<f64>]) -> 
             cagc.base.mean(total),
         ];
         crossed.push(std::iter::once(case.clone()).chain(row.map(|value| number(value, 3))).collect());
-        erased.push((case.clone(), (cagc.saved_percent(erases) - printed).abs() <= MET));
+        erased.push((case.clone(), (cagc.saved_percent(erases) - 100.0 * paper).abs() <= MET));
         moved.push((case.clone(), cagc.is_less(copied_below)));
         faster.push((case.clone(), cagc.is_less(all_us) && cagc.is_less(write_us)));
         inline.push((case, looked_first.is_less(all_us)));
     }
-    for used in USED {
-        let all = TRACES
-            .iter()
-            .all(|(trace, paper)| (saving(runs, used, trace, "cagc") - 100.0 * paper).abs() <= 5.0);
-        elsewhere.push((name(used), all));
-    }
+    let elsewhere = USED.map(|used| {
+        let near = |(trace, paper): &(&str, f64)| {
+            (saving(runs, (used, KEPT), trace, "cagc") - 100.0 * paper).abs() <= 5.0
+        };
+        (name(used), TRACES.iter().all(near))
+    });
     statements.check("CAGC erases as many blocks fewer as printed at some share of the drive in use", erased);
     statements.check("CAGC moves fewer pages there", moved);
     statements.check("CAGC shortens responses there", faster);

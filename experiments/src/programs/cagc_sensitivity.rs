@@ -3,8 +3,8 @@
 
 use crate::Failure;
 use crate::cagc::{
-    CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved, sharing,
-    unevenness,
+    Assumed, CAGC, Drive, INLINE, NONE, Pair, Scheme, TRACES, all_us, by_trace, dedup, hashed, saved,
+    sharing, unevenness,
 };
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
@@ -48,8 +48,9 @@ const SETTINGS: [Scheme; 8] = [
 ];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let policies = run_stacks(session, policies(session.length))?;
-    let settings = run_stacks(session, settings(session.length))?;
+    let assumed = Assumed::of(session)?;
+    let policies = run_stacks(session, policies(&assumed, session.length))?;
+    let settings = run_stacks(session, settings(&assumed, session.length))?;
     publish_policies(session, &policies)?;
     publish_settings(session, &settings)?;
     let mut statements = Statements::default();
@@ -58,14 +59,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-fn policies(length: f64) -> Vec<Stack> {
+fn policies(assumed: &Assumed, length: f64) -> Vec<Stack> {
     let mut stacks = Vec::new();
     for (name, used) in DRIVES {
         for policy in VICTIMS {
             for (trace, _) in TRACES {
                 stacks.extend(POLICIES.iter().map(|scheme| {
                     let victim = format!("{:?}", policy.name);
-                    let drive = Drive { used, victim, timing: None, ..Drive::new(trace, scheme) };
+                    let drive = Drive { used, victim, timing: None, ..Drive::new(assumed, trace, scheme) };
                     drive.stack(&[name, policy.name], length)
                 }));
             }
@@ -74,11 +75,11 @@ fn policies(length: f64) -> Vec<Stack> {
     stacks
 }
 
-fn settings(length: f64) -> Vec<Stack> {
+fn settings(assumed: &Assumed, length: f64) -> Vec<Stack> {
     let mut stacks = Vec::new();
     for (name, used) in DRIVES {
         for (trace, _) in TRACES {
-            let drive = |scheme| Drive { used, ..Drive::new(trace, scheme) };
+            let drive = |scheme| Drive { used, ..Drive::new(assumed, trace, scheme) };
             stacks.extend(SETTINGS.iter().map(|scheme| drive(scheme).stack(&[name], length)));
         }
     }

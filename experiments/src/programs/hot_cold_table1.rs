@@ -2,7 +2,7 @@
 //! data", Performance Evaluation 70 (2013), Table 1: the single write frontier.
 
 use crate::Failure;
-use crate::hot_cold::{Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
@@ -22,9 +22,10 @@ const ROWS: [PaperRow<1>; 7] = [
 ];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let beginning = Beginning::of(session)?;
     let scenarios = ROWS
         .iter()
-        .map(|row| row.setting.scenario(Frontier::Single, BLOCKS, session.length))
+        .map(|row| row.setting.scenario(Frontier::Single, BLOCKS, &beginning, session.length))
         .collect::<Result<Vec<_>, _>>()?;
     let replicas = run_all(session, &scenarios)?;
     let ours: Vec<[Interval; 1]> = replicas.iter().map(|row| [write_amplification(row)]).collect();

@@ -3,7 +3,7 @@
 //! the oldest first.
 
 use crate::Failure;
-use crate::hot_cold::{Frontier, PaperRow, publish, row};
+use crate::hot_cold::{Beginning, Frontier, PaperRow, publish, row};
 use crate::interval::Interval;
 use crate::replicas::{run_all, write_amplification};
 use crate::session::Session;
@@ -26,9 +26,10 @@ const ROWS: [PaperRow<2>; 7] = [
 const FRONTIERS: [Frontier; 2] = [Frontier::DoubleRandom, Frontier::DoubleOldest];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let beginning = Beginning::of(session)?;
     let each = ROWS.iter().flat_map(|row| FRONTIERS.map(|frontier| (row, frontier)));
     let scenarios = each
-        .map(|(row, frontier)| row.setting.scenario(frontier, BLOCKS, session.length))
+        .map(|(row, frontier)| row.setting.scenario(frontier, BLOCKS, &beginning, session.length))
         .collect::<Result<Vec<_>, _>>()?;
     let replicas = run_all(session, &scenarios)?;
     let ours: Vec<[Interval; 2]> = replicas

@@ -70,9 +70,6 @@ const VICTIMS: [(&str, &str); 2] =
 
 const PLACEMENTS: [&str; 2] = ["single", "double"];
 
-/// Drive writes to warm up and to measure, each a number of passes through the trace.
-const DRIVE_WRITES: f64 = 20.0;
-
 /// A trace that is written at most so many times its pages is hardly one of overwrites.
 const OVERWRITTEN: f64 = 1.5;
 
@@ -101,6 +98,13 @@ impl Kept {
     }
 }
 
+/// What the paper does not say of its drive.
+struct Drive {
+    spare_factor: f64,
+    /// To warm up and to measure, each a number of passes through the trace.
+    drive_writes: f64,
+}
+
 fn folder() -> Option<PathBuf> {
     std::env::var_os("WEARWELL_TRACES").map(PathBuf::from)
 }
@@ -110,14 +114,14 @@ fn scenario_of(
     format: &str,
     victim: &str,
     placement: &str,
-    length: f64,
+    drive: &Drive,
 ) -> Result<Scenario, Failure> {
-    let drive_writes = DRIVE_WRITES * length;
+    let Drive { spare_factor, drive_writes } = *drive;
     scenario(&format!(
         r#"
         [device]
         pages_per_block = 32
-        spare_factor = 0.1
+        spare_factor = {spare_factor:?}
         fit = true
         [ftl]
         victim = {victim}
@@ -148,14 +152,18 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     if there.is_empty() {
         return Err(format!("{} holds none of the traces", folder.display()).into());
     }
+    let drive = Drive {
+        spare_factor: session.assumed("hot_cold/traces-spare-factor")?,
+        drive_writes: session.length * session.assumed("hot_cold/traces-drive-writes")?,
+    };
     let mut points = Vec::new();
     for (_, file, format) in &there {
         for (_, victim) in VICTIMS {
             for placement in PLACEMENTS {
                 let path = folder.join(file);
-                let drive = scenario_of(&path.to_string_lossy(), format, victim, placement, session.length)?;
+                let scenario = scenario_of(&path.to_string_lossy(), format, victim, placement, &drive)?;
                 points.extend(
-                    (1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..drive.clone() } }),
+                    (1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..scenario.clone() } }),
                 );
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
+use crate::log_on_log::Skewed;
 use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, device, erases, find, metadata, run_stacks, steady, table, total, user_pages,
@@ -28,8 +29,8 @@ const ABOVE: f64 = 0.1801;
 
 const LOADS: [(&str, &str); 4] = [
     ("uniform", "kind = \"uniform\""),
-    ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true"),
-    ("zipf in place", "kind = \"zipf\"\nexponent = 0.9"),
+    ("zipf", "kind = \"zipf\"\nexponent = ZIPF\nscatter = true"),
+    ("zipf in place", "kind = \"zipf\"\nexponent = ZIPF"),
     ("hot and cold", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
 ];
 
@@ -106,10 +107,10 @@ const ZONED_SPARE: f64 = 0.1973;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let shapes = shapes();
-    let mut stacks = Vec::new();
+    let (assumed, mut stacks) = (Skewed::of(session)?, Vec::new());
     for load in LOADS {
         for deletions in ["no", "yes"] {
-            stacks.extend(shapes.iter().map(|shape| stack(load, deletions, shape, session.length)));
+            stacks.extend(shapes.iter().map(|shape| stack(&assumed, load, deletions, shape, session.length)));
         }
     }
     let runs = run_stacks(session, stacks)?;
@@ -119,7 +120,13 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-fn stack((load, workload): (&str, &str), deletions: &str, shape: &Shape, length: f64) -> Stack {
+fn stack(
+    assumed: &Skewed,
+    (load, workload): (&str, &str),
+    deletions: &str,
+    shape: &Shape,
+    length: f64,
+) -> Stack {
     let toml = format!(
         r#"
         [device]
@@ -140,7 +147,8 @@ fn stack((load, workload): (&str, &str), deletions: &str, shape: &Shape, length:
         ftl = shape.ftl,
         log = shape.log,
         deleted = if deletions == "yes" { DELETED } else { "" },
-        end = steady(length),
+        workload = assumed.workload(workload),
+        end = steady(length, assumed.warm_up),
     );
     Stack { keys: [load, deletions, shape.name].map(str::to_owned).to_vec(), toml }
 }

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
+use crate::log_on_log::Skewed;
 use crate::session::Session;
 use crate::stacks::{
     Column, Runs, Stack, above, copied_above, copied_below, device, ftl, per_host, run_stacks, steady, table,
@@ -13,7 +14,7 @@ use wearwell_stack::RunResult;
 
 const LOADS: [(&str, &str); 2] = [
     ("uniform", "kind = \"uniform\"\nrequest_pages = 2"),
-    ("skewed", "kind = \"zipf\"\nexponent = 0.9\nscatter = true\nrequest_pages = 2"),
+    ("skewed", "kind = \"zipf\"\nexponent = ZIPF\nscatter = true\nrequest_pages = 2"),
 ];
 
 /// Segments of the log over blocks of 256 KiB.
@@ -60,12 +61,12 @@ const RULES: [Rule; 12] = [
 const WAITING: [(&str, &str); 2] = [("raised to 32", "waits from 32"), ("raised to 96", "waits from 96")];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let mut stacks = Vec::new();
+    let (assumed, mut stacks) = (Skewed::of(session)?, Vec::new());
     for load in LOADS {
         for upper in UPPERS {
             for cleaning in CLEANINGS {
                 for trim in TRIMS {
-                    let of = |rule: &Rule| stack(load, upper, cleaning, trim, rule, session.length);
+                    let of = |rule: &Rule| stack(&assumed, load, upper, cleaning, trim, rule, session.length);
                     stacks.extend(RULES.iter().map(of));
                 }
             }
@@ -81,6 +82,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 }
 
 fn stack(
+    assumed: &Skewed,
     (load, workload): (&str, &str),
     (upper, segment): (&str, &str),
     cleaning: &str,
@@ -127,7 +129,8 @@ fn stack(
         trimmed = trim == "trim",
         high = 3 + burst,
         victim = weight.unwrap_or_default(),
-        end = steady(length),
+        workload = assumed.workload(workload),
+        end = steady(length, assumed.warm_up),
     );
     Stack { keys: [load, upper, cleaning, trim, rule.name].map(str::to_owned).to_vec(), toml }
 }

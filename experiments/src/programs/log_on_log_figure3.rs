@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Case, Load, Setting, number, run_settings};
+use crate::log_on_log::{Assumed, Case, Load, Setting, number, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
@@ -24,7 +24,7 @@ const PLACEMENTS: [&str; 2] = ["single", "double"];
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
     unit(session, &mut statements)?;
-    let mut settings = Vec::new();
+    let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
     for load in LOADS {
         for placement in PLACEMENTS {
             settings.extend(RATIOS.map(|(ratio, _)| Setting {
@@ -32,6 +32,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 lower_kib: LOWER_KIB,
                 placements: ["single", placement].map(|name| format!("{name:?}")),
                 load: load.clone(),
+                assumed,
                 ..Setting::default()
             }));
         }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Case, Load, Setting, number, run_settings, size, traces};
+use crate::log_on_log::{Assumed, Case, Load, Setting, number, run_settings, size, traces};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -79,7 +79,7 @@ impl Curve<'_> {
     }
 }
 
-fn settings() -> Vec<(&'static str, Setting)> {
+fn settings(assumed: Assumed) -> Vec<(&'static str, Setting)> {
     let mut settings = Vec::new();
     for (load, panels) in
         [(Load::Oltp, PANELS.len())].into_iter().chain(traces().into_iter().map(|load| (load, TRACED)))
@@ -97,6 +97,7 @@ fn settings() -> Vec<(&'static str, Setting)> {
                     lower_spare,
                     trim,
                     load,
+                    assumed,
                     ..Setting::default()
                 };
                 if panel.kept_erased > 0.0 {
@@ -111,7 +112,7 @@ fn settings() -> Vec<(&'static str, Setting)> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let (panels, settings): (Vec<_>, Vec<_>) = settings().into_iter().unzip();
+    let (panels, settings): (Vec<_>, Vec<_>) = settings(Assumed::of(session)?).into_iter().unzip();
     let cases = run_settings(session, settings)?;
     let mut curves: Vec<Curve> = Vec::new();
     for (at, cases) in cases.chunks(LOWERS.len()).enumerate() {

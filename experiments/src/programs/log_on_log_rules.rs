@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Case, Setting, number, run_settings, size};
+use crate::log_on_log::{Assumed, Case, Setting, number, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, rises};
 use crate::table::Table;
@@ -47,14 +47,15 @@ impl Row<'_> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let assumed = Assumed::of(session)?;
     let (mut settings, mut places) = (Vec::new(), Vec::new());
     for (reading, share) in READINGS {
         for (trim, rule) in TRIMS {
             for lower_kib in LOWERS {
                 for ratio in RATIOS {
                     places.push((reading, trim, ratio, lower_kib));
-                    settings
-                        .extend(UPPERS.map(|upper_kib| setting(upper_kib, lower_kib, ratio, share, rule)));
+                    let of = |upper_kib| setting(assumed, upper_kib, lower_kib, ratio, share, rule);
+                    settings.extend(UPPERS.map(of));
                 }
             }
         }
@@ -68,9 +69,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&rows).publish(session)
 }
 
-fn setting(upper_kib: u32, lower_kib: u32, ratio: f64, share: f64, trim: &str) -> Setting {
+fn setting(assumed: Assumed, upper_kib: u32, lower_kib: u32, ratio: f64, share: f64, trim: &str) -> Setting {
     let upper_spare = 1.0 - ratio;
-    let setting = Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), ..Setting::default() };
+    let setting =
+        Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), assumed, ..Setting::default() };
     let kept = (share * upper_spare * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
     let pools = [Some(kept).filter(|kept| *kept > 2), None];
     Setting { pools, ..setting }

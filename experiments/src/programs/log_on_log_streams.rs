@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Case, Load, Outcome, Setting, number, run_settings, size};
+use crate::log_on_log::{Assumed, Case, Load, Outcome, Setting, number, run_settings, size};
 use crate::session::Session;
 use crate::statements::{Statements, falls, rises};
 use crate::table::Table;
@@ -64,6 +64,7 @@ impl Curve<'_> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
+    let assumed = Assumed::of(session)?;
     let (mut settings, mut places) = (Vec::new(), Vec::new());
     for load in LOADS {
         for (family, placements) in FAMILIES {
@@ -76,6 +77,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                         placements: [placement, lower_placement].map(str::to_owned),
                         pools: [Some(POOL); 2],
                         load: load.clone(),
+                        assumed,
                         ..Setting::default()
                     }));
                 }

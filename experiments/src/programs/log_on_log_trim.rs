@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
-use crate::log_on_log::{Case, Setting, number, run_settings};
+use crate::log_on_log::{Assumed, Case, Setting, number, run_settings};
 use crate::session::Session;
 use crate::small_log::{PAGES_PER_BLOCK, SmallLog};
 use crate::statements::Statements;
@@ -34,7 +34,7 @@ const SPARE: f64 = 0.2;
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
     unit(session, &mut statements)?;
-    let mut settings = Vec::new();
+    let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
     for kept_erased in KEPT_ERASED {
         for upper_kib in UPPERS {
             for (_, rule) in RULES {
@@ -45,6 +45,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                     lower_kib: LOWER_KIB,
                     upper_spare: SPARE,
                     trim,
+                    assumed,
                     ..Setting::default()
                 };
                 let kept = (kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;

@@ -2,8 +2,9 @@
 //! fast it is. For real file systems see `nvmfs_rivals`.
 
 use crate::Failure;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::Outcome;
+use crate::nvmfs::trial::{Clock, Outcome};
 use crate::session::Session;
 use crate::table::Table;
 use serde::Serialize;
@@ -39,6 +40,7 @@ struct Point {
     load: Load,
     simulated: Simulated,
     sizes: Sizes,
+    clock: Clock,
 }
 
 impl Settings {
@@ -52,11 +54,11 @@ impl Settings {
     }
 
     /// What each workload is tried with: the file systems of the figures, or NVMFS with each share of free extents.
-    fn file_systems(&self) -> Vec<Simulated> {
+    fn file_systems(&self, assumed: &Assumed) -> Vec<Simulated> {
         if self.recycle_free.is_empty() {
-            return Simulated::all().into();
+            return Simulated::all(assumed).into();
         }
-        let [nvmfs, ..] = Simulated::all();
+        let [nvmfs, ..] = Simulated::all(assumed);
         let with = |&recycle_free| Simulated {
             options: Options { recycle_free, ..nvmfs.options.clone() },
             ..nvmfs.clone()
@@ -66,19 +68,27 @@ impl Settings {
 
     /// Everything that is to be tried, in the order of the tables.
     fn outcomes(&self, session: &Session) -> Result<Vec<Outcome>, Failure> {
-        let sizes = self.sizes();
+        let (sizes, assumed, clock) = (self.sizes(), Assumed::of(session)?, Clock::of(session)?);
+        let systems = self.file_systems(&assumed);
         let all = || FILE_WORKLOADS.iter().map(|entry| entry.name.to_owned()).collect();
         let workloads: Vec<String> = if self.workloads.is_empty() { all() } else { self.workloads.clone() };
         let mut points = Vec::new();
         for &utilisation in &self.utilisations {
             for workload in &workloads {
-                let load = || Load::named(workload);
-                let point = |simulated| Point { utilisation, load: load(), simulated, sizes };
-                points.extend(self.file_systems().into_iter().map(point));
+                let load = assumed.sized(Load::named(workload));
+                let point = |simulated: &Simulated| Point {
+                    utilisation,
+                    load: load.clone(),
+                    simulated: simulated.clone(),
+                    sizes,
+                    clock,
+                };
+                points.extend(systems.iter().map(point));
             }
         }
-        session.each("file system on two FTLs", &points, |Point { utilisation, load, simulated, sizes }| {
-            simulated.play(load, *utilisation, sizes)?.evaluate(sizes.disk_bytes)
+        session.each("file system on two FTLs", &points, |point| {
+            let Point { utilisation, load, simulated, sizes, clock } = point;
+            simulated.play(load, *utilisation, sizes)?.evaluate(sizes.disk_bytes, clock)
         })
     }
 }

@@ -2,11 +2,13 @@
 //! drive, and what that costs it.
 
 use crate::Failure;
-use crate::heat_map::HeatMap;
 use crate::interval::{Interval, mean};
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::course::{Look, Looks};
+use crate::nvmfs::reading::{Case, KEYS, Reading, Row, keys, own_order};
 use crate::nvmfs::replay::HIDDEN;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
+use crate::nvmfs::surfaces::{course, crossings, maps, surfaces};
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -17,7 +19,7 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD.
+    /// Of the SSD, unless it is assumed to be larger or smaller.
     disk_mib: u64,
     /// Shares of the SSD that the NVRAM is as large as: one over these.
     nvram_one_over: Vec<u64>,
@@ -33,18 +35,6 @@ pub struct Settings {
     runs: u64,
 }
 
-/// The reading of the paper. NVRAM is a sixth of what the traces ran on. Cleaning is "activated only under high disk utilization", so a
-/// quarter of the disk at most was written beside files that fill 60 %.
-const READING: Reading = Reading { one_over: 6, rival: "periodic", counted: "mkfs", written: 0.25 };
-
-#[derive(PartialEq)]
-struct Reading {
-    one_over: u64,
-    rival: &'static str,
-    counted: &'static str,
-    written: f64,
-}
-
 /// A file system under a workload, from mkfs to the end.
 #[derive(Clone, Serialize)]
 struct Point {
@@ -55,26 +45,16 @@ struct Point {
     looks: Looks,
 }
 
-/// What is compared, whatever the seed and the file system.
-#[derive(Clone, Copy, PartialEq)]
-struct Case<'a> {
-    one_over: u64,
-    utilisation: f64,
-    order: &'a str,
-    workload: &'static str,
-}
-
-/// NVMFS beside one rival, in one reading: a value for each seed.
-struct Row<'a> {
-    case: Case<'a>,
-    rival: &'static str,
-    counted: &'static str,
-    written: f64,
-    ours: Vec<Look>,
-    theirs: Vec<Look>,
-}
-
 impl Settings {
+    /// Those of a session, with what is assumed of the paper's reading, and that.
+    fn of(session: &Session) -> Result<(Settings, Reading), Failure> {
+        let (mut settings, reading) = (session.settings::<Settings>()?, Reading::of(session)?);
+        reading.put_into(&mut settings.nvram_one_over, &mut settings.written)?;
+        settings.disk_mib = (settings.disk_mib as f64 * session.assumed("nvmfs/disk")?) as u64;
+        settings.steady_after *= session.assumed("nvmfs/steady-after")?;
+        Ok((settings, reading))
+    }
+
     fn cases(&self) -> Vec<Case<'_>> {
         let mut cases = Vec::new();
         for &one_over in &self.nvram_one_over {
@@ -98,15 +78,19 @@ impl Settings {
         Looks { disks, hidden: HIDDEN, pages_per_block: 64, fast: true }
     }
 
-    fn points(&self, cases: &[Case]) -> Vec<Point> {
+    fn points(&self, session: &Session, cases: &[Case]) -> Result<Vec<Point>, Failure> {
         let (disk_bytes, looks) = (self.disk_mib << 20, self.looks());
+        let assumed = Assumed::of(session)?;
         let mut points = Vec::new();
         for Case { one_over, utilisation, order, workload } in cases {
-            for simulated in Simulated::rivals() {
+            let order = if *order == "own" { own_order(workload) } else { order };
+            // Asked for where it is needed alone.
+            let skew = if order == "zipf" { session.assumed("nvmfs/zipf")? } else { 0.0 };
+            for simulated in Simulated::rivals(&assumed) {
                 for seed in 1..=self.runs {
                     points.push(Point {
                         simulated: simulated.clone(),
-                        load: load(workload, order),
+                        load: assumed.sized(Load::ordered(workload, order, skew)),
                         utilisation: *utilisation,
                         sizes: Sizes::with_nvram(disk_bytes, *one_over, 0, seed),
                         looks: looks.clone(),
@@ -114,7 +98,7 @@ impl Settings {
                 }
             }
         }
-        points
+        Ok(points)
     }
 
     /// The looks of each seed at one case and file system, from one moment to another.
@@ -129,54 +113,6 @@ impl Settings {
     }
 }
 
-/// The order that the workload's own program has unless it is told otherwise.
-fn own_order(workload: &str) -> &'static str {
-    if workload == "iozone" { "permuted" } else { "uniform" }
-}
-
-/// A workload in an order.
-fn load(workload: &str, order: &str) -> Load {
-    Load::ordered(workload, if order == "own" { own_order(workload) } else { order })
-}
-
-impl Row<'_> {
-    fn is_the_papers(&self) -> bool {
-        let Row { case, rival, counted, written, .. } = self;
-        let one_over = case.one_over;
-        Reading { one_over, rival, counted, written: *written } == READING && self.is_in_its_own_order()
-    }
-
-    fn is_in_its_own_order(&self) -> bool {
-        let Case { order, workload, .. } = self.case;
-        order == "own" || order == own_order(workload)
-    }
-
-    /// Ours over theirs in per cent, seed by seed; `None` where one is nothing in some run.
-    fn percent(&self, of: impl Fn(&Look) -> f64) -> Option<Interval> {
-        let pairs = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| (of(ours), of(theirs)));
-        let values: Vec<f64> = pairs.map(|(ours, theirs)| (ours / theirs - 1.0) * 100.0).collect();
-        values.iter().all(|value| value.is_finite()).then(|| Interval::of(&values))
-    }
-
-    fn traffic(&self) -> Interval {
-        self.percent(Look::traffic).expect("everybody writes")
-    }
-
-    fn page_erases(&self) -> Option<Interval> {
-        self.percent(Look::page_erases)
-    }
-
-    fn fast_erases(&self) -> Option<Interval> {
-        self.percent(|look| look.fast_erases().unwrap_or(f64::NAN))
-    }
-
-    fn name(&self) -> String {
-        let Case { one_over, utilisation, order, workload } = self.case;
-        let Row { rival, counted, written, .. } = self;
-        format!("{workload} ({order}) at {utilisation}; NVRAM 1/{one_over}; {rival}; {counted} + {written}")
-    }
-}
-
 fn signed(value: Option<Interval>) -> String {
     value.map_or(String::new(), |value| format!("{:+.1}", value.mean))
 }
@@ -185,22 +121,6 @@ fn half_width(value: Option<Interval>) -> String {
     value
         .filter(|value| value.half_width.is_finite())
         .map_or(String::new(), |value| format!("{:.1}", value.half_width))
-}
-
-const KEYS: [&str; 7] = ["nvram", "rival", "counted", "written", "order", "utilisation", "workload"];
-
-fn keys(row: &Row) -> Vec<String> {
-    let Case { one_over, utilisation, order, workload } = row.case;
-    let [rival, counted] = [row.rival, row.counted].map(str::to_owned);
-    vec![
-        format!("1/{one_over}"),
-        rival,
-        counted,
-        row.written.to_string(),
-        order.to_owned(),
-        utilisation.to_string(),
-        workload.to_owned(),
-    ]
 }
 
 /// A line for each reading and workload.
@@ -294,74 +214,10 @@ fn signs(rows: &[Row]) -> Table {
     table
 }
 
-/// Where the sign of what is sent crosses as more is written.
-fn crossings(settings: &Settings, rows: &[Row]) -> Table {
-    let mut table =
-        Table::new(&["nvram", "rival", "counted", "order", "utilisation", "workload", "less_until", "then"]);
-    for series in rows.chunks(settings.written.len()) {
-        let values: Vec<(f64, f64)> = series.iter().map(|row| (row.written, row.traffic().mean)).collect();
-        let crossed = values.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
-        let (until, then) = match crossed {
-            // Straight in the logarithm of what is written.
-            Some(&[(from, less), (to, more)]) => {
-                ((from.ln() + (to / from).ln() * less / (less - more)).exp(), "more")
-            }
-            _ if values.iter().all(|value| value.1 < 0.0) => (f64::INFINITY, "less throughout"),
-            _ if values[0].1 >= 0.0 => (0.0, "more from the beginning"),
-            _ => (f64::INFINITY, "less throughout"),
-        };
-        let mut line = keys(&series[0]);
-        line.remove(3);
-        let until = if until.is_finite() { format!("{until:.2}") } else { String::new() };
-        line.extend([until, then.to_owned()]);
-        table.push(line);
-    }
-    table
-}
-
-/// Of four workloads, in how many NVMFS sends less: a map for each utilisation.
-fn maps(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Failure> {
-    for &utilisation in &settings.utilisations {
-        let here = |row: &&Row| row.case.utilisation == utilisation && row.is_in_its_own_order();
-        let here: Vec<&Row> = rows.iter().filter(here).collect();
-        let name = |row: &Row| {
-            (format!("1/{} {}", row.case.one_over, row.rival), format!("{} {}", row.counted, row.written))
-        };
-        let (mut across, mut down) = (Vec::new(), Vec::new());
-        for row in &here {
-            let (side, top) = name(row);
-            if !down.contains(&side) {
-                down.push(side);
-            }
-            if !across.contains(&top) {
-                across.push(top);
-            }
-        }
-        let mut cells = Vec::new();
-        for side in &down {
-            for top in &across {
-                let of = here.iter().filter(|row| name(row) == (side.clone(), top.clone()));
-                let less: Vec<bool> = of.map(|row| row.traffic().mean < 0.0).collect();
-                let count = less.iter().filter(|less| **less).count();
-                cells.push((count as f64, format!("{count} of {}", less.len())));
-            }
-        }
-        let title = format!("Workloads under which NVMFS sends less than Conquest, files at {utilisation}");
-        let map = HeatMap {
-            title: &title,
-            x: ("counted from, disks written", across),
-            y: ("NVRAM, Conquest", down),
-            cells,
-        };
-        map.draw(session, &format!("signs_{utilisation}"))?;
-    }
-    Ok(())
-}
-
 /// What the paper says, in its reading; and what we say of the others.
-fn check(rows: &[Row]) -> Statements {
+fn check(reading: &Reading, rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
-    let reading = || rows.iter().filter(|row| row.is_the_papers());
+    let reading = || rows.iter().filter(|row| row.is_in(reading));
     let less = |value: Option<Interval>| value.map(|value| value.mean < 0.0);
     statements.check(
         "NVMFS sends fewer sectors than Conquest",
@@ -393,16 +249,31 @@ fn check(rows: &[Row]) -> Statements {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let settings: Settings = session.settings()?;
+    let (settings, reading) = Settings::of(session)?;
     let cases = settings.cases();
-    let points = settings.points(&cases);
+    let points = settings.points(session, &cases)?;
     let found = session.each("course of a file system", &points, |point| {
-        point.looks.at(&point.simulated, &point.load, point.utilisation, &point.sizes)
+        match point.looks.at(&point.simulated, &point.load, point.utilisation, &point.sizes) {
+            Err(error) if error.to_string().contains("no space left") => Ok(None),
+            looks => looks.map(Some),
+        }
     })?;
-    let systems = Simulated::rivals();
+    let systems = Simulated::rivals(&Assumed::of(session)?);
     let per_case = systems.len() * settings.runs as usize;
     let mut rows = Vec::new();
+    let mut left_out = Table::new(&["nvram", "order", "utilisation", "workload"]);
     for (case, of_case) in cases.iter().zip(found.chunks(per_case)) {
+        // Some take more space as they go on than their files had at first.
+        let Some(of_case) = of_case.iter().cloned().collect::<Option<Vec<Vec<Look>>>>() else {
+            let Case { one_over, order, utilisation, workload } = case;
+            left_out.push(vec![
+                format!("1/{one_over}"),
+                (*order).to_owned(),
+                utilisation.to_string(),
+                (*workload).to_owned(),
+            ]);
+            continue;
+        };
         let by_system: Vec<&[Vec<Look>]> = of_case.chunks(settings.runs as usize).collect();
         for (rival, theirs) in systems.iter().zip(&by_system).skip(1) {
             for counted in ["mkfs", "steady"] {
@@ -419,10 +290,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             }
         }
     }
-    table(rows.iter().filter(|row| row.is_the_papers())).publish(session, "reading")?;
+    left_out.write(session, "left_out")?;
+    table(rows.iter().filter(|row| row.is_in(&reading))).publish(session, "reading")?;
     signs(&rows).publish(session, "signs")?;
-    crossings(&settings, &rows).write(session, "crossings")?;
+    let moments = settings.written.len();
+    crossings(moments, &rows).write(session, "crossings")?;
     table(rows.iter()).write(session, "grid")?;
-    maps(session, &settings, &rows)?;
-    check(&rows).publish(session)
+    maps(session, &settings.utilisations, &rows)?;
+    surfaces(session, &reading, moments, &rows)?;
+    course(session, &reading, &settings.utilisations, &rows)?;
+    check(&reading, &rows).publish(session)
 }

@@ -2,6 +2,7 @@
 //! that fill a superblock or straddle two.
 
 use crate::Failure;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::replay::{Drive, Replayed, replay_on};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::trial::Trial;
@@ -9,7 +10,6 @@ use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use wearwell_nvmfs::options::{Grouping, Options};
-use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_trace::{Op, Request, RequestBatch};
 
 const HALF_EXTENT_BYTES: u64 = 256 << 10;
@@ -33,13 +33,14 @@ fn loads() -> [Load; 4] {
     [Load::named("postmark"), Load::named("fileserver"), Load::named("fio"), skewed("fio, zipf 0.9", 0.9)]
 }
 
-fn file_systems() -> Vec<Simulated> {
+fn file_systems(assumed: &Assumed) -> Vec<Simulated> {
+    let [nvmfs, ..] = Simulated::all(assumed);
     let groupings = [("update_likelihood", Grouping::UpdateLikelihood), ("lru", Grouping::Lru)];
     let each = groupings.map(|(name, grouping)| {
         [true, false].map(|trim| Simulated {
             name,
-            placement: PlacementKind::Nvmfs,
-            options: Options { grouping, trim, ..Options::default() },
+            options: Options { grouping, trim, ..nvmfs.options.clone() },
+            ..nvmfs.clone()
         })
     });
     each.into_iter().flatten().collect()
@@ -104,9 +105,12 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let Settings { disk_mib, utilisation } = session.settings()?;
     let disk_bytes = disk_mib << 20;
     let sizes = Sizes::with_nvram(disk_bytes, 16, 2 * disk_bytes, 1);
-    let loads = loads();
-    let jobs: Vec<_> =
-        loads.iter().flat_map(|load| file_systems().into_iter().map(move |it| (load, it, sizes))).collect();
+    let assumed = Assumed::of(session)?;
+    let (loads, systems) = (loads().map(|load| assumed.sized(load)), file_systems(&assumed));
+    let jobs: Vec<_> = loads
+        .iter()
+        .flat_map(|load| systems.iter().map(move |simulated| (load, simulated.clone(), sizes)))
+        .collect();
     let found = session.each("hints and trims", &jobs, |(load, simulated, sizes)| {
         let trial = simulated.play(load, utilisation, sizes)?;
         let sent = Trial::written_pages(&trial.requests, trial.measured_from..trial.requests.len());

@@ -4,6 +4,7 @@
 use crate::Failure;
 use crate::heat_map::HeatMap;
 use crate::interval::mean;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::replay::{Drive, Replayed, replay_marks};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::spare::Space;
@@ -125,9 +126,9 @@ impl Settings {
     }
 
     /// By file, NVRAM and law, what the two are asked with each seed.
-    fn points(&self) -> Vec<((u64, f64, f64), Vec<Point>)> {
+    fn points(&self, assumed: &Assumed) -> Vec<((u64, f64, f64), Vec<Point>)> {
         let disk_bytes = self.disk_mib << 20;
-        let [nvmfs, cache, ..] = Simulated::rivals();
+        let [nvmfs, cache, ..] = Simulated::rivals(assumed);
         let mut cases = Vec::new();
         for &one_over in &self.nvram_one_over {
             for &utilisation in &self.utilisations {
@@ -326,7 +327,7 @@ fn check(rows: &[Row]) -> Statements {
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
-    let cases = settings.points();
+    let cases = settings.points(&Assumed::of(session)?);
     let points: Vec<Point> = cases.iter().flat_map(|(_, points)| points.clone()).collect();
     let courses = session.each("host cleaning and cache on drives", &points, Point::course)?;
     let (mut rows, mut rest) = (Vec::new(), &courses[..]);

@@ -2,9 +2,10 @@
 //! to 11 of Qiu and Reddy (2013), and by how much it is ahead.
 
 use crate::Failure;
+use crate::nvmfs::assumed::Assumed;
 use crate::nvmfs::recording::{Known, Recording, shipped};
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
-use crate::nvmfs::trial::{Outcome, Trial};
+use crate::nvmfs::trial::{Clock, Outcome, Trial};
 use crate::recordings::Known as _;
 use crate::session::Session;
 use crate::table::Table;
@@ -17,33 +18,36 @@ struct Pair {
     ours: Outcome,
 }
 
-fn pair(recording: &Recording) -> Result<Pair, Failure> {
+fn pair(recording: &Recording, nvmfs: &Simulated, clock: &Clock) -> Result<Pair, Failure> {
     let trial = Trial::from(recording);
     let Known { disk_bytes, cache_bytes, seed, .. } = recording.known;
     let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
-    let other = trial.evaluate(disk_bytes)?;
-    let [nvmfs, ..] = Simulated::all();
+    let other = trial.evaluate(disk_bytes, clock)?;
+    // The files are of the sizes that they had when it was recorded, whatever is assumed of them.
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
-    Ok(Pair { other, ours: ours.evaluate(disk_bytes)? })
+    Ok(Pair { other, ours: ours.evaluate(disk_bytes, clock)? })
 }
 
 /// What a pair is known by, so that a finished one is not run again.
 #[derive(Serialize)]
-struct Point {
+struct Point<'a> {
     name: String,
-    checksum: String,
+    checksum: &'a str,
+    nvmfs: &'a Simulated,
+    clock: Clock,
     #[serde(skip)]
-    at: usize,
+    recording: &'a Recording,
 }
 
 fn pairs(session: &Session, recordings: &[Recording]) -> Result<Vec<Pair>, Failure> {
-    let point = |(at, recording): (usize, &Recording)| Point {
-        name: recording.known.name(),
-        checksum: recording.known.checksum.clone(),
-        at,
+    let (assumed, clock) = (Assumed::of(session)?, Clock::of(session)?);
+    let [nvmfs, ..] = Simulated::all(&assumed);
+    let point = |recording| -> Point {
+        let Recording { known, .. }: &Recording = recording;
+        Point { name: known.name(), checksum: &known.checksum, nvmfs: &nvmfs, clock, recording }
     };
-    let points: Vec<Point> = recordings.iter().enumerate().map(point).collect();
-    session.each("a recording and NVMFS", &points, |point| pair(&recordings[point.at]))
+    let points: Vec<Point> = recordings.iter().map(point).collect();
+    session.each("a recording and NVMFS", &points, |point| pair(point.recording, point.nvmfs, &point.clock))
 }
 
 fn numbers(outcome: &Outcome) -> Vec<String> {

@@ -2,8 +2,11 @@
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
+use crate::nvmfs::assumed::Assumed;
+use crate::nvmfs::reading::Reading;
 use crate::nvmfs::simulate::{Load, Simulated, Sizes};
 use crate::nvmfs::timed::{Planes, timed_seconds};
+use crate::nvmfs::trial::Clock;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -14,7 +17,7 @@ use wearwell_nvmfs::workload::FILE_WORKLOADS;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD.
+    /// Of the SSD, unless it is assumed to be larger or smaller.
     disk_mib: u64,
     /// The NVRAM is as large as the SSD over this.
     nvram_one_over: u64,
@@ -28,6 +31,17 @@ pub struct Settings {
     runs: u64,
 }
 
+impl Settings {
+    /// Those of a session, with what is assumed of the paper's reading.
+    fn of(session: &Session) -> Result<Settings, Failure> {
+        let mut settings: Settings = session.settings()?;
+        let one_over = std::slice::from_mut(&mut settings.nvram_one_over);
+        Reading::of(session)?.put_into(one_over, &mut settings.written)?;
+        settings.disk_mib = (settings.disk_mib as f64 * session.assumed("nvmfs/disk")?) as u64;
+        Ok(settings)
+    }
+}
+
 /// A file system under a workload.
 #[derive(Clone, Serialize)]
 struct Point {
@@ -36,6 +50,7 @@ struct Point {
     utilisation: f64,
     sizes: Sizes,
     drive: Planes,
+    clock: Clock,
 }
 
 /// How fast it is.
@@ -52,11 +67,11 @@ struct Speed {
 impl Point {
     fn speed(&self) -> Result<Speed, Failure> {
         let trial = self.simulated.play(&self.load, self.utilisation, &self.sizes)?;
-        let measured =
-            timed_seconds(&trial.requests, trial.measured_from, self.sizes.disk_bytes, self.drive)?;
+        let (shown_bytes, clock) = (self.sizes.disk_bytes, &self.clock);
+        let measured = timed_seconds(&trial.requests, trial.measured_from, shown_bytes, self.drive, clock)?;
         let (sent_bytes, requests) = trial.sent();
         Ok(Speed {
-            mb_a_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds()),
+            mb_a_second: trial.written_bytes as f64 / 1e6 / (measured + trial.memory_seconds(clock)),
             kib_a_request: sent_bytes as f64 / 1024.0 / requests.max(1) as f64,
             recycled: trial.cleaned.map_or(0, |cleaned| cleaned.segments),
         })
@@ -120,11 +135,11 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// The mean over the workloads, which the paper prints.
-fn averages(settings: &Settings, rows: &[Row]) -> Table {
+fn averages(settings: &Settings, systems: &[Simulated], rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "written", "rival", "faster_percent"]);
     for &utilisation in &settings.utilisations {
         for &written in &settings.written {
-            for rival in Simulated::rivals().iter().skip(1) {
+            for rival in systems.iter().skip(1) {
                 let here = |row: &&Row| {
                     row.utilisation == utilisation && row.written == written && row.rival == rival.name
                 };
@@ -139,8 +154,10 @@ fn averages(settings: &Settings, rows: &[Row]) -> Table {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let settings: Settings = session.settings()?;
+    let settings = Settings::of(session)?;
+    let (assumed, clock) = (Assumed::of(session)?, Clock::of(session)?);
     let disk_bytes = settings.disk_mib << 20;
+    let (systems, runs) = (Simulated::rivals(&assumed), settings.runs as usize);
     let mut cases = Vec::new();
     for &utilisation in &settings.utilisations {
         for &written in &settings.written {
@@ -149,21 +166,21 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     }
     let mut points = Vec::new();
     for &(utilisation, written, workload) in &cases {
-        for simulated in Simulated::rivals() {
+        for simulated in &systems {
             for seed in 1..=settings.runs {
                 let written_bytes = (written * disk_bytes as f64) as u64;
                 points.push(Point {
                     simulated: simulated.clone(),
-                    load: Load::named(workload),
+                    load: assumed.sized(Load::named(workload)),
                     utilisation,
                     sizes: Sizes::with_nvram(disk_bytes, settings.nvram_one_over, written_bytes, seed),
                     drive: settings.drive,
+                    clock,
                 });
             }
         }
     }
     let speeds = session.each("speed of a file system", &points, Point::speed)?;
-    let (systems, runs) = (Simulated::rivals(), settings.runs as usize);
     let mut rows = Vec::new();
     for (&(utilisation, written, workload), of_case) in cases.iter().zip(speeds.chunks(systems.len() * runs))
     {
@@ -173,7 +190,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             rows.push(Row { utilisation, written, workload, rival: rival.name, ours, theirs });
         }
     }
-    averages(&settings, &rows).publish(session, "averages")?;
+    averages(&settings, &systems, &rows).publish(session, "averages")?;
     table(&rows).publish(session, "throughput")?;
     let mut statements = Statements::default();
     for rival in systems.iter().skip(1) {

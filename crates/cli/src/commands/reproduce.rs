@@ -87,7 +87,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let assumptions = assumptions(&args.assume)?;
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
-    let plan = Plan { output: &args.output, effort, settings, assumptions: &assumptions, again: args.again };
+    let points = args.output.join("points");
+    let (output, assumptions, again) = (&args.output, &assumptions, args.again);
+    let plan = Plan { output, points: &points, effort, settings, assumptions, again };
     std::fs::create_dir_all(&args.output)
         .map_err(|error| Failure::run(format!("{}: {error}", args.output.display())))?;
     if args.vary_assumptions {

@@ -22,13 +22,13 @@ pub(super) struct Staged<P> {
     pub(super) written: usize,
     /// The stream of the block they come from, where the placement wants to know.
     pub(super) from: Option<StreamId>,
-    /// Indices of the pages just read, where the medium wants to know.
-    pages: Vec<u32>,
+    /// Indices of the pages just read, where the medium wants to know; beyond them, room for a victim's.
+    indices: Vec<u32>,
 }
 
 impl<P> Default for Staged<P> {
     fn default() -> Self {
-        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, pages: Vec::new() }
+        Staged { owners: Vec::new(), data: Vec::new(), written: 0, from: None, indices: Vec::new() }
     }
 }
 
@@ -45,6 +45,15 @@ impl<P: Copy> Staged<P> {
             self.owners.resize(wanted, Lpn(0));
         }
         &mut self.owners[end..wanted]
+    }
+
+    /// The same, and room for the indices of as many.
+    fn listed_room(&mut self, pages: u32) -> (&mut [Lpn], &mut [u32]) {
+        self.owners_room(pages);
+        if self.indices.len() < pages as usize {
+            self.indices.resize(pages as usize, 0);
+        }
+        (&mut self.owners[self.data.len()..], &mut self.indices)
     }
 
     /// The first `pages` pages are back on flash.
@@ -218,14 +227,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let unwritten = self.pool.pages_per_block() - written;
         let valid = self.pool.blocks.valid_pages(victim) - unwritten;
         let staged = &mut self.staged;
-        if D::PAGE_EXACT {
-            self.directory.gather(victim, written, staged.owners_room(written));
-        }
         // Between those that live there may be torn ones.
         let pages = if D::PAGE_EXACT && (M::READS_BY_PAGE || self.pool.is_recovered) {
-            self.directory.list_valid(victim, written, &mut staged.pages);
-            Pages::Listed(&staged.pages)
+            let (owners, indices) = staged.listed_room(written);
+            let found = self.directory.gather_listed(victim, written, owners, indices);
+            Pages::Listed(&staged.indices[..found])
         } else {
+            if D::PAGE_EXACT {
+                self.directory.gather(victim, written, staged.owners_room(written));
+            }
             Pages::Counted(valid)
         };
         self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;

@@ -91,12 +91,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
 
     fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
         let written = self.pool.pages_per_block();
-        let mut owners = vec![Lpn(0); written as usize];
-        self.directory.gather(block, written, &mut owners);
+        let (mut owners, mut pages) = (vec![Lpn(0); written as usize], vec![0; written as usize]);
+        let found = self.directory.gather_listed(block, written, &mut owners, &mut pages);
+        pages.truncate(found);
         owners.truncate(self.pool.blocks.valid_pages(block) as usize);
         let mut data = Vec::with_capacity(owners.len());
-        let mut pages = Vec::new();
-        self.directory.list_valid(block, written, &mut pages);
         let cause = Cause::WearLevelling;
         self.pool.medium.read(block, Pages::Listed(&pages), cause, &mut data)?;
         self.pool.counters.add_outgoing(cause, Operation::Read, pages.len() as u64);

@@ -24,6 +24,7 @@ mod objects;
 mod observed;
 mod partition;
 mod pass_through;
+mod radix;
 mod recover;
 mod resume;
 mod segments;

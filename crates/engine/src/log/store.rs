@@ -167,7 +167,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         out: &mut Vec<M::Payload>,
     ) -> Result<(), LayerError> {
         self.pool.counters.add_outgoing(Cause::Host, Operation::Read, count as u64);
-        let pages = if D::PAGE_EXACT { Pages::Listed(&self.indices) } else { Pages::Counted(count as u32) };
+        let listed = || Pages::Listed(&self.indices[..count]);
+        let pages = if D::PAGE_EXACT { listed() } else { Pages::Counted(count as u32) };
         Ok(self.pool.medium.read(block, pages, Cause::Host, out)?)
     }
 }
@@ -194,9 +195,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             out.resize(out.len() + pages.len(), M::Payload::default());
             return Ok(());
         }
+        if self.indices.len() < pages.len() {
+            self.indices.resize(pages.len(), 0);
+        }
         let mut rest = pages;
         while !rest.is_empty() {
-            let Some((block, count)) = self.directory.together(rest, &mut self.indices) else {
+            let Some((block, count)) = self.directory.together(rest, &mut self.indices[..rest.len()]) else {
                 out.push(M::Payload::default());
                 rest = &rest[1..];
                 continue;

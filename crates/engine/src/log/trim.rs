@@ -1,7 +1,8 @@
 //! When and how a log tells the layer below that pages are no longer wanted.
 
+use super::radix::sort;
 use crate::layer::TrimCounts;
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, count_runs};
 use std::collections::VecDeque;
 
 /// What is trimmed as a whole.
@@ -55,6 +56,8 @@ pub(super) struct Trims {
     page_at_once: bool,
     /// Such pages of the layer below.
     dead: Vec<Lpn>,
+    /// Room to sort them in.
+    spare: Vec<Lpn>,
     pending: VecDeque<Pending>,
     /// How often each segment was opened.
     lives: Vec<u32>,
@@ -69,6 +72,7 @@ impl Trims {
             rule,
             page_at_once: rule.delay_pages == 0 && rule.batch <= 1 && rule.align_pages == 1,
             dead: Vec::new(),
+            spare: Vec::new(),
             pending: VecDeque::new(),
             lives: vec![0; segments as usize],
             written: 0,
@@ -129,12 +133,11 @@ impl Trims {
             return;
         }
         std::mem::swap(pages, &mut self.dead);
-        pages.sort_unstable();
+        sort(pages, &mut self.spare);
         // A page that is written twice in one run was reported twice.
         pages.dedup();
-        let gaps = pages.windows(2).filter(|pair| pair[1].0 - pair[0].0 > 1).count();
         self.counts.sent_pages += pages.len() as u64;
-        self.counts.sent_ranges += 1 + gaps as u64;
+        self.counts.sent_ranges += count_runs(pages) as u64;
     }
 
     fn take_ranges(&mut self, pages: &mut Vec<Lpn>) {

@@ -2,7 +2,10 @@
 
 use crate::counters::Cause;
 use crate::layer::Answer;
-use crate::units::{Lpn, runs};
+use crate::units::{Lpn, run_length};
+
+/// Pages from which on a list is looked at as a whole.
+const LONG_RUN: usize = 8;
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
 #[derive(Debug, Default)]
@@ -61,21 +64,20 @@ impl Moves {
     /// The pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
-        if self.counts.is_empty() {
+        let Some(first) = pages.first().filter(|_| !self.counts.is_empty()) else { return };
+        // Padding has the last of all numbers, which page 0 seems to follow: a run with it goes beyond the table.
+        let range = first.index()..first.index() + pages.len();
+        if pages.len() >= LONG_RUN
+            && run_length(pages) == pages.len()
+            && let Some(counts) = self.counts.get_mut(range)
+        {
+            counts.fill(0);
             return;
         }
-        for run in runs(pages) {
-            if let [page] = run {
-                if let Some(count) = self.counts.get_mut(page.index()) {
-                    *count = 0;
-                }
-                continue;
+        for page in pages {
+            if let Some(count) = self.counts.get_mut(page.index()) {
+                *count = 0;
             }
-            // Page 0 seems to follow the name of padding, which is the last of all numbers.
-            let run = run.strip_prefix(&[Lpn(u32::MAX)]).unwrap_or(run);
-            let known = self.counts.len();
-            let first = run.first().map_or(known, |page| page.index()).min(known);
-            self.counts[first..(first + run.len()).min(known)].fill(0);
         }
     }
 

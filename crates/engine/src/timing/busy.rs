@@ -63,6 +63,15 @@ impl Flash {
         self.channels.iter().map(|channel| channel.busy_ns.into()).collect()
     }
 
+    /// The same, but for what was given to operations at `now_ns` itself, to which the device must have been advanced.
+    pub(super) fn channel_busy_before(&self, now_ns: u64) -> Vec<BusyTime> {
+        let mut busy = self.channel_busy();
+        for &(channel, channel_ns) in self.given.at(now_ns) {
+            busy[channel as usize].host_ns -= channel_ns;
+        }
+        busy
+    }
+
     /// Adds up the operations and compares them with the time of dies and channels; an error is a defect. While
     /// operations are under way only channels can be compared.
     pub fn check(&self) -> Result<(), String> {

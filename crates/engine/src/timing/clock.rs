@@ -11,6 +11,7 @@ use super::host::{Arrivals, Cleaning, HostTiming};
 use super::journal::{Journal, Step};
 use super::node::NONE;
 use super::parts::{Parts, Share};
+use super::singles::Single;
 use super::statistics::{Statistics, TimingReport};
 use super::writes::Writes;
 use crate::config::ConfigError;
@@ -67,6 +68,9 @@ pub struct Clock {
     leaving: BinaryHeap<Reverse<Programmed>>,
     writes: Writes,
     busy_before: (Vec<BusyTime>, Vec<BusyTime>),
+    /// Whether nothing of a request is left to be done when its flash operations are known to end: there is neither a link nor a
+    /// write buffer.
+    is_bare: bool,
     steps: Vec<Step>,
     finished: Vec<Finished>,
 }
@@ -91,7 +95,7 @@ impl Clock {
             parts: Vec::new(),
             free: Vec::new(),
             done: BinaryHeap::new(),
-            places: Ends::new(),
+            places: Ends::new(host.queue_depth),
             in_queue: 0,
             waited_share: Share::default(),
             link_in_ns: 0,
@@ -100,6 +104,7 @@ impl Clock {
             leaving: BinaryHeap::new(),
             writes: Writes::default(),
             busy_before,
+            is_bare: host.link_bytes_per_us.is_none() && host.write_buffer_pages == 0,
             steps: Vec::new(),
             finished: Vec::new(),
         })
@@ -320,6 +325,36 @@ impl Clock {
 
     /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
+        let alone = if self.is_bare { self.journal.take_alone() } else { None };
+        let begin_ns = self.next.expect("next_dispatch comes before serve").now_ns;
+        let single = alone.and_then(|step| self.flash.single(begin_ns, begin_ns, step));
+        match single {
+            Some(single) if self.serve_at_once(op, pages, &single) => self.collect(),
+            _ => self.serve_steps(op, pages, alone, single),
+        }
+    }
+
+    /// Serves the request that is this operation alone, if its end is known at once: it never is one of those that wait for theirs.
+    #[inline]
+    fn serve_at_once(&mut self, op: Op, pages: u32, single: &Single) -> bool {
+        let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");
+        if !matches!(op, Op::Read | Op::Write) {
+            return false;
+        }
+        let Some((done_ns, parts)) = self.flash.do_at_once(now_ns, single) else { return false };
+        self.next = None;
+        if op == Op::Write {
+            self.writes.pass(done_ns);
+        }
+        self.in_queue += 1;
+        let parts = before.and(&parts);
+        self.statistics.record(op, pages, arrival_ns, &parts);
+        self.places.push(done_ns, parts.cleaning_share());
+        true
+    }
+
+    /// Puts on the flash `alone`, the operation that it is if it is one, or the steps that the journal holds.
+    fn serve_steps(&mut self, op: Op, pages: u32, alone: Option<Step>, single: Option<Single>) {
         let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
         let mut start_ns = now_ns;
@@ -361,16 +396,22 @@ impl Clock {
             self.release_flushes();
         }
         self.in_queue += 1;
-        self.submit(tag, now_ns, start_ns);
+        if let Some(single) = single {
+            self.flash.submit_single(tag, now_ns, start_ns, single);
+        } else {
+            self.steps.clear();
+            self.steps.extend(alone);
+            self.submit(tag, now_ns, start_ns);
+        }
         if is_answered {
             self.answer(tag, &before.and(&Parts::default()));
         }
         self.collect();
     }
 
+    /// Submits the steps in hand, and those that the journal holds.
     fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64) {
         let mut steps = std::mem::take(&mut self.steps);
-        steps.clear();
         self.journal.take(&mut steps);
         self.submit_steps(tag, now_ns, start_ns, &steps);
         self.steps = steps;
@@ -409,6 +450,7 @@ impl Clock {
         if self.journal.has_events() {
             self.live_through_outages(self.now_ns, self.now_ns);
         }
+        self.steps.clear();
         self.submit(NONE, self.now_ns, self.now_ns);
         self.collect();
     }
@@ -424,7 +466,8 @@ impl Clock {
         self.advance(self.now_ns);
         self.statistics.reset(self.now_ns);
         self.pending.iter_mut().for_each(|pending| pending.is_measured = false);
-        self.busy_before = (self.flash.die_busy(self.now_ns), self.flash.channel_busy());
+        let channels = self.flash.channel_busy_before(self.now_ns);
+        self.busy_before = (self.flash.die_busy(self.now_ns), channels);
     }
 
     /// What was measured; complete after [`Clock::drain`].

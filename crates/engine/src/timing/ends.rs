@@ -1,11 +1,17 @@
 //! Times in the future, taken in order.
 
+use std::collections::VecDeque;
+
 /// What happens at known times, none of them before the last time up to which they were taken.
 ///
-/// A radix heap: entries stand in a bucket by the highest bit in which their time differs from that last time, so that
-/// going on to a later time empties the lower buckets and distributes a single one.
+/// Few stand in order, and mostly a new one goes to the end. Many are in a radix heap: entries stand in a bucket by the highest
+/// bit in which their time differs from that last time, so that going on to a later time empties the lower buckets and
+/// distributes a single one.
 #[derive(Debug)]
 pub(super) struct Ends<T> {
+    are_few: bool,
+    /// All of few, in order.
+    few: VecDeque<(u64, T)>,
     last_ns: u64,
     /// Of bucket 0, all at `last_ns` or before it; of bucket n, those that differ in bit n - 1, counted from 0.
     buckets: [Vec<(u64, T)>; 65],
@@ -15,10 +21,15 @@ pub(super) struct Ends<T> {
     moving: Vec<(u64, T)>,
 }
 
+/// So many at most are worth to be kept in order.
+const FEW: u32 = 64;
+
 impl<T: Copy + Ord> Ends<T> {
-    pub fn new() -> Self {
+    /// None yet, and rarely more than `most` at a time.
+    pub fn new(most: u32) -> Self {
         let buckets = std::array::from_fn(|_| Vec::new());
-        Ends { last_ns: 0, buckets, occupied: 0, moving: Vec::new() }
+        let (are_few, few) = (most <= FEW, VecDeque::new());
+        Ends { are_few, few, last_ns: 0, buckets, occupied: 0, moving: Vec::new() }
     }
 
     /// The bucket for a time.
@@ -29,13 +40,29 @@ impl<T: Copy + Ord> Ends<T> {
 
     #[inline]
     pub fn push(&mut self, time_ns: u64, what: T) {
+        if self.are_few {
+            return self.insert(time_ns, what);
+        }
         let bucket = self.bucket(time_ns);
         self.buckets[bucket].push((time_ns, what));
         self.occupied |= (1 << bucket) >> 1;
     }
 
+    #[inline]
+    fn insert(&mut self, time_ns: u64, what: T) {
+        let later = self.few.iter().rev().take_while(|&&one| one > (time_ns, what)).count();
+        match later {
+            0 => self.few.push_back((time_ns, what)),
+            _ => self.few.insert(self.few.len() - later, (time_ns, what)),
+        }
+    }
+
     /// The first one; among equal times the least.
+    #[inline]
     pub fn first(&self) -> Option<(u64, T)> {
+        if self.are_few {
+            return self.few.front().copied();
+        }
         let bucket = if self.buckets[0].is_empty() { self.occupied.trailing_zeros() as usize + 1 } else { 0 };
         self.buckets.get(bucket).and_then(|entries| entries.iter().min().copied())
     }
@@ -43,6 +70,18 @@ impl<T: Copy + Ord> Ends<T> {
     /// Takes all up to `now_ns`, in any order.
     #[inline]
     pub fn take_until(&mut self, now_ns: u64, mut taken: impl FnMut(T)) {
+        if !self.are_few {
+            return self.take_many_until(now_ns, taken);
+        }
+        while let Some(&(time_ns, what)) = self.few.front()
+            && time_ns <= now_ns
+        {
+            self.few.pop_front();
+            taken(what);
+        }
+    }
+
+    fn take_many_until(&mut self, now_ns: u64, mut taken: impl FnMut(T)) {
         if now_ns < self.last_ns {
             return;
         }
@@ -76,7 +115,16 @@ mod tests {
 
     #[test]
     fn ends_are_taken_like_from_a_sorted_set() {
-        let (mut random, mut ends, mut sorted) = (Seed(7).random(), Ends::new(), BTreeSet::new());
+        taken_like_from_a_sorted_set(FEW + 1);
+    }
+
+    #[test]
+    fn few_ends_are_taken_like_from_a_sorted_set() {
+        taken_like_from_a_sorted_set(FEW);
+    }
+
+    fn taken_like_from_a_sorted_set(most: u32) {
+        let (mut random, mut ends, mut sorted) = (Seed(7).random(), Ends::new(most), BTreeSet::new());
         let mut now_ns = 0;
         for number in 0..20_000u32 {
             let ahead_ns = below(&mut random, 1 << (number % 40));

@@ -8,26 +8,11 @@ use super::parameters::{Contention, Priority};
 use super::parts::Parts;
 use crate::units::BlockId;
 use std::cmp::Reverse;
-use std::hint::select_unpredictable;
 
 impl Flash {
+    #[inline]
     fn set_key(&mut self, die: u32, new: u128) {
-        self.keys[die as usize] = new;
-        let per_channel = self.timing.layout.dies_per_channel();
-        let channel = self.dies[die as usize].channel;
-        let (next, next_die) = (&mut self.next[channel as usize], &mut self.next_die[channel as usize]);
-        if new < *next {
-            (*next, *next_die) = (new, die);
-        } else if *next_die == die {
-            let first = (channel * per_channel) as usize;
-            let (mut least, mut least_die) = (new, die);
-            for (other, &key) in (first as u32..).zip(&self.keys[first..first + per_channel as usize]) {
-                let is_less = key < least;
-                least = select_unpredictable(is_less, key, least);
-                least_die = select_unpredictable(is_less, other, least_die);
-            }
-            (*next, *next_die) = (least, least_die);
-        }
+        self.firsts.set(self.dies[die as usize].channel, die, new);
     }
 
     pub(super) fn arrive(&mut self, id: u32, now_ns: u64) {
@@ -132,7 +117,8 @@ impl Flash {
         match phase {
             Phase::Array if self.may_suspend(current) => {
                 let begin_ns = now_ns.max(self.nodes[current].array_begin_ns);
-                self.suspend(number, begin_ns);
+                let end_ns = time_of(self.firsts.of_die(self.dies[number as usize].channel, number));
+                self.suspend(number, begin_ns, end_ns);
             }
             Phase::Channel if self.may_suspend(current) => self.dies[number as usize].hurry = true,
             _ => {}
@@ -154,12 +140,11 @@ impl Flash {
         self.set_key(number, key(ready_ns, Turn::Transfer, number_of_node));
     }
 
-    /// The first event of a channel.
-    pub(super) fn event(&mut self, channel: usize) {
-        let die = self.next_die[channel];
-        let now_ns = time_of(self.next[channel]);
+    /// The next event of a die, which has this key.
+    pub(super) fn event(&mut self, die: u32, event: u128) {
+        let now_ns = time_of(event);
         match self.dies[die as usize].phase {
-            Phase::Channel => self.grant(channel, die, now_ns),
+            Phase::Channel => self.grant(die, now_ns),
             Phase::Array => self.end_array(die, now_ns),
             Phase::Choosing => self.go_on(die, now_ns),
             Phase::Suspending => {
@@ -172,10 +157,10 @@ impl Flash {
 
     /// A die's operation gets the channel.
     #[inline]
-    fn grant(&mut self, channel: usize, number: u32, ready_ns: u64) {
+    fn grant(&mut self, number: u32, ready_ns: u64) {
         let may_suspend = self.may_suspend(self.dies[number as usize].current);
         let die = &mut self.dies[number as usize];
-        let id = die.current;
+        let (id, channel) = (die.current, die.channel as usize);
         let node = &mut self.nodes[id];
         let waits = self.timing.contention == Contention::Channel && node.channel_ns > 0;
         let (begin_ns, behind_ns) = if waits {
@@ -202,24 +187,21 @@ impl Flash {
         }
         die.phase = Phase::Array;
         die.left_ns = node.array_ns;
-        let end = key(end_ns, Turn::End, u64::from(number));
         if std::mem::take(&mut die.hurry) {
-            self.keys[number as usize] = end;
-            self.suspend(number, transferred_ns);
+            self.suspend(number, transferred_ns, end_ns);
         } else {
-            self.set_key(number, end);
+            self.set_key(number, key(end_ns, Turn::End, u64::from(number)));
         }
     }
 
     /// The die will choose what it does next.
-    fn choose(&mut self, number: u32, when_ns: u64) {
+    pub(super) fn choose(&mut self, number: u32, when_ns: u64) {
         self.dies[number as usize].phase = Phase::Choosing;
         self.set_key(number, key(when_ns, Turn::Choice, u64::from(number)));
     }
 
-    /// The die's operation steps back from `now_ns` on.
-    fn suspend(&mut self, number: u32, now_ns: u64) {
-        let end_ns = time_of(self.keys[number as usize]);
+    /// The die's operation, which would have ended at `end_ns`, steps back from `now_ns` on.
+    fn suspend(&mut self, number: u32, now_ns: u64, end_ns: u64) {
         let die = &mut self.dies[number as usize];
         let left_ns = die.left_ns.min(end_ns - now_ns);
         let worked_ns = now_ns - self.nodes[die.current].array_begin_ns;

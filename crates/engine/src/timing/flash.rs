@@ -55,19 +55,19 @@
 use super::backlog::Backlog;
 use super::channel::{Channel, NEVER, Turn, key, time_of};
 use super::die::Die;
-use super::erased::{Erased, Wait};
+use super::erased::Erased;
+use super::firsts::Firsts;
+use super::given::Given;
 use super::journal::Step;
-use super::node::{Class, Kind, Nodes};
+use super::node::Nodes;
 use super::parameters::FlashTiming;
 use super::parts::{Parts, Share};
 use super::placer::Placer;
 use super::plan::{Desk, Order, Planner};
 use super::programs::Programs;
 use crate::config::ConfigError;
-use crate::counters::Cause;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hint::select_unpredictable;
 
 /// A request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,14 +128,11 @@ pub struct Flash {
     pub(super) is_folded: bool,
     pub(super) nodes: Nodes,
     pub(super) dies: Vec<Die>,
-    /// Each die's next event; dies of a channel stand together.
-    pub(super) keys: Vec<u128>,
+    /// Each die's next event, and who has the first.
+    pub(super) firsts: Firsts,
     /// Cleaning ahead on each die, where ends are known on arrival.
     pub(super) backlogs: Vec<Backlog>,
     pub(super) channels: Vec<Channel>,
-    /// The first event of each channel's dies, and whose it is.
-    pub(super) next: Vec<u128>,
-    pub(super) next_die: Vec<u32>,
     /// When each hash engine is free.
     pub(super) engines: Vec<u64>,
     /// Nodes that arrive later, with the keys of their arrivals.
@@ -149,8 +146,9 @@ pub struct Flash {
     /// Programs that have not reached their dies.
     pub(super) programs: Programs,
     pub(super) planner: Planner,
-    placer: Placer,
+    pub(super) placer: Placer,
     pub(super) spent: Spent,
+    pub(super) given: Given,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
     /// Programs of the host that ended, if wanted.
@@ -170,11 +168,9 @@ impl Flash {
             is_folded: timing.is_folded(),
             nodes: Nodes::new(),
             dies: (0..dies).map(|die| Die::new(die / per_channel)).collect(),
-            keys: vec![NEVER; dies as usize],
+            firsts: Firsts::new(timing.layout.channels, per_channel),
             backlogs: (0..dies).map(|_| Backlog::default()).collect(),
             channels: (0..timing.layout.channels).map(|_| Channel::default()).collect(),
-            next: vec![NEVER; timing.layout.channels as usize],
-            next_die: (0..timing.layout.channels).map(|channel| channel * per_channel).collect(),
             engines: vec![0; timing.hash.engines as usize],
             arrivals: BinaryHeap::new(),
             waiting: 0,
@@ -186,6 +182,7 @@ impl Flash {
             planner: Planner::default(),
             placer: Placer::new(&timing.layout, timing.multi_plane),
             spent: Spent::default(),
+            given: Given::default(),
             last_end_ns: 0,
             finished: Vec::new(),
             programmed: None,
@@ -215,9 +212,9 @@ impl Flash {
     /// latest after [`Flash::advance`] to a time when it has ended.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         if let [step] = steps
-            && self.submit_single(tag, now_ns, start_ns, *step)
+            && let Some(single) = self.single(now_ns, start_ns, *step)
         {
-            return;
+            return self.submit_single(tag, now_ns, start_ns, single);
         }
         self.advance(now_ns);
         let request = self.open(tag, start_ns);
@@ -251,60 +248,6 @@ impl Flash {
                 self.open.len() as u32 - 1
             }
         }
-    }
-
-    /// Submits a request that is one operation for the host, as most are, without planning; `false`: it is not.
-    #[inline]
-    fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, step: Step) -> bool {
-        let (kind, block, page, units, cause) = match step {
-            Step::Read { block, page, cause } => (Kind::Read, block, page, 1, cause),
-            Step::Program { block, page, pages, cause } => (Kind::Program, block, page, pages, cause),
-            _ => return false,
-        };
-        let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
-        // What can be foreseen is asked first: whether a request reads or programs cannot.
-        if cause != Cause::Host
-            || !is_one
-            || (self.erased.wait(block, start_ns) != Wait::Nothing && kind == Kind::Program)
-        {
-            return false;
-        }
-        let die = self.placer.die(block, flash_page);
-        self.advance_for(die, now_ns);
-        if kind == Kind::Program && self.programs.is_under_way(die, block) {
-            return false;
-        }
-        let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
-        let program_ns = if is_full { self.timing.program_ns } else { 0 };
-        let array_ns = select_unpredictable(kind == Kind::Read, self.timing.read_ns, program_ns);
-        if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
-            let (taken_ns, behind_ns) = self.fold(die, Class::Host, now_ns, channel_ns + array_ns);
-            let done_ns = taken_ns + channel_ns + array_ns;
-            self.spent.operations_ns += channel_ns + array_ns;
-            self.last_end_ns = self.last_end_ns.max(done_ns);
-            let parts = Parts {
-                die_wait_ns: taken_ns - now_ns,
-                die_wait_of_which_cleaning_ns: behind_ns,
-                transfer_ns: channel_ns,
-                flash_ns: array_ns,
-                ..Parts::default()
-            };
-            self.finished.push(Finished { tag, done_ns, parts });
-            return true;
-        }
-        let id = self.nodes.create(kind, Class::Host, start_ns);
-        let node = &mut self.nodes[id];
-        (node.request, node.is_all, node.die, node.units) = (tag, true, die, units);
-        (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
-        if start_ns <= now_ns {
-            self.arrive(id, now_ns);
-        } else {
-            self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
-            if kind == Kind::Program {
-                self.programs.plan(die, block, id);
-            }
-        }
-        true
     }
 
     /// Lets the nodes arrive that wait for nobody.
@@ -342,15 +285,18 @@ impl Flash {
         if !self.advance_together(until_ns) || self.is_folded {
             return;
         }
+        if self.firsts.of_all() >= key(until_ns, Turn::Choice, 0) {
+            return;
+        }
         // Nobody waits for anybody: channels have nothing to do with each other.
-        for channel in 0..self.next.len() {
+        for channel in 0..self.channels.len() {
             self.advance_channel(channel, until_ns);
         }
     }
 
     /// Does the same as far as an operation of `die` that arrives then is concerned; the rest is for later.
     #[inline]
-    fn advance_for(&mut self, die: u32, until_ns: u64) {
+    pub(super) fn advance_for(&mut self, die: u32, until_ns: u64) {
         if self.advance_together(until_ns) && !self.is_folded {
             self.advance_channel(self.dies[die as usize].channel as usize, until_ns);
         }
@@ -370,16 +316,22 @@ impl Flash {
     #[inline]
     fn advance_channel(&mut self, channel: usize, until_ns: u64) {
         let limit = key(until_ns, Turn::Choice, 0);
-        while self.next[channel] < limit {
-            self.event(channel);
+        while self.firsts.of_channel(channel) < limit {
+            self.event(self.firsts.die_of_channel(channel), self.firsts.of_channel(channel));
         }
     }
 
     /// The time of the next event; `None` if there is none. What ends later than known so far ends no earlier than that.
+    #[inline]
     pub fn next_event_ns(&self) -> Option<u64> {
-        let arrival = self.arrivals.peek().map_or(NEVER, |Reverse((arrival, _))| *arrival);
-        let next = self.first_event().0.min(arrival);
+        let next = self.firsts.of_all().min(self.first_arrival());
         (next != NEVER).then(|| time_of(next))
+    }
+
+    /// The arrival of the first of the nodes that arrive later.
+    #[inline]
+    pub(super) fn first_arrival(&self) -> u128 {
+        self.arrivals.peek().map_or(NEVER, |Reverse((arrival, _))| *arrival)
     }
 
     /// Works off the next event; `false` if there is none.
@@ -387,18 +339,8 @@ impl Flash {
         self.step_before(NEVER)
     }
 
-    fn first_event(&self) -> (u128, usize) {
-        let mut first = (NEVER, 0);
-        for (channel, &next) in self.next.iter().enumerate() {
-            if next < first.0 {
-                first = (next, channel);
-            }
-        }
-        first
-    }
-
     fn step_before(&mut self, limit: u128) -> bool {
-        let (event, channel) = self.first_event();
+        let event = self.firsts.of_all();
         match self.arrivals.peek() {
             Some(&Reverse((arrival, id))) if arrival < event => {
                 if arrival >= limit {
@@ -408,7 +350,7 @@ impl Flash {
                 self.arrive(id, time_of(arrival));
             }
             _ if event >= limit => return false,
-            _ => self.event(channel),
+            _ => self.event(self.firsts.die_of_all(), event),
         }
         true
     }

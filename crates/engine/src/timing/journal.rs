@@ -191,6 +191,16 @@ impl Journal {
         std::mem::take(&mut *self.events())
     }
 
+    /// Takes the only step, if there is but one, and no event.
+    #[inline]
+    pub fn take_alone(&self) -> Option<Step> {
+        if self.state() != ALONE || self.has_events() {
+            return None;
+        }
+        self.set_state(NONE);
+        Some(self.alone())
+    }
+
     /// Moves all steps to the end of `steps`.
     #[inline]
     pub fn take(&self, steps: &mut Vec<Step>) {
@@ -274,6 +284,12 @@ mod tests {
                     noted.push((expected.len(), Event::Recovered));
                 }
                 2 => journal.pausing(|| journal.push(step)),
+                7 => {
+                    if let Some(alone) = journal.take_alone() {
+                        assert_eq!((expected.as_slice(), noted.len()), (&[alone][..], 0));
+                        expected.clear();
+                    }
+                }
                 3..6 => {
                     let before = below(&mut random, 2) as usize;
                     taken.clear();
@@ -293,5 +309,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_step_is_alone_without_others_and_events() {
+        let (block, cause) = (BlockId(3), Cause::Host);
+        let (read, erase) = (Step::Read { block, page: 5, cause }, Step::Erase { block, cause });
+        let journal = Journal::default();
+        journal.push(read);
+        assert_eq!([journal.take_alone(), journal.take_alone()], [Some(read), None]);
+        journal.push(read);
+        journal.push(erase);
+        assert_eq!(journal.take_alone(), None);
+        let mut taken = Vec::new();
+        journal.take(&mut taken);
+        assert_eq!(taken, [read, erase]);
+        journal.note(Event::PowerLost);
+        journal.push(read);
+        assert_eq!(journal.take_alone(), None);
     }
 }

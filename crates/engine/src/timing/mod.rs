@@ -9,7 +9,9 @@ mod die;
 mod ends;
 mod erased;
 mod events;
+mod firsts;
 pub mod flash;
+mod given;
 mod host;
 mod journal;
 mod layout;
@@ -19,6 +21,7 @@ mod parts;
 mod placer;
 mod plan;
 mod programs;
+mod singles;
 mod statistics;
 #[cfg(test)]
 mod tests;

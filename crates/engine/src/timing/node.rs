@@ -161,6 +161,12 @@ impl Nodes {
         id
     }
 
+    /// The number that the next node gets.
+    #[inline]
+    pub fn next_number(&self) -> u64 {
+        self.created
+    }
+
     /// Gives back the place of a node that has ended.
     pub fn remove(&mut self, id: u32) {
         let node = &mut self.nodes[id as usize];

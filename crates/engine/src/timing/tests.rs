@@ -169,4 +169,46 @@ proptest! {
         let requests: Vec<Request> = requests.iter().filter(is_alone).cloned().collect();
         prop_assert_eq!(run(channel, &requests, foreground, false), run(die, &requests, foreground, false));
     }
+
+    #[test]
+    fn what_is_done_at_once_ends_as_if_it_had_waited(
+        timing in timing(), mut requests in requests(), foreground in any::<bool>(),
+    ) {
+        let mut finished = Vec::new();
+        let (mut waiting, mut at_once) = (Flash::new(timing).unwrap(), Flash::new(timing).unwrap());
+        for (tag, request) in (0..).zip(&mut requests) {
+            let now_ns = request.now_ns;
+            request.start_ns = now_ns;
+            waiting.advance(now_ns);
+            at_once.advance(now_ns);
+            prop_assert_eq!(waiting.die_busy(now_ns), at_once.die_busy(now_ns));
+            prop_assert_eq!(waiting.channel_busy(), at_once.channel_busy_before(now_ns));
+            waiting.submit(tag, now_ns, now_ns, &request.steps, foreground);
+            let single = match request.steps[..] {
+                [step] => at_once.single(now_ns, now_ns, step),
+                _ => None,
+            };
+            match single {
+                Some(single) => match at_once.do_at_once(now_ns, &single) {
+                    Some((done_ns, parts)) => finished.push(Finished { tag, done_ns, parts }),
+                    None => at_once.submit_single(tag, now_ns, now_ns, single),
+                },
+                None => at_once.submit(tag, now_ns, now_ns, &request.steps, foreground),
+            }
+        }
+        for flash in [&mut waiting, &mut at_once] {
+            flash.advance(u64::MAX >> 1);
+            prop_assert!(flash.is_settled());
+            flash.check().unwrap();
+        }
+        let end_ns = waiting.last_end_ns();
+        prop_assert_eq!(end_ns, at_once.last_end_ns());
+        prop_assert_eq!(waiting.die_busy(end_ns), at_once.die_busy(end_ns));
+        prop_assert_eq!(waiting.channel_busy(), at_once.channel_busy());
+        finished.extend(at_once.drain_finished());
+        finished.sort_by_key(|finished| finished.tag);
+        let mut expected: Vec<Finished> = waiting.drain_finished().collect();
+        expected.sort_by_key(|finished| finished.tag);
+        prop_assert_eq!(finished, expected);
+    }
 }

@@ -70,8 +70,10 @@ impl Timeline {
     /// A request ended.
     #[inline]
     pub fn request(&mut self, end_ns: u64, response_ns: u64) {
-        let (requests, response_sum_ns, response_max_ns) = (1, response_ns, response_ns);
-        self.bin(end_ns).add(&Bin { requests, response_sum_ns, response_max_ns, ..Bin::default() });
+        let bin = self.bin(end_ns);
+        bin.requests += 1;
+        bin.response_sum_ns += response_ns;
+        bin.response_max_ns = bin.response_max_ns.max(response_ns);
     }
 
     /// A die did cleaning.

@@ -62,16 +62,6 @@ impl RamBitmap {
         }
     }
 
-    /// Marks as invalid those of the 64 pages from `first` on whose bit is set, of `first` the lowest.
-    pub fn clear_mask(&mut self, first: Slot, pages: u64) {
-        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
-        self.words[word] &= !(pages << shift);
-        let beyond = pages.checked_shr(64 - shift).unwrap_or(0);
-        if beyond != 0 {
-            self.words[word + 1] &= !beyond;
-        }
-    }
-
     /// Whether the page is marked valid.
     pub fn is_set(&self, slot: Slot) -> bool {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
@@ -137,12 +127,7 @@ mod tests {
         fn agrees_with_a_table_of_booleans(
             pages_per_block in 1u32..=200,
             steps in prop::collection::vec((0u32..5, prop::option::of(0u32..200)), 1..100),
-            mask: u64,
-            mask_at in 0u32..1000,
         ) {
-            let pages = 5 * pages_per_block;
-            let mask_at = mask_at % pages;
-            let mask = mask & (u64::MAX >> (64 - (pages - mask_at).min(64)));
             let mut bitmap = RamBitmap::new(5, pages_per_block);
             let mut model = vec![true; 5 * pages_per_block as usize];
             for (block, page) in steps {
@@ -160,10 +145,6 @@ mod tests {
                         model[slot as usize..(slot + run.max(1)) as usize].fill(false);
                     }
                 }
-            }
-            bitmap.clear_mask(Slot(mask_at), mask);
-            for page in (0..64).filter(|page| mask >> page & 1 == 1) {
-                model[(mask_at + page) as usize] = false;
             }
             for (slot, &valid) in model.iter().enumerate() {
                 prop_assert_eq!(bitmap.is_set(Slot(slot as u32)), valid);

@@ -1,5 +1,6 @@
 //! The course of a run: fill, overwrite, warm up until steady, measure.
 
+use super::apply::apply;
 use super::error::RunError;
 use super::finished::{Finished, TenantOutcome};
 use super::observer::{Observer, Progress};
@@ -11,12 +12,12 @@ use super::snapshot::Snapshot;
 use super::source::Source;
 use super::steady;
 use super::tenants::{self, Tenant};
-use super::traffic::Traffic;
 use super::window::{Phase, Window};
 use crate::build::Stack;
 use crate::scenario::{Fill, Measure, Scenario};
 use std::ops::ControlFlow;
-use wearwell_engine::layer::{Layer, LayerError, LayerExt};
+use wearwell_base::units::Lpn;
+use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
@@ -297,6 +298,12 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Lets the drive take one request after the other, for so many pages or until a pass ends; how many pages.
     fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
+        if let ([only], Some(pace)) = (&self.tenants[..], &self.pace)
+            && self.looks_ahead
+            && pace.writes_page_by_page(&*only.source)
+        {
+            return self.timed_writes(pages);
+        }
         let (passes, stage, mut taken) = (self.passes(), self.stage(), 0);
         let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
         while taken < pages && is_same(self) && self.end_of_life.is_none() {
@@ -325,20 +332,59 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(taken)
     }
 
+    /// Lets the drive take so many writes of the only tenant, one page after the other; how many it took.
+    fn timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
+        let mut taken = 0;
+        self.batch.clear();
+        self.batch.push_request(Op::Write, 0, Lpn(0), 1);
+        P::complete(&mut self.batch);
+        while taken < pages && self.end_of_life.is_none() {
+            let pace = self.pace.as_mut().expect("asked in timed mode only");
+            let tenant = &mut self.tenants[0];
+            let layer = &mut *self.stack.targets[0].layer;
+            self.batch.pages[0] = pace.next_page(&mut *tenant.source, layer, pages - taken)?;
+            pace.take_write();
+            match layer.write(&self.batch.pages, P::of(&self.batch, 0..1), tenant.first_hint) {
+                Ok(()) => {
+                    tenant.sent.written += 1;
+                    self.host_pages += 1;
+                    self.window_host_pages += 1;
+                }
+                Err(error) => {
+                    let before = tenant.sent.written;
+                    self.outlive(0, before, error)?;
+                }
+            }
+            self.pace.as_mut().expect("still there").serve_write();
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
     /// Applies the batch in hand for tenant `at`.
     fn apply(&mut self, at: usize) -> Result<(), RunError> {
         let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
         P::complete(&mut self.batch);
-        match apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent) {
-            Ok(()) => {}
-            Err(error) if error.is_end_of_life() => {
-                sent.written = before + Snapshot::take(&self.stack).host_pages() - self.host_pages;
-                self.end_of_life = Some(error);
-            }
-            Err(error) => return Err(error.into()),
+        if let Err(error) = apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent) {
+            return self.outlive(at, before, error);
         }
-        let written = self.tenants[at].sent.written - before;
+        let written = sent.written - before;
+        self.host_pages += written;
+        self.window_host_pages += written;
+        Ok(())
+    }
+
+    /// Tenant `at`, who had written `before` pages, met with this error: what the stack took of its pages, if that was the end of
+    /// the drive's life, or the error.
+    #[cold]
+    fn outlive(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
+        if !error.is_end_of_life() {
+            return Err(error.into());
+        }
+        let written = Snapshot::take(&self.stack).host_pages() - self.host_pages;
+        self.tenants[at].sent.written = before + written;
+        self.end_of_life = Some(error);
         self.host_pages += written;
         self.window_host_pages += written;
         Ok(())
@@ -426,42 +472,6 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             seconds,
         })
     }
-}
-
-/// Applies a batch to a layer and counts what was done.
-fn apply<P: RunPayload>(
-    layer: &mut dyn Layer<P>,
-    batch: &PageBatch,
-    first_hint: u16,
-    sent: &mut Traffic,
-) -> Result<(), LayerError> {
-    let mut read = Vec::new();
-    let by_request = layer.wants_requests();
-    for (run, pages) in batch.iter() {
-        let hint = run.hint.saturating_add(first_hint);
-        let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
-        match run.op {
-            Op::Write => {
-                let data = P::of(batch, run.end as usize - pages.len()..run.end as usize);
-                for (pages, data) in pages.chunks(request).zip(data.chunks(request)) {
-                    layer.write(pages, data, hint)?;
-                    sent.written += pages.len() as u64;
-                }
-            }
-            Op::Read => {
-                read.clear();
-                layer.read(pages, &mut read)?;
-                sent.read += pages.len() as u64;
-            }
-            Op::Trim => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
-                layer.trim(pages)?;
-                sent.trimmed += pages.len() as u64;
-                Ok(())
-            })?,
-            Op::Flush => layer.flush()?,
-        }
-    }
-    Ok(())
 }
 
 /// Drive writes in pages.

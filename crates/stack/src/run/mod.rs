@@ -1,5 +1,6 @@
 //! The course of a run, who writes in it, and what it leaves behind.
 
+mod apply;
 pub(crate) mod conserve;
 pub(crate) mod driver;
 mod error;

@@ -2,10 +2,12 @@
 
 use super::error::RunError;
 use super::payload::RunPayload;
+use super::source::Source;
 use super::tenants::{self, Tenant};
 use std::collections::VecDeque;
 use wearwell_base::config::ConfigError;
-use wearwell_engine::layer::{Layer, LayerError, LayerExt};
+use wearwell_base::units::Lpn;
+use wearwell_engine::layer::{Layer, LayerError, LayerExt, Query};
 use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, Journal, TimingReport};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
@@ -15,6 +17,12 @@ const AHEAD: usize = 12;
 
 /// Of these, so many requests before its turn a page's entry is there, and what it leads to may be asked for.
 const NEAR: usize = 5;
+
+/// Writes of a page each that are drawn together, where there are no others.
+const TOGETHER: u64 = 32;
+
+/// Of these, so many in turn are foreseen by one question.
+const GROUP: usize = 4;
 
 /// The clock of a run, and the requests that wait for their time.
 pub(crate) struct Pace {
@@ -30,6 +38,9 @@ pub(crate) struct Pace {
     ahead_pages: u64,
     /// Kept for their memory.
     spare: Vec<PageBatch>,
+    /// Of a single tenant that writes page by page, pages drawn before their turn, and how many of them had it.
+    drawn: PageBatch,
+    had_turn: usize,
 }
 
 impl Pace {
@@ -46,6 +57,8 @@ impl Pace {
             ahead: VecDeque::new(),
             ahead_pages: 0,
             spare: Vec::new(),
+            drawn: PageBatch::default(),
+            had_turn: 0,
         })
     }
 
@@ -73,6 +86,59 @@ impl Pace {
         self.ahead_pages -= next.pages.len() as u64;
         self.spare.push(std::mem::replace(batch, next));
         Ok(due_ns)
+    }
+
+    /// Whether the requests of this source, the only one, can be taken by [`Self::next_page`].
+    pub fn writes_page_by_page(&self, source: &dyn Source) -> bool {
+        !self.open && source.draws_single_writes()
+    }
+
+    /// The page that the only tenant's next request writes; others are drawn before their turn, but none beyond `pages` pages.
+    #[inline]
+    pub fn next_page<P: RunPayload>(
+        &mut self,
+        source: &mut dyn Source,
+        layer: &dyn Layer<P>,
+        pages: u64,
+    ) -> Result<Lpn, RunError> {
+        if self.had_turn.is_multiple_of(GROUP) || self.had_turn == self.drawn.pages.len() {
+            self.look_ahead(source, layer, pages)?;
+        }
+        self.had_turn += 1;
+        Ok(self.drawn.pages[self.had_turn - 1])
+    }
+
+    fn look_ahead<P: RunPayload>(
+        &mut self,
+        source: &mut dyn Source,
+        layer: &dyn Layer<P>,
+        pages: u64,
+    ) -> Result<(), RunError> {
+        let drawn = &mut self.drawn;
+        let left = drawn.pages.len() - self.had_turn;
+        if left <= AHEAD && (left as u64) < pages {
+            drawn.pages.drain(..self.had_turn);
+            drawn.runs.clear();
+            self.had_turn = 0;
+            source.fill(drawn, (pages - left as u64).min(TOGETHER) as usize)?;
+            layer.query(Query::Foresee { pages: &drawn.pages[left..], near: false });
+        }
+        let near = drawn.pages.get(self.had_turn + NEAR..).unwrap_or(&[]);
+        layer.query(Query::Foresee { pages: &near[..near.len().min(GROUP)], near: true });
+        Ok(())
+    }
+
+    /// Lets the drive take the write of a page, in a closed loop; the caller then has the layer do it, and calls
+    /// [`Self::serve_write`].
+    #[inline]
+    pub fn take_write(&mut self) {
+        self.clock.next_dispatch(Op::Write, 1, 0);
+    }
+
+    /// The layers wrote the page.
+    #[inline]
+    pub fn serve_write(&mut self) {
+        self.clock.serve(Op::Write, 1);
     }
 
     /// From now on what the flash does takes time.

@@ -380,3 +380,23 @@ fn every_example_is_tested() {
     }
     refuse(&complaints);
 }
+
+/// The fuzz targets, which the usual build leaves out, take modules from tests that may move.
+#[test]
+fn modules_of_other_folders_are_there() {
+    let mut complaints = Vec::new();
+    let mut found = 0;
+    for (file, text) in sources() {
+        let paths =
+            text.lines().filter_map(|line| line.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+        for path in paths {
+            found += 1;
+            let folder = root().join(&file).parent().unwrap().to_owned();
+            if !folder.join(path).exists() {
+                complaints.push(format!("{file}: {path} is not there"));
+            }
+        }
+    }
+    assert!(found > 3, "{found}");
+    refuse(&complaints);
+}

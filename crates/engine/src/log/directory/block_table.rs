@@ -102,7 +102,7 @@ impl Directory for BlockTable {
         unreachable!("a directory without page identities cannot list a block's pages");
     }
 
-    fn list_valid(&self, _block: BlockId, _written: u32, _pages: &mut Vec<u32>) {
+    fn gather_listed(&self, _: BlockId, _: u32, _: &mut [Lpn], _: &mut [u32]) -> usize {
         unreachable!("a directory without page identities cannot list a block's pages");
     }
 

@@ -56,9 +56,10 @@ pub trait Directory: Send {
     }
 
     /// How many of the first of `pages` lie in the same block and have rising numbers, and that block; `None` if the
-    /// first is stored nowhere. A directory with identities sets `indices` to theirs within the block.
-    fn together(&self, pages: &[Lpn], indices: &mut Vec<u32>) -> Option<(BlockId, usize)> {
-        indices.clear();
+    /// first is stored nowhere. A directory with identities sets the first of `indices`, of which there are as many as pages,
+    /// to theirs within the block.
+    fn together(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
+        let _ = indices;
         let block = self.block_of(*pages.first()?)?;
         let follow = |pair: &&[Lpn]| pair[0] < pair[1] && self.block_of(pair[1]) == Some(block);
         Some((block, 1 + pages.windows(2).take_while(follow).count()))
@@ -90,8 +91,9 @@ pub trait Directory: Send {
     /// the order in which the pages were written; `owners` has room for `written`.
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]);
 
-    /// Sets `pages` to the indices of the pages that [`Directory::gather`] names.
-    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>);
+    /// The same as [`Directory::gather`], with the indices of those pages at the beginning of `indices`, which has as much room;
+    /// how many they are.
+    fn gather_listed(&self, block: BlockId, written: u32, owners: &mut [Lpn], indices: &mut [u32]) -> usize;
 
     /// Of the first `written` pages of `block`, those that now live elsewhere are valid no more; how many those are.
     fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {

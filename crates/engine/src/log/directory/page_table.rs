@@ -72,42 +72,42 @@ impl PageTable {
         true
     }
 
+    /// Forgets the first 64 of consecutive pages, some of which are stored nowhere: what is left of a segment whose pages died one
+    /// by one, and was moved since. How many pages that are; tells of those that follow each other in one block.
+    #[inline(always)]
+    fn remove_scattered(&mut self, run: &[Lpn], removed: &mut impl FnMut(BlockId, &[Lpn])) -> usize {
+        let reached = run.len().min(u64::BITS as usize);
+        let slots = &mut self.slots[run[0].index()..run[0].index() + reached];
+        // Without a branch for each hole.
+        let stored =
+            (0..).zip(&*slots).fold(0u64, |all, (at, slot)| all | u64::from(*slot != Slot::NONE) << at);
+        let mut left = stored;
+        let mut pages = [Lpn(0); u64::BITS as usize];
+        while left != 0 {
+            let block = self.divider.quotient(slots[left.trailing_zeros() as usize].0);
+            let first = block * self.divider.divisor();
+            let mut found = 0;
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                let slot = slots[at];
+                if slot.0.wrapping_sub(first) >= self.divider.divisor() {
+                    break;
+                }
+                slots[at] = Slot::NONE;
+                self.validity.clear(slot);
+                pages[found] = run[at];
+                found += 1;
+                left &= left - 1;
+            }
+            removed(BlockId(block), &pages[..found]);
+        }
+        self.mapped -= stored.count_ones();
+        reached
+    }
+
     #[inline(always)]
     fn block_of_slot(&self, slot: Slot) -> BlockId {
         BlockId(self.divider.quotient(slot.0))
-    }
-}
-
-/// Consecutive pages of which some are stored nowhere, while the others lie as far from the first as their numbers are: what is
-/// left of a segment whose pages died one by one. Looked at without a branch for each hole.
-struct Window {
-    /// How many pages, the holes among them.
-    length: usize,
-    /// Bit `k`: the `k`-th is stored.
-    mapped: u64,
-    /// The pages that are stored, `found` of them.
-    pages: [Lpn; u64::BITS as usize],
-    found: usize,
-}
-
-impl Window {
-    /// From the first of `run`, whose entries begin `slots`, and which is stored at `first`, in a block that has room for all of
-    /// `run` behind it.
-    #[inline(always)]
-    fn from(first: Slot, run: &[Lpn], slots: &[Slot]) -> Self {
-        let (mut mapped, mut apart, mut found) = (0u64, 0u64, 0);
-        let mut pages = [Lpn(0); u64::BITS as usize];
-        let reached = run.len().min(pages.len());
-        for (at, (&page, &slot)) in run[..reached].iter().zip(slots).enumerate() {
-            let stored = slot != Slot::NONE;
-            mapped |= u64::from(stored) << at;
-            apart |= u64::from(stored & (slot.0 != first.0.wrapping_add(at as u32))) << at;
-            pages[found] = page;
-            found += usize::from(stored);
-        }
-        let length = reached.min(apart.trailing_zeros() as usize);
-        let within = mapped & (u64::MAX >> (u64::BITS as usize - length));
-        Window { length, mapped: within, pages, found: within.count_ones() as usize }
     }
 }
 
@@ -219,12 +219,7 @@ impl Directory for PageTable {
                 self.mapped -= length as u32;
                 removed(block, &run[..length]);
             } else {
-                let window = Window::from(slot, &run[..left.min(run.len())], slots);
-                length = window.length;
-                slots[..length].fill(Slot::NONE);
-                self.validity.clear_mask(slot, window.mapped);
-                self.mapped -= window.found as u32;
-                removed(block, &window.pages[..window.found]);
+                length = self.remove_scattered(run, &mut removed);
             }
             run = &run[length..];
         }
@@ -234,8 +229,7 @@ impl Directory for PageTable {
         pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
     }
 
-    fn together(&self, pages: &[Lpn], indices: &mut Vec<u32>) -> Option<(BlockId, usize)> {
-        indices.clear();
+    fn together(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
         let mut last = *pages.first()?;
         let slot = self.slots[last.index()];
         if slot == Slot::NONE {
@@ -243,16 +237,18 @@ impl Directory for PageTable {
         }
         let (block, index) = self.split(slot);
         let first = self.first_slot(block);
-        indices.push(index);
-        for &page in &pages[1..] {
+        indices[0] = index;
+        let mut count = 1;
+        for (&page, place) in pages[1..].iter().zip(&mut indices[1..]) {
             let index = self.slots[page.index()].0.wrapping_sub(first);
             if page <= last || index >= self.divider.divisor() {
                 break;
             }
-            indices.push(index);
+            *place = index;
             last = page;
+            count += 1;
         }
-        Some((block, indices.len()))
+        Some((block, count))
     }
 
     fn block_of(&self, page: Lpn) -> Option<BlockId> {
@@ -299,18 +295,24 @@ impl Directory for PageTable {
         });
     }
 
-    fn list_valid(&self, block: BlockId, written: u32, pages: &mut Vec<u32>) {
-        pages.resize(written as usize, 0);
+    #[inline]
+    fn gather_listed(&self, block: BlockId, written: u32, owners: &mut [Lpn], indices: &mut [u32]) -> usize {
+        let first = self.first_slot(block) as usize;
+        let all = &self.owners[first..first + written as usize];
+        let (owners, indices) = (&mut owners[..all.len()], &mut indices[..all.len()]);
         let mut found = 0;
         self.validity.for_each_word(block, written, |stretch, mut valid| {
-            // Each is written down, and stays if it is valid: no branch that depends on it.
-            for page in stretch {
-                pages[found] = page;
-                found += (valid & 1) as usize;
-                valid >>= 1;
+            while valid != 0 {
+                let index = stretch.start + valid.trailing_zeros();
+                let owner = all[index as usize];
+                owners[found] = owner;
+                indices[found] = index;
+                found += 1;
+                prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
+                valid &= valid - 1;
             }
         });
-        pages.truncate(found);
+        found
     }
 
     fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
@@ -436,9 +438,9 @@ mod tests {
         table.place(from, 0, writes, &mut blocks, |_, _, _| {});
         table.relocate(to, 0, &[Lpn(6)]);
         assert_eq!((table.forget_moved(from, 3), table.forget_moved(from, 3)), (1, 0));
-        let mut left = Vec::new();
-        table.list_valid(from, 3, &mut left);
-        assert_eq!(left, [0, 2]);
+        let (mut owners, mut left) = ([Lpn(0); 3], [0; 3]);
+        assert_eq!(table.gather_listed(from, 3, &mut owners, &mut left), 2);
+        assert_eq!((&owners[..2], &left[..2]), (&[Lpn(5), Lpn(7)][..], &[0, 2][..]));
         assert_eq!((table.block_of(Lpn(6)), table.block_of(Lpn(5))), (Some(to), Some(from)));
     }
 }

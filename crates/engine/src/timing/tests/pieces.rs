@@ -235,6 +235,42 @@ fn flushes_wait_for_all_earlier_writes() {
 }
 
 #[test]
+fn flushes_are_released_as_looking_at_every_write_says() {
+    let mut random = Seed(2).random();
+    let (mut writes, mut ends, mut under_way) = (Writes::default(), Vec::new(), Vec::new());
+    let mut flushes: Vec<(u32, usize)> = Vec::new();
+    for step in 0..4_000u32 {
+        match below(&mut random, 8) {
+            0..3 => {
+                under_way.push(writes.begin());
+                ends.push(None);
+            }
+            3 => {
+                writes.pass(u64::from(step));
+                ends.push(Some(u64::from(step)));
+            }
+            4 => {
+                flushes.push((step, ends.len()));
+                writes.wait(step);
+            }
+            _ if under_way.is_empty() => {}
+            _ => {
+                let number = under_way.swap_remove(below(&mut random, under_way.len() as u64) as usize);
+                let end_ns = below(&mut random, 1_000_000);
+                ends[number as usize] = Some(end_ns);
+                writes.end(number, end_ns);
+            }
+        }
+        let have_ended = |&&(_, before): &&(u32, usize)| ends[..before].iter().all(Option::is_some);
+        let released = flushes.iter().take_while(have_ended).count();
+        let latest = |before: usize| ends[..before].iter().map(|end| end.unwrap_or(0)).max().unwrap_or(0);
+        let expected: Vec<(u32, u64)> =
+            flushes.drain(..released).map(|(flush, before)| (flush, latest(before))).collect();
+        assert_eq!(std::mem::take(&mut writes.released), expected);
+    }
+}
+
+#[test]
 fn the_placer_agrees_with_the_layout() {
     let mut random = Seed(1).random();
     for (channels, ways, dies, planes) in [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 2, 4)] {

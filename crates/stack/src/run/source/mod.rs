@@ -79,6 +79,11 @@ pub(crate) trait Source {
         None
     }
 
+    /// Whether all requests are writes of one page without a hint, which come one a page: a fill of so many pages is as many.
+    fn draws_single_writes(&self) -> bool {
+        false
+    }
+
     /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: for what is
     /// written before the workload begins. Does nothing for a source that does not generate contents.
     fn dress(&mut self, _batch: &mut PageBatch) {}
@@ -108,6 +113,10 @@ impl Source for Box<dyn Workload> {
 
     fn passes(&self) -> Option<u64> {
         None
+    }
+
+    fn draws_single_writes(&self) -> bool {
+        (**self).draws_single_writes()
     }
 
     fn stage(&self) -> Option<Stage> {

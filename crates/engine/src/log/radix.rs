@@ -1,0 +1,55 @@
+//! Pages in the order of their numbers, without a branch that depends on them.
+
+use crate::units::Lpn;
+
+/// Fewer pages than this are compared with each other: the digits' counts would cost more.
+const FEW: usize = 64;
+
+/// Bits of a digit.
+const DIGIT: u32 = 8;
+
+/// Sorts `pages`, digit by digit from the last; `spare` is room for it.
+pub(super) fn sort(pages: &mut Vec<Lpn>, spare: &mut Vec<Lpn>) {
+    if pages.len() < FEW {
+        pages.sort_unstable();
+        return;
+    }
+    let bits = u32::BITS - pages.iter().fold(0, |all, page| all | page.0).leading_zeros();
+    spare.clear();
+    spare.resize(pages.len(), Lpn(0));
+    for shift in (0..bits).step_by(DIGIT as usize) {
+        let digit = |page: &Lpn| (page.0 >> shift) as usize % (1 << DIGIT);
+        let mut places = [0u32; 1 << DIGIT];
+        pages.iter().for_each(|page| places[digit(page)] += 1);
+        let mut before = 0;
+        for place in &mut places {
+            before += std::mem::replace(place, before);
+        }
+        for page in &*pages {
+            let place = &mut places[digit(page)];
+            spare[*place as usize] = *page;
+            *place += 1;
+        }
+        std::mem::swap(pages, spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pages_are_sorted_whatever_their_digits(
+            numbers in prop::collection::vec(any::<u32>(), 0..300),
+            shift in 0u32..32,
+        ) {
+            let mut pages: Vec<Lpn> = numbers.iter().map(|number| Lpn(number >> shift)).collect();
+            let mut wanted = pages.clone();
+            wanted.sort_unstable();
+            sort(&mut pages, &mut vec![Lpn(7); 3]);
+            prop_assert_eq!(pages, wanted);
+        }
+    }
+}

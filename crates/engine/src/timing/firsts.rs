@@ -1,0 +1,143 @@
+//! The first of the dies' next events, of each channel and of all.
+
+use super::channel::NEVER;
+
+/// The next event of a die.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    key: u128,
+    die: u32,
+}
+
+impl Next {
+    /// The earlier of two, without a branch: nobody knows beforehand which it is, and the compiler makes branches of choices.
+    #[inline(always)]
+    fn earlier(self, other: Next) -> Next {
+        let (ours, theirs) = (self.key, other.key);
+        // The highest bit of a difference that needs to borrow, and from it all bits: the other is earlier.
+        let borrows = (!theirs & ours) | (!(theirs ^ ours) & theirs.wrapping_sub(ours));
+        let loses = (borrows as i128 >> (u128::BITS - 1)) as u128;
+        Next {
+            key: ours ^ ((ours ^ theirs) & loses),
+            die: self.die ^ ((self.die ^ other.die) & loses as u32),
+        }
+    }
+}
+
+/// The next event of each die, and a tree of matches over them, each won by the earlier one: when a die's event changes, this
+/// costs a match for each level, and who is first of all or on a channel is known.
+#[derive(Debug)]
+pub(super) struct Firsts {
+    /// Whoever meets in each match: match `n`, of which 1 decides about all, is between the winners of matches `2 * n` and
+    /// `2 * n + 1` or, in the last half, two dies, those of each channel together, with room for a power of two of them.
+    matches: Vec<[Next; 2]>,
+    first: Next,
+    /// Before this many come the winners of matches between several channels.
+    channels: usize,
+    /// Places of a channel that no die has.
+    unused: u32,
+}
+
+impl Firsts {
+    /// Nothing ever happens on so many channels with so many dies each.
+    pub fn new(channels: u32, dies_per_channel: u32) -> Self {
+        let places = dies_per_channel.next_power_of_two();
+        let channels = channels.next_power_of_two() as usize;
+        let nothing = Next { key: NEVER, die: 0 };
+        Firsts {
+            matches: vec![[nothing; 2]; channels * places as usize],
+            first: nothing,
+            channels,
+            unused: places - dies_per_channel,
+        }
+    }
+
+    fn place(&self, channel: u32, die: u32) -> usize {
+        self.matches.len() + (die + channel * self.unused) as usize
+    }
+
+    /// Who came to this place by winning all matches behind it.
+    #[inline]
+    fn at(&self, place: usize) -> Next {
+        if place == 1 { self.first } else { self.matches[place / 2][place % 2] }
+    }
+
+    /// The next event of `die`, which is on `channel`, has this key.
+    #[inline]
+    pub fn set(&mut self, channel: u32, die: u32, key: u128) {
+        let mut place = self.place(channel, die);
+        let mut winner = Next { key, die };
+        while place > 1 {
+            let pair = &mut self.matches[place / 2];
+            pair[place % 2] = winner;
+            winner = winner.earlier(pair[(place % 2) ^ 1]);
+            place /= 2;
+        }
+        self.first = winner;
+    }
+
+    /// The next event of `die`, which is on `channel`.
+    pub fn of_die(&self, channel: u32, die: u32) -> u128 {
+        self.at(self.place(channel, die)).key
+    }
+
+    /// The first event on `channel`.
+    #[inline]
+    pub fn of_channel(&self, channel: usize) -> u128 {
+        self.at(self.channels + channel).key
+    }
+
+    /// The die that has the first event on `channel`.
+    #[inline]
+    pub fn die_of_channel(&self, channel: usize) -> u32 {
+        self.at(self.channels + channel).die
+    }
+
+    /// The first event of all.
+    #[inline]
+    pub fn of_all(&self) -> u128 {
+        self.first.key
+    }
+
+    /// The die that has the first event of all.
+    #[inline]
+    pub fn die_of_all(&self) -> u32 {
+        self.first.die
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Seed, below};
+
+    #[test]
+    fn the_first_are_those_that_looking_at_all_finds() {
+        let mut random = Seed(5).random();
+        for (channels, per_channel) in [(1, 1), (1, 3), (3, 1), (8, 8), (5, 6), (2, 4)] {
+            let mut firsts = Firsts::new(channels, per_channel);
+            let mut keys = vec![NEVER; (channels * per_channel) as usize];
+            for number in 0..2_000u128 {
+                let die = below(&mut random, keys.len() as u64) as u32;
+                let later = u128::from(below(&mut random, 50)) << 64 | number;
+                let key = if below(&mut random, 4) == 0 { NEVER } else { later };
+                keys[die as usize] = key;
+                firsts.set(die / per_channel, die, key);
+                assert_eq!(firsts.of_die(die / per_channel, die), key);
+                let first = *keys.iter().min().unwrap();
+                assert_eq!(firsts.of_all(), first);
+                if first != NEVER {
+                    assert_eq!(keys[firsts.die_of_all() as usize], first);
+                }
+                for (channel, dies) in keys.chunks(per_channel as usize).enumerate() {
+                    let first = *dies.iter().min().unwrap();
+                    assert_eq!(firsts.of_channel(channel), first);
+                    if first != NEVER {
+                        assert_eq!(keys[firsts.die_of_channel(channel) as usize], first);
+                        assert_eq!(firsts.die_of_channel(channel) / per_channel, channel as u32);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests that are one operation for the host, as most are: they need no planning.
+
+use super::channel::{Turn, key};
+use super::die::Phase;
+use super::erased::Wait;
+use super::flash::{Finished, Flash};
+use super::journal::Step;
+use super::node::{Class, Kind};
+use super::parameters::Contention;
+use super::parts::Parts;
+use crate::counters::Cause;
+use crate::units::BlockId;
+use std::cmp::Reverse;
+use std::hint::select_unpredictable;
+
+/// The operation, which waits for nobody but its die and channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Single {
+    kind: Kind,
+    block: BlockId,
+    die: u32,
+    units: u32,
+    channel_ns: u64,
+    array_ns: u64,
+}
+
+impl Flash {
+    /// The operation that a request of this step alone is, once everything before it has happened; `None`: it has to be planned.
+    #[inline]
+    pub(super) fn single(&mut self, now_ns: u64, start_ns: u64, step: Step) -> Option<Single> {
+        let (kind, block, page, units, cause) = match step {
+            Step::Read { block, page, cause } => (Kind::Read, block, page, 1, cause),
+            Step::Program { block, page, pages, cause } => (Kind::Program, block, page, pages, cause),
+            _ => return None,
+        };
+        let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
+        // What can be foreseen is asked first: whether a request reads or programs cannot.
+        if cause != Cause::Host
+            || !is_one
+            || (self.erased.wait(block, start_ns) != Wait::Nothing && kind == Kind::Program)
+        {
+            return None;
+        }
+        let die = self.placer.die(block, flash_page);
+        self.advance_for(die, now_ns);
+        if kind == Kind::Program && self.programs.is_under_way(die, block) {
+            return None;
+        }
+        let channel_ns = self.timing.command_ns + u64::from(units) * self.timing.unit_transfer_ns;
+        let program_ns = if is_full { self.timing.program_ns } else { 0 };
+        let array_ns = select_unpredictable(kind == Kind::Read, self.timing.read_ns, program_ns);
+        Some(Single { kind, block, die, units, channel_ns, array_ns })
+    }
+
+    /// Submits a request that is this operation, which was found at `now_ns`, and begins at `start_ns`.
+    pub(super) fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, single: Single) {
+        if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
+            let (done_ns, parts) = self.fold_single(&single, now_ns);
+            self.finished.push(Finished { tag, done_ns, parts });
+            return;
+        }
+        let Single { kind, block, die, units, channel_ns, array_ns } = single;
+        let id = self.nodes.create(kind, Class::Host, start_ns);
+        let node = &mut self.nodes[id];
+        (node.request, node.is_all, node.die, node.units) = (tag, true, die, units);
+        (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
+        if start_ns <= now_ns {
+            self.arrive(id, now_ns);
+        } else {
+            self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
+            if kind == Kind::Program {
+                self.programs.plan(die, block, id);
+            }
+        }
+    }
+
+    /// Does the operation that was found at `now_ns`, and begins then, if its end can be known at once, without a place among
+    /// requests and operations: when it ends, and the parts of the time until then. Of a device that notes no programs.
+    #[inline]
+    pub(super) fn do_at_once(&mut self, now_ns: u64, single: &Single) -> Option<(u64, Parts)> {
+        if self.is_folded {
+            return Some(self.fold_single(single, now_ns));
+        }
+        self.is_next(single, now_ns).then(|| self.program_at_once(single, now_ns))
+    }
+
+    fn fold_single(&mut self, single: &Single, now_ns: u64) -> (u64, Parts) {
+        let &Single { die, channel_ns, array_ns, .. } = single;
+        let (taken_ns, behind_ns) = self.fold(die, Class::Host, now_ns, channel_ns + array_ns);
+        let done_ns = taken_ns + channel_ns + array_ns;
+        self.spent.operations_ns += channel_ns + array_ns;
+        self.last_end_ns = self.last_end_ns.max(done_ns);
+        let parts = Parts {
+            die_wait_ns: taken_ns - now_ns,
+            die_wait_of_which_cleaning_ns: behind_ns,
+            transfer_ns: channel_ns,
+            flash_ns: array_ns,
+            ..Parts::default()
+        };
+        (done_ns, parts)
+    }
+
+    /// Whether a program that arrives now is taken by its die now, is the next to get the channel, and will not be interrupted:
+    /// then it need not wait to be the next event.
+    #[inline]
+    fn is_next(&self, single: &Single, now_ns: u64) -> bool {
+        let die = &self.dies[single.die as usize];
+        let begins = single.kind == Kind::Program && die.phase == Phase::Idle && die.free_ns <= now_ns;
+        let takes_time = single.channel_ns + single.array_ns > 0;
+        if !begins || !takes_time || (self.timing.suspend.program && single.array_ns > 0) {
+            return false;
+        }
+        // While nobody waits, channels have nothing to do with each other, and others may be behind.
+        let next = match self.waiting == 0 && self.arrivals.is_empty() {
+            true => self.firsts.of_channel(die.channel as usize),
+            false => self.firsts.of_all().min(self.first_arrival()),
+        };
+        key(now_ns, Turn::Transfer, self.nodes.next_number()) < next
+    }
+
+    /// Does a program that is next in everything; the same as its arrival, the die's taking it and the channel's grant.
+    #[inline]
+    fn program_at_once(&mut self, single: &Single, now_ns: u64) -> (u64, Parts) {
+        let &Single { die: number, channel_ns, array_ns, .. } = single;
+        let die = &mut self.dies[number as usize];
+        let channel = die.channel;
+        let mut granted = (now_ns, 0);
+        if self.timing.contention == Contention::Channel && channel_ns > 0 {
+            granted = self.channels[channel as usize].grant(now_ns, channel_ns, Class::Host);
+            self.given.add(now_ns, channel, channel_ns);
+            self.spent.transfers_ns += channel_ns;
+        }
+        let (begin_ns, behind_ns) = granted;
+        let channel_wait_ns = begin_ns - now_ns;
+        let end_ns = begin_ns + channel_ns + array_ns;
+        self.spent.operations_ns += end_ns - now_ns;
+        self.last_end_ns = self.last_end_ns.max(end_ns);
+        die.spend(Class::Host, now_ns, end_ns);
+        if self.is_eager {
+            die.free_ns = end_ns;
+        } else {
+            self.choose(number, end_ns);
+        }
+        let parts = Parts {
+            channel_wait_ns,
+            channel_wait_of_which_cleaning_ns: behind_ns,
+            transfer_ns: channel_ns,
+            flash_ns: array_ns,
+            ..Parts::default()
+        };
+        (end_ns, parts)
+    }
+}

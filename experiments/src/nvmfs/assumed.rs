@@ -1,0 +1,80 @@
+//! What the paper on NVMFS leaves open: numbers of the file systems and their workloads, from the register of assumptions.
+
+use crate::Failure;
+use crate::nvmfs::simulate::Load;
+use crate::session::Session;
+use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::workload::{Fileserver, Fio};
+
+/// The numbers in force.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Assumed {
+    /// Share of the NVRAM that users write between two write-outs of a rival that writes out periodically.
+    pub write_out_share: f64,
+    /// Share of free extents below which NVMFS recycles.
+    pub recycle_free: f64,
+    /// Share of the extents in use that packing must save for it.
+    pub recycle_fragmentation: f64,
+    /// Share of the extents that it keeps free for cleaning.
+    pub reserve: f64,
+    /// Multiple of the sizes up to which Conquest keeps files on NVRAM.
+    pub conquest_keeps: f64,
+    /// Multiple of the sizes of the files of fio and of the file server.
+    pub file_sizes: f64,
+}
+
+impl Assumed {
+    /// Those of a session.
+    ///
+    /// # Errors
+    ///
+    /// A number that is not in the register.
+    pub fn of(session: &Session) -> Result<Assumed, Failure> {
+        let of = |name: &str| session.assumed(&format!("nvmfs/{name}"));
+        Ok(Assumed {
+            write_out_share: of("write-out-share")?,
+            recycle_free: of("recycle-free")?,
+            recycle_fragmentation: of("recycle-fragmentation")?,
+            reserve: of("reserve")?,
+            conquest_keeps: of("conquest-keeps")?,
+            file_sizes: of("file-sizes")?,
+        })
+    }
+
+    /// The options that every file system has from them.
+    pub fn options(&self) -> Options {
+        let Assumed { recycle_free, recycle_fragmentation, .. } = *self;
+        Options { recycle_free, recycle_fragmentation, ..Options::default() }
+    }
+
+    /// A workload with files of these sizes.
+    pub fn sized(&self, load: Load) -> Load {
+        let times = |bytes: u64| (bytes as f64 * self.file_sizes).round() as u64;
+        let sizes = match load.kind.as_str() {
+            "fio" => {
+                let Fio { min_bytes, max_bytes, .. } = Fio::default();
+                format!("min_bytes = {}\nmax_bytes = {}\n", times(min_bytes), times(max_bytes))
+            }
+            "fileserver" => format!("mean_bytes = {}\n", times(Fileserver::default().mean_bytes)),
+            _ => String::new(),
+        };
+        Load { settings: format!("{sizes}{}", load.settings), ..load }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::tests::with_session;
+    use wearwell_nvmfs::options::Format;
+
+    #[test]
+    fn the_register_has_what_the_file_system_has_by_itself() {
+        let assumed = with_session(1, 1.0, |session| Assumed::of(session).unwrap());
+        assert_eq!(assumed.options(), Options::default());
+        assert_eq!(assumed.reserve, Format::default().reserve);
+        let load = assumed.sized(Load::named("fio"));
+        assert_eq!(load.settings, "min_bytes = 262144\nmax_bytes = 262144\n");
+        assert_eq!(assumed.sized(Load::named("iozone")), Load::named("iozone"));
+    }
+}
