@@ -103,15 +103,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     } else {
         reproduce_all(args, &manifests, &items, &plan)?
     };
-    print(&match args.format {
-        Format::Table => wrapped(&verdicts(&records, args)),
-        Format::Json => rows_as_json(&rows(&records)),
-        Format::Csv => csv_rows(&rows(&records))?,
-    })?;
-    if failed.is_empty() {
-        return Ok(());
+    if failed.is_empty() || !records.is_empty() {
+        print(&match args.format {
+            Format::Table => wrapped(&verdicts(&records, args)),
+            Format::Json => rows_as_json(&rows(&records)),
+            Format::Csv => csv_rows(&rows(&records))?,
+        })?;
     }
-    Err(Failure::Run(failed.join("\n")))
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Run(failed.join("\n"))) }
 }
 
 /// What was found, and why some items failed: one that fails keeps none of the others from its turn.
@@ -127,12 +126,14 @@ fn reproduce_all(
         let record = reproduce(manifests, found, plan, &display);
         display.clear();
         match record {
-            Ok(record) => records.push(record),
+            Ok(record) => {
+                records.push(record);
+                // After each, so that an interruption leaves the pages of what is there.
+                pages::write(manifests, &args.output).map_err(Failure::run)?;
+            }
             Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),
             Err(error) => failed.push(format!("{}: {error}", found.name())),
         }
-        // After each, so that an interruption leaves the pages of what is there.
-        pages::write(manifests, &args.output).map_err(Failure::run)?;
     }
     Ok((records, failed))
 }
