@@ -18,27 +18,39 @@ pub struct Finished {
     by: String,
     /// What was found.
     found: Value,
+    /// What it took of one core; 0 in lines that do not say.
+    #[serde(default)]
+    core_seconds: f64,
+}
+
+/// What a point is found again with.
+pub struct Answer {
+    /// What was found.
+    pub found: Value,
+    /// What it took of one core.
+    pub core_seconds: f64,
 }
 
 impl Finished {
-    /// What this build of the program has found for a point.
+    /// What this build of the program has found for a point, in how much time of a core.
     ///
     /// # Errors
     ///
     /// What is no plain data.
-    pub fn new(point: &str, found: &impl Serialize) -> serde_json::Result<Self> {
-        Ok(Finished { point: point.to_owned(), by: build(), found: serde_json::to_value(found)? })
+    pub fn new(point: &str, found: &impl Serialize, core_seconds: f64) -> serde_json::Result<Self> {
+        let found = serde_json::to_value(found)?;
+        Ok(Finished { point: point.to_owned(), by: build(), found, core_seconds })
     }
 }
 
 impl Entry for Finished {
-    type Found = Value;
+    type Found = Answer;
     const BEGINNING: &str = "{\"point\":";
     const NAME: &str = "finished point of an item";
 
-    fn read(line: &[u8]) -> serde_json::Result<Option<(String, Value)>> {
-        let Finished { point, by, found } = serde_json::from_slice(line)?;
-        Ok((by == build()).then_some((point, found)))
+    fn read(line: &[u8]) -> serde_json::Result<Option<(String, Answer)>> {
+        let Finished { point, by, found, core_seconds } = serde_json::from_slice(line)?;
+        Ok((by == build()).then_some((point, Answer { found, core_seconds })))
     }
 }
 
@@ -65,11 +77,13 @@ mod tests {
         let theirs = "{\"point\":\"one\",\"by\":\"0.0.1 77\",\"found\":1}\n";
         std::fs::write(&path, theirs).unwrap();
         let journal = Journal::open(&path).unwrap();
-        assert_eq!(journal.find("one"), None);
+        assert!(journal.find("one").is_none());
         let precise = vec![f64::MIN_POSITIVE, 1.0 / 3.0];
-        journal.keep(&Finished::new("one", &precise).unwrap()).unwrap();
+        journal.keep(&Finished::new("one", &precise, 0.5).unwrap()).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with(theirs));
         let again = Journal::open(&path).unwrap();
-        assert_eq!(Vec::<f64>::deserialize(again.find("one").unwrap()).unwrap(), precise);
+        let one = again.find("one").unwrap();
+        assert_eq!(Vec::<f64>::deserialize(&one.found).unwrap(), precise);
+        assert_eq!(one.core_seconds, 0.5);
     }
 }

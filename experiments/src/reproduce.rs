@@ -74,7 +74,7 @@ pub struct Record {
     pub settings: Option<toml::Table>,
     /// Which build of the program made it.
     pub made_by: String,
-    /// What that cost, seconds of one core; unknown if some of it was finished before.
+    /// What that cost, seconds of one core, over all sittings; unknown in older records.
     pub core_seconds: Option<f64>,
     /// Its tables for people.
     pub shown: Vec<String>,
@@ -199,7 +199,7 @@ fn run(
     let session = Session::new(settings.clone(), folder, &command, plan.assumptions, &journal, watch)?;
     let began = ProcessTime::now();
     (program.run)(&session)?;
-    let core_seconds = (session.found_again() == 0).then(|| began.elapsed().as_secs_f64());
+    let core_seconds = Some(began.elapsed().as_secs_f64() + session.seconds_before());
     let claims = judge(found.item, folder)?;
     let record = Record {
         item: found.name(),

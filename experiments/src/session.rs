@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::assumptions::Assumptions;
 use crate::journal::{Finished, Journal};
+use cpu_time::ThreadTime;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +11,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who watches a reproduction, and may end it.
 pub trait Watch: Sync {
@@ -77,7 +77,7 @@ pub struct Session<'a> {
     watch: &'a dyn Watch,
     shown: Mutex<Vec<String>>,
     assumes: Mutex<BTreeSet<String>>,
-    found_again: AtomicUsize,
+    seconds_before: Mutex<f64>,
 }
 
 impl<'a> Session<'a> {
@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
             watch,
             shown: Mutex::default(),
             assumes: Mutex::default(),
-            found_again: AtomicUsize::new(0),
+            seconds_before: Mutex::default(),
         })
     }
 
@@ -170,14 +170,20 @@ impl<'a> Session<'a> {
                     return Err(Interrupted.into());
                 }
                 let identity = format!("{what} {}", serde_json::to_string(key)?);
-                let known = self.journal.find(&identity).and_then(|found| T::deserialize(found).ok());
+                let known = self.journal.find(&identity);
+                let known =
+                    known.and_then(|known| Some((T::deserialize(&known.found).ok()?, known.core_seconds)));
                 let again = known.is_some();
-                self.found_again.fetch_add(usize::from(again), Ordering::Relaxed);
                 let found = match known {
-                    Some(found) => found,
+                    Some((found, core_seconds)) => {
+                        *self.seconds_before.lock().expect("nothing panics while it adds") += core_seconds;
+                        found
+                    }
                     None => {
+                        let began = ThreadTime::now();
                         let found = answer(key)?;
-                        self.journal.keep(&Finished::new(&identity, &found)?)?;
+                        let core_seconds = began.elapsed().as_secs_f64();
+                        self.journal.keep(&Finished::new(&identity, &found, core_seconds)?)?;
                         found
                     }
                 };
@@ -187,9 +193,9 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// How many points were found in the journal.
-    pub fn found_again(&self) -> usize {
-        self.found_again.load(Ordering::Relaxed)
+    /// What the points took of a core that were found in the journal, and so not now.
+    pub fn seconds_before(&self) -> f64 {
+        *self.seconds_before.lock().expect("nothing panics while it adds")
     }
 
     /// Whether to go on, for runs that ask now and then.
@@ -267,6 +273,7 @@ pub mod tests {
                     .unwrap();
             let wanted: Vec<f64> = keys.iter().map(|key| f64::from(*key) / 3.0).collect();
             assert_eq!(session.each("third", keys, answer).unwrap(), wanted);
+            assert_eq!(session.seconds_before() > 0.0, keys.len() > 2, "the first two of the second sitting");
         }
         assert_eq!(calls.into_inner(), 3);
     }
