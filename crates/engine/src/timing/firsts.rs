@@ -79,7 +79,7 @@ impl Firsts {
         while place > 1 {
             let pair = &mut self.pairs[place / 2];
             pair[place % 2] = winner;
-            winner = winner.earlier(pair[place % 2 ^ 1]);
+            winner = winner.earlier(pair[(place % 2) ^ 1]);
             place /= 2;
         }
         self.pairs[0][1] = winner;
