@@ -29,7 +29,8 @@ impl Next {
     /// The key, as those know it who have no tree.
     #[inline(always)]
     fn told(self) -> u128 {
-        if self.key == NOTHING { NEVER } else { self.key }
+        // One more than no key but that of nothing has the highest bit.
+        self.key | (self.key.wrapping_add(1) & (NOTHING + 1))
     }
 }
 
