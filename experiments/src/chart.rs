@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::interval::Interval;
 use crate::session::Session;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 /// Points of one colour, joined by a line where `joined`.
@@ -43,12 +44,16 @@ const LEGEND: u32 = 200;
 impl Chart<'_> {
     /// Draws the series with their confidence intervals and writes the chart as a plot of the session's item.
     pub fn draw(&self, session: &Session, name: &str, series: &[Series]) -> Result<(), Failure> {
-        let path = &session.path(name, "svg");
+        let mut svg = String::new();
+        self.draw_on(SVGBackend::with_string(&mut svg, SIZE).into_drawing_area(), series)?;
+        session.leave(name, "svg", &svg)
+    }
+
+    fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>, series: &[Series]) -> Result<(), Failure> {
         let points = || series.iter().flat_map(|series| &series.points);
         let (left, right) = span(points().map(|point| point.0));
         let ends = points().flat_map(|(_, value)| [value.mean - reach(value), value.mean + reach(value)]);
         let (low, high) = span(ends);
-        let root = SVGBackend::new(path, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&root)
             .caption(self.title, ("sans-serif", 18))
