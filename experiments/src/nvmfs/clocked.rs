@@ -9,6 +9,7 @@ use crate::nvmfs::guest::{self, CLEANER, NILFS2, RESERVED_PERCENT, SEGMENT_BLOCK
 use crate::nvmfs::job::{GeneratedJob, Job, Seen, watch};
 use crate::nvmfs::pace::{Pace, Rates};
 use crate::nvmfs::recorder::Recorder;
+use crate::nvmfs::simulate::inodes;
 use crate::recordings::written_bytes;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -225,11 +226,14 @@ impl Case {
             NVMFS => {
                 let program = std::env::current_exe()?;
                 let program = program.display();
+                let files_bytes = self.utilisation * (self.disk_mib << 20) as f64;
+                let inodes = inodes(&self.workload, files_bytes).map(|inodes| format!("--inodes {inodes}"));
                 let begin = format!(
                     "modprobe -d {scratch}/modules fuse\n\
-                     {program} nvmfs mkfs --nvram /dev/shm/nvram --size '{} MiB' --ssd /dev/ubda\n\
+                     {program} nvmfs mkfs --nvram /dev/shm/nvram --size '{} MiB' --ssd /dev/ubda {}\n\
                      {program} nvmfs mount --nvram /dev/shm/nvram --ssd /dev/ubda --ssd-direct -o direct_io --background /mnt/fs\n",
-                    self.cache_mib
+                    self.cache_mib,
+                    inodes.unwrap_or_default()
                 );
                 Ok((begin, format!("{program} nvmfs umount /mnt/fs\n")))
             }

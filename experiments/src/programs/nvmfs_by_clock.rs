@@ -6,12 +6,18 @@ use crate::chart::{Chart, Series};
 use crate::interval::{Interval, mean};
 use crate::nvmfs::clocked::{Case, Clocked, NVMFS, Outcome, missing};
 use crate::nvmfs::guest::NILFS2;
+use crate::nvmfs::stop;
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+/// How long apart it is looked whether to go on.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// What it is asked for.
 #[derive(Clone, Debug, Deserialize)]
@@ -98,11 +104,10 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
             }
         }
     }
+    session.has_to_undo();
     let measured = session.each("file system by the clock", &cases, |case| {
-        if session.flow().is_break() {
-            return Err(Interrupted.into());
-        }
-        case.measure(&settings.memory)
+        let measured = unless_interrupted(session, || case.measure(&settings.memory));
+        if session.flow().is_break() { Err(Interrupted.into()) } else { measured }
     })?;
     for (row, runs) in rows.iter_mut().zip(measured.chunks(settings.runs as usize)) {
         for run in runs {
@@ -117,6 +122,24 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
         }
     }
     Ok(rows)
+}
+
+/// Does something that runs a job, which is ended as soon as the session is.
+fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if session.flow().is_break() {
+                    return stop::ask();
+                }
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+        });
+        let found = act();
+        done.store(true, Ordering::Relaxed);
+        found
+    })
 }
 
 /// NVMFS in the same case.
