@@ -41,7 +41,9 @@ pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &G
     }
     let response_ns = means.response_ns();
     let work_ns = means.parts_ns(|name| matches!(name, "transfer_ns" | "flash_ns" | "link_ns" | "hash_ns"));
-    if response_ns - work_ns < LONG_WAIT * response_ns {
+    // What is over before one page is read is no queue, and requests that take no time wait for nothing.
+    let read_ns = 1e3 * config.read_us.unwrap_or(0.0);
+    if response_ns - work_ns < (LONG_WAIT * response_ns).max(read_ns) || response_ns == 0.0 {
         return None;
     }
     let cleaning_ns = means.parts_ns(|name| name == "cleaning_ns" || name.ends_with("_of_which_cleaning_ns"));

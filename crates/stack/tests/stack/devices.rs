@@ -95,6 +95,9 @@ fn a_striped_drive_is_fast_and_counts_the_same_and_one_that_waits_says_why() {
     assert!(waits(&block).unwrap().contains("timing.striping = \"drive\""), "{block:?}");
     let alone = run_text(&text("queue_depth = 1"));
     assert_eq!(waits(&alone), None, "one request at a time waits for nobody");
+    let timeless =
+        run_text(&text("striping = \"block\"").replace("[measure]", "trim_ratio = 1.0\n[measure]"));
+    assert_eq!(waits(&timeless), None, "trims take no time, of which no share is waiting");
 }
 
 #[test]

@@ -39,6 +39,9 @@ const TOLERANCE: f64 = 1e-7;
 /// Drive writes by which a point may be missed.
 const PUNCTUALITY: f64 = 1e-9;
 
+/// Drive writes from a point to the next, at least: far more than points may be missed by.
+const LEAST_WINDOW: f64 = 1e-6;
+
 /// Longest path, and most points on it.
 const MOST_DRIVE_WRITES: f64 = 1e6;
 const MOST_POINTS: usize = 1_000_000;
@@ -48,6 +51,10 @@ const MOST_STEPS: usize = 2_000_000;
 
 impl MeanField<'_> {
     /// The path from `from` over `drive_writes`, at `points` equal distances.
+    ///
+    /// # Errors
+    /// A victim policy without a smooth law; no points, more than a million, or points less than a millionth of a drive
+    /// write apart; a path of more than a million drive writes, or one that takes too many steps.
     pub fn transient(
         &self,
         from: Beginning,
@@ -87,6 +94,12 @@ impl MeanField<'_> {
         }
         if points > MOST_POINTS {
             return Err(TheoryError::parameter("points", format!("{points} is more than {MOST_POINTS}")));
+        }
+        let least = LEAST_WINDOW * points as f64;
+        if drive_writes < least {
+            let reason =
+                format!("{drive_writes} is too short for {points} points, which take {least} or more");
+            return Err(TheoryError::parameter("drive_writes", reason));
         }
         let mut path = Path::new(self, from)?;
         let mut shown = Vec::with_capacity(points);

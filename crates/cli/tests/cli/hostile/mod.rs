@@ -64,8 +64,19 @@ impl Case {
             let is_temporary = name.contains(".wearwell-") || name.ends_with(".tmp");
             is_temporary || (*code != 0 && !name.ends_with('/') && !name.ends_with("runs.jsonl"))
         };
+        // What the case itself gave, as a name or in a file, may be repeated.
+        let is_given = |word: &str| {
+            let is_in = |bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
+            self.arguments.iter().any(|argument| is_in(argument.as_encoded_bytes()))
+                || self.files.iter().any(|(_, content)| is_in(content))
+        };
+        let is_no_number = |word: &str| {
+            let word = word.trim_matches(|letter: char| !letter.is_ascii_alphabetic());
+            ["NaN", "inf"].contains(&word) && !is_given(word)
+        };
         Some(match code {
             _ if err.contains("panicked") => "it panics".into(),
+            0 if out.split_whitespace().any(is_no_number) => "it prints what is no number".into(),
             0 if self.must_fail => "it is accepted".into(),
             0..=3 => match left.iter().find(is_half) {
                 Some(name) => format!("it leaves {name}"),

@@ -80,7 +80,7 @@ fn paths_that_make_no_sense_are_refused() {
     let selection = DChoices::new(2.0).unwrap();
     let drive = Drive::new(8, 0.1).unwrap();
     let model = MeanField::new(drive, Classes::uniform(), Structure::Single, &selection).unwrap();
-    for (drive_writes, points) in [(0.0, 5), (f64::NAN, 5), (-1.0, 5), (1.0, 0)] {
+    for (drive_writes, points) in [(0.0, 5), (1e-9, 5), (f64::NAN, 5), (-1.0, 5), (1.0, 0)] {
         assert!(model.transient(Beginning::Fresh, drive_writes, points).is_err());
     }
     let greedy = MeanField::new(drive, Classes::uniform(), Structure::Single, &GreedyLimit).unwrap();
