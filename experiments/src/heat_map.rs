@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::session::Session;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -31,13 +32,28 @@ const BOTTOM: i32 = 60;
 impl HeatMap<'_> {
     /// Draws the map, low values light and high ones dark, as a plot of the session's item.
     pub fn draw(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        let path = &session.path(name, "svg");
+        let mut svg = String::new();
         let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
         let (width, height) = (columns * CELL.0, rows * CELL.1);
-        let names = LETTER * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32;
-        let left = LEFT.max(names + 50);
-        let size = ((left + width + 20) as u32, (TOP + height + BOTTOM) as u32);
-        let root = SVGBackend::new(path, size).into_drawing_area();
+        let size = ((self.left() + width + 20) as u32, (TOP + height + BOTTOM) as u32);
+        self.draw_on(SVGBackend::with_string(&mut svg, size).into_drawing_area())?;
+        session.leave(name, "svg", &svg)
+    }
+
+    /// Pixels that the longest name of a row takes.
+    fn names(&self) -> i32 {
+        LETTER * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32
+    }
+
+    /// Pixels beside the map.
+    fn left(&self) -> i32 {
+        LEFT.max(self.names() + 50)
+    }
+
+    fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>) -> Result<(), Failure> {
+        let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
+        let (width, height) = (columns * CELL.0, rows * CELL.1);
+        let (left, names) = (self.left(), self.names());
         root.fill(&WHITE)?;
         let style = |size: u32, colour: &RGBColor| {
             let centred = Pos::new(HPos::Center, VPos::Center);

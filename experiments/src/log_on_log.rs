@@ -22,6 +22,8 @@ pub struct Assumed {
     shown_mib: u32,
     /// Multiple of the rule's drive writes of warm-up.
     warm_up: f64,
+    /// Spare factor of the FTL.
+    pub ftl_spare: f64,
 }
 
 impl Assumed {
@@ -37,13 +39,14 @@ impl Assumed {
             request_pages: of("request-pages")? as u32,
             shown_mib: of("shown-mib")? as u32,
             warm_up: of("warm-up")?,
+            ftl_spare: of("ftl-spare")?,
         })
     }
 }
 
 impl Default for Assumed {
     fn default() -> Self {
-        Assumed { exponent: 0.8, request_pages: 2, shown_mib: 512, warm_up: 1.0 }
+        Assumed { exponent: 0.8, request_pages: 2, shown_mib: 512, warm_up: 1.0, ftl_spare: 0.1 }
     }
 }
 
@@ -72,6 +75,9 @@ impl Skewed {
         toml.replace("ZIPF", &format!("{:?}", self.exponent))
     }
 }
+
+/// MiB of the largest block of the FTL in any experiment.
+const LARGEST_BLOCK_MIB: u32 = 4;
 
 /// What is written to a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,26 +163,22 @@ pub struct Setting {
     pub assumed: Assumed,
 }
 
-impl Default for Setting {
-    fn default() -> Self {
+impl Setting {
+    /// Equal segments on an FTL as it is assumed to be.
+    pub fn of(assumed: Assumed) -> Self {
         Setting {
             upper_kib: 256,
             lower_kib: 256,
             upper_spare: 0.1,
-            lower_spare: 0.1,
+            lower_spare: assumed.ftl_spare,
             trim: "true".to_owned(),
             placements: ["\"single\"", "\"single\""].map(str::to_owned),
             pools: [None, None],
             load: Load::Oltp,
-            assumed: Assumed::default(),
+            assumed,
         }
     }
-}
 
-/// MiB of the largest block of the FTL in any experiment.
-const LARGEST_BLOCK_MIB: u32 = 4;
-
-impl Setting {
     /// MiB of flash under a trace: whole blocks of any size here, so much that the log shows 2 % more than the trace touches.
     fn flash_mib(&self) -> Option<u32> {
         let Load::Trace { touched_mib, .. } = self.load else { return None };
@@ -346,7 +348,7 @@ mod tests {
 
     #[test]
     fn matching_segments_leave_the_lower_log_nothing_to_copy() {
-        let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::default() };
+        let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::of(Assumed::default()) };
         let cases = with_session(2, 0.1, |session| run_settings(session, vec![setting]).unwrap());
         assert_eq!(cases[0].scatter(), 1.0);
         assert_eq!(cases[0].of(|outcome| outcome.lower_copies).mean, 0.0);

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::assumptions::Assumptions;
 use crate::judge;
-use crate::manifest::{Found, Item, Manifest, Verdict};
+use crate::manifest::{Found, Item, Kind, Manifest, Verdict};
 use crate::reproduce::{Effort, Record, folder_of};
 use crate::sensitivity;
 use std::collections::BTreeMap;
@@ -39,8 +39,9 @@ pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, S
 pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     for (name, text) in pages(manifests, output)? {
         let path = output.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(output))?;
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let written =
+            fs::create_dir_all(path.parent().unwrap_or(output)).and_then(|()| fs::write(&path, text));
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -67,7 +68,7 @@ fn overview(manifests: &[Manifest], output: &Path) -> Result<String, Failure> {
                 Some(Verdict::Partly) => 1,
                 Some(Verdict::NotReproduced) => 2,
                 Some(Verdict::Impossible) => 3,
-                None => 4,
+                Some(Verdict::Undecided) | None => 4,
             };
             counts[place] += 1;
         }
@@ -87,9 +88,12 @@ fn of_paper(manifest: &Manifest, output: &Path) -> Result<String, Failure> {
 }
 
 fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
-    let Item { name, title, says, impossible, data_of, text: prose, .. } = found.item;
+    let Item { name, kind, title, says, impossible, data_of, text: prose, .. } = found.item;
     let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
     let folder = folder_of(output, found);
+    let prose = prose.as_ref().map_or(String::new(), |prose| format!("{}\n", prose.trim()));
+    // A question needs its method before its answer; what a paper shows is known before it is reproduced.
+    let comes_first = *kind == Kind::Question && impossible.is_none() && !prose.is_empty();
     if let Some(reason) = impossible {
         let _ = writeln!(text, "**Impossible here**: {reason}");
     } else if let Some(record) = Record::read(&folder)? {
@@ -98,6 +102,10 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
             Effort::Full => "",
         };
         let _ = writeln!(text, "**{}**{effort}. `{}`\n", capital(record.verdict.words()), record.command);
+        text += &settings(found.item, &record);
+        if comes_first {
+            let _ = writeln!(text, "{prose}");
+        }
         text += &claims(found.item, &record);
         match data_of {
             Some(other) => {
@@ -107,11 +115,23 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
         }
     } else {
         let _ = writeln!(text, "Not run. `wearwell reproduce {} --full`", found.name());
+        return Ok(if prose.is_empty() { text } else { text + "\n" + &prose });
     }
-    if let Some(prose) = prose {
-        let _ = writeln!(text, "\n{}", prose.trim());
+    Ok(if prose.is_empty() || comes_first { text } else { text + "\n" + &prose })
+}
+
+/// What the record was made with, and what the manifest has now where that is something else.
+fn settings(item: &Item, record: &Record) -> String {
+    let (made_with, usual) = (record.settings(item), record.effort.settings(item));
+    if item.data_of.is_some() || made_with.is_empty() {
+        return String::new();
     }
-    Ok(text)
+    let one = |(key, value): (&String, &toml::Value)| match usual.get(key) {
+        Some(other) if other != value => format!("`{key} = {value}` (`{}`: {other})", record.effort.option()),
+        _ => format!("`{key} = {value}`"),
+    };
+    let all: Vec<String> = made_with.iter().map(one).collect();
+    format!("Settings: {}.\n\n", all.join(", "))
 }
 
 fn claims(item: &Item, record: &Record) -> String {
@@ -213,12 +233,30 @@ mod tests {
         for found in items(&manifests) {
             let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
             assert_eq!(record.effort, Effort::Full, "{}", record.item);
+            assert!(
+                record.claims.iter().all(|claim| claim.cases > 0),
+                "{}: a claim without a case",
+                record.item
+            );
             let source =
                 found.item.data_of.as_deref().map(|other| crate::manifest::find(&manifests, other).unwrap());
             let decided = judge::judge(found.item, &folder_of(&results(), source.unwrap_or(found))).unwrap();
             assert_eq!(record.claims, decided, "{}", record.item);
             for (claim, decided) in found.item.claims.iter().zip(&decided) {
                 assert_eq!(claim.verdict, decided.verdict, "{}: {}", record.item, claim.says);
+            }
+        }
+    }
+
+    #[test]
+    fn recorded_assumptions_are_said_to_be_used() {
+        let register = Assumptions::register();
+        for found in items(&all().unwrap()).filter(|found| found.item.data_of.is_none()) {
+            let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
+            for name in &record.assumes {
+                let known = register.all().iter().find(|assumption| assumption.name == *name);
+                let is_listed = known.is_some_and(|known| known.used_by.contains(&record.item));
+                assert!(is_listed, "{} uses {name}, and the register does not say so", record.item);
             }
         }
     }

@@ -4,8 +4,8 @@ use crate::Failure;
 use crate::assumptions::Assumptions;
 use crate::journal::{self, Journal};
 use crate::judge::{Decided, judge, verdict};
-use crate::manifest::{Found, Manifest, Verdict, find};
-use crate::programs;
+use crate::manifest::{Found, Item, Manifest, Verdict, find};
+use crate::programs::{self, Program};
 use crate::session::{Session, Watch};
 use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,14 @@ impl Effort {
         match self {
             Effort::Quick => "--quick",
             Effort::Full => "--full",
+        }
+    }
+
+    /// The manifest's settings for it.
+    pub fn settings(self, item: &Item) -> &toml::Table {
+        match self {
+            Effort::Quick => &item.quick,
+            Effort::Full => &item.full,
         }
     }
 }
@@ -61,6 +69,9 @@ pub struct Record {
     pub effort: Effort,
     /// The command that makes the same.
     pub command: String,
+    /// The settings that it was made with; those of older records follow from their commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<toml::Table>,
     /// Which build of the program made it.
     pub made_by: String,
     /// What that cost, seconds of one core; unknown if some of it was finished before.
@@ -88,10 +99,23 @@ impl Record {
         serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
+    /// The settings that it was made with, given the item that made it.
+    pub fn settings(&self, item: &Item) -> toml::Table {
+        self.settings.clone().unwrap_or_else(|| {
+            let mut settings = self.effort.settings(item).clone();
+            let given = self.command.split(" --set '").skip(1).filter_map(|rest| rest.split_once('\''));
+            for (setting, _) in given {
+                settings.extend(setting.parse::<toml::Table>().unwrap_or_default());
+            }
+            settings
+        })
+    }
+
     fn write(&self, folder: &Path) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        Ok(fs::write(folder.join(RECORD), text)?)
+        let path = folder.join(RECORD);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 }
 
@@ -104,7 +128,8 @@ pub fn folder_of(output: &Path, found: Found) -> PathBuf {
 ///
 /// # Errors
 ///
-/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`].
+/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`]. None of them names the
+/// item: whoever asks for it does.
 pub fn reproduce(
     manifests: &[Manifest],
     found: Found,
@@ -112,13 +137,14 @@ pub fn reproduce(
     watch: &dyn Watch,
 ) -> Result<Record, Failure> {
     if let Some(reason) = &found.item.impossible {
-        return Err(format!("{} cannot be reproduced: {reason}", found.name()).into());
+        return Err(format!("impossible here: {reason}").into());
     }
     if let Some(other) = &found.item.data_of {
         reproduce(manifests, find(manifests, other)?, plan, watch)?;
         let decided = judge_again(manifests, found, plan.output)?;
         return decided.ok_or_else(|| format!("{other} has left no data").into());
     }
+    let program = program_of(found, plan)?;
     let folder = folder_of(plan.output, found);
     let command = command_of(found, plan);
     let there = Record::read(&folder)?.filter(|record| !plan.again && record.command == command);
@@ -128,38 +154,58 @@ pub fn reproduce(
     let staged = plan.output.join(&found.manifest.name).join(format!(".{}.new", found.item.name));
     let _ = fs::remove_dir_all(&staged);
     fs::create_dir_all(&staged).map_err(|error| format!("{}: {error}", staged.display()))?;
-    let made = run(found, plan, &staged, command, watch).and_then(|record| {
+    let made = run(program, found, plan, &staged, command, watch).and_then(|record| {
         let _ = fs::remove_dir_all(&folder);
         fs::rename(&staged, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(record)
     });
     if made.is_err() {
         let _ = fs::remove_dir_all(&staged);
+        // The paper's, if nothing else is in it.
+        let _ = staged.parent().map(fs::remove_dir);
     }
     made
 }
 
+/// Whether an item can be reproduced as planned, so that what is wrong with the settings is said before anything is begun.
+///
+/// # Errors
+///
+/// As of [`reproduce`].
+pub fn check(manifests: &[Manifest], found: Found, plan: &Plan) -> Result<(), Failure> {
+    let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
+    program_of(source, plan).map(|_| ())
+}
+
+/// The program of an item, which takes the settings.
+fn program_of(found: Found, plan: &Plan) -> Result<&'static Program, Failure> {
+    let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
+    (program.check)(&settings_of(found, plan)).map_err(|error| format!("settings: {error}"))?;
+    Ok(program)
+}
+
 /// Runs the program of an item into `folder` and decides its claims.
 fn run(
+    program: &Program,
     found: Found,
     plan: &Plan,
     folder: &Path,
     command: String,
     watch: &dyn Watch,
 ) -> Result<Record, Failure> {
-    let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
-    let settings = settings_of(found, plan);
-    (program.check)(&settings).map_err(|error| format!("{}: settings: {error}", found.name()))?;
+    fs::create_dir_all(plan.points).map_err(|error| format!("{}: {error}", plan.points.display()))?;
     let journal = Journal::open(&plan.points.join(format!("{}.jsonl", program.name)))?;
-    let session = Session::new(settings, folder, &command, plan.assumptions, &journal, watch)?;
+    let settings = settings_of(found, plan);
+    let session = Session::new(settings.clone(), folder, &command, plan.assumptions, &journal, watch)?;
     let began = ProcessTime::now();
     (program.run)(&session)?;
     let core_seconds = (session.found_again() == 0).then(|| began.elapsed().as_secs_f64());
-    let claims = judge(found.item, folder).map_err(|error| format!("{}: {error}", found.name()))?;
+    let claims = judge(found.item, folder)?;
     let record = Record {
         item: found.name(),
         effort: plan.effort,
         command: command.clone(),
+        settings: Some(settings),
         made_by: journal::build(),
         core_seconds,
         shown: session.shown(),
@@ -184,7 +230,7 @@ pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Resul
     };
     let source_folder = folder_of(output, source);
     let Some(record) = Record::read(&source_folder)? else { return Ok(None) };
-    let claims = judge(found.item, &source_folder).map_err(|error| format!("{}: {error}", found.name()))?;
+    let claims = judge(found.item, &source_folder)?;
     let own = found.item.data_of.is_none();
     let record = Record {
         item: found.name(),
@@ -194,17 +240,14 @@ pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Resul
         claims,
         ..record
     };
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     record.write(&folder)?;
     Ok(Some(record))
 }
 
 /// The manifest's settings for this effort, and what the plan has in place of some.
 pub fn settings_of(found: Found, plan: &Plan) -> toml::Table {
-    let mut settings = match plan.effort {
-        Effort::Quick => found.item.quick.clone(),
-        Effort::Full => found.item.full.clone(),
-    };
+    let mut settings = plan.effort.settings(found.item).clone();
     settings.extend(plan.settings.clone());
     settings
 }
@@ -258,7 +301,7 @@ mod tests {
         let settings = toml::toml! { swept = 12 };
         let plan = Plan { settings, ..plan(output.path(), &assumptions) };
         let error = reproduce(&manifests, found, &plan, &Unwatched).unwrap_err().to_string();
-        assert!(error.contains("hot_cold/table-1") && error.contains("swept"), "{error}");
-        assert!(!folder_of(output.path(), found).exists());
+        assert!(error.starts_with("settings: ") && error.contains("`swept`"), "{error}");
+        assert!(fs::read_dir(output.path()).unwrap().next().is_none());
     }
 }

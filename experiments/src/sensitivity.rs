@@ -65,7 +65,9 @@ pub fn vary(
     for assumption in chosen {
         for item in &assumption.used_by {
             let found = find(manifests, item)?;
-            let usual = reproduce(manifests, found, plan, watch)?;
+            let usual = reproduce(manifests, found, plan, watch).map_err(|error| {
+                if error.is::<Interrupted>() { error } else { format!("{item}: {error}").into() }
+            })?;
             if !usual.assumes.contains(&assumption.name) {
                 let name = &assumption.name;
                 return Err(format!("{item} does not use {name}, and the register says that it does").into());
@@ -97,7 +99,8 @@ pub fn vary(
     all.sort_by_key(order);
     let mut text = serde_json::to_string_pretty(&all)?;
     text.push('\n');
-    std::fs::write(plan.output.join(FILE), text)?;
+    let path = plan.output.join(FILE);
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(effects)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
-use crate::journal::Journal;
+use crate::journal::{Finished, Journal};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -174,14 +174,14 @@ impl<'a> Session<'a> {
                     return Err(Interrupted.into());
                 }
                 let identity = format!("{what} {}", serde_json::to_string(key)?);
-                let known = self.journal.find(&identity);
+                let known = self.journal.find(&identity).and_then(|found| T::deserialize(found).ok());
                 let again = known.is_some();
                 self.found_again.fetch_add(usize::from(again), Ordering::Relaxed);
                 let found = match known {
                     Some(found) => found,
                     None => {
                         let found = answer(key)?;
-                        self.journal.keep(&identity, &found)?;
+                        self.journal.keep(&Finished::new(&identity, &found)?)?;
                         found
                     }
                 };
@@ -206,9 +206,14 @@ impl<'a> Session<'a> {
         self.watch.be_patient();
     }
 
-    /// Where a file of this name goes.
-    pub fn path(&self, name: &str, extension: &str) -> PathBuf {
-        self.folder.join(format!("{name}.{extension}"))
+    /// Leaves a file with `text` in the item's folder.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn leave(&self, name: &str, extension: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(format!("{name}.{extension}"));
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
     /// The command that makes the same again.
@@ -242,11 +247,16 @@ pub mod tests {
 
     /// Calls `of` with a session in a folder of its own.
     pub fn with_session<T>(runs: u64, length: f64, of: impl FnOnce(&Session) -> T) -> T {
+        with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| of(session))
+    }
+
+    /// Calls `of` with a session of these settings, and its folder.
+    pub fn with_settings<T>(settings: toml::Table, of: impl FnOnce(&Session, &Path) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
-        let settings = toml::toml! { runs = (runs as i64) length = length };
         let journal = Journal::open(&folder.path().join("points.jsonl")).unwrap();
         let assumptions = Assumptions::register();
-        of(&Session::new(settings, folder.path(), "", &assumptions, &journal, &Unwatched).unwrap())
+        let session = Session::new(settings, folder.path(), "", &assumptions, &journal, &Unwatched).unwrap();
+        of(&session, folder.path())
     }
 
     #[test]
@@ -291,7 +301,7 @@ pub mod tests {
         assert!(stopped.is::<Interrupted>());
         drop(journal);
         let kept = std::fs::read_to_string(path).unwrap();
-        assert_eq!(kept.lines().count(), 2, "a heading and one point: {kept}");
+        assert_eq!(kept.lines().count(), 1, "{kept}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Statements {
         }
         let held = count - exceptions.len();
         let named = some_of(&exceptions);
-        self.0.push([statement, &count.to_string(), &held.to_string(), &named].map(without_commas).to_vec());
+        self.0.push(vec![statement.to_owned(), count.to_string(), held.to_string(), named]);
     }
 
     /// Writes them as data of the session's item.
@@ -48,11 +48,6 @@ pub fn some_of(exceptions: &[String]) -> String {
         named += "; …";
     }
     named
-}
-
-/// A text as it stands in a table.
-pub fn without_commas(text: &str) -> String {
-    text.replace(',', "")
 }
 
 /// True if each value is larger than the one before.
@@ -81,6 +76,6 @@ mod tests {
         let mut statements = Statements::default();
         statements.check("more, or less", (0..6).map(|case| (format!("d = {case}"), case < 2)));
         let text = statements.0.to_csv("");
-        assert!(text.ends_with("\nmore or less,6,2,d = 2; d = 3; d = 4; …\n"), "{text}");
+        assert!(text.ends_with("\n\"more, or less\",6,2,d = 2; d = 3; d = 4; …\n"), "{text}");
     }
 }

@@ -32,9 +32,7 @@ impl Table {
 
     /// Writes the table as data of the session's item, in a file of this name.
     pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        let path = session.path(name, "csv");
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        Ok(std::fs::write(&path, self.to_csv(session.command())).map_err(failed)?)
+        session.leave(name, "csv", &self.to_csv(session.command()))
     }
 
     /// Writes the table as data that people are shown.

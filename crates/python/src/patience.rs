@@ -1,4 +1,7 @@
-//! Work that Ctrl-C ends.
+//! Work that Ctrl-C ends: in another thread, while that of the caller looks after Ctrl-C.
+//!
+//! A run is not done so. Parts written in Python belong to the caller's thread, which therefore looks after Ctrl-C by itself, between
+//! its steps and, by [`wearwell_trace::while_waiting`], while it waits for a pipe.
 
 use crate::errors::Failure;
 use pyo3::prelude::*;

@@ -1,83 +1,168 @@
-//! The finished runs of a sweep on disk, one JSON line each, so that an interrupted sweep can go on.
+//! Finished work on disk, one JSON line each, so that what was interrupted can go on: the runs of a sweep, the points of a
+//! reproduction.
 
-use super::points::{PointResult, SweepError};
-use serde_json::Value;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use wearwell_stack::RunResult;
-use wearwell_stack::scenario::Scenario;
+use std::sync::Mutex;
 
-/// How every line begins; a file that begins otherwise is somebody else's and is left alone.
-const BEGINNING: &[u8] = b"{\"settings\":";
+/// A piece of finished work, as a journal keeps it: a line of JSON.
+pub trait Entry: Serialize {
+    /// What is found again.
+    type Found;
+
+    /// How every line begins; a file that begins otherwise is somebody else's and is left alone.
+    const BEGINNING: &str;
+
+    /// What a line is, as it is called in errors.
+    const NAME: &str;
+
+    /// What a line holds, under what says all about it; nothing if it cannot be trusted here, as the work of another version of
+    /// the program.
+    ///
+    /// # Errors
+    ///
+    /// A line that is no such entry.
+    fn read(line: &[u8]) -> serde_json::Result<Option<(String, Self::Found)>>;
+}
+
+/// Why a journal cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+pub struct JournalError {
+    /// The file.
+    pub path: String,
+    /// What the system said, or what is wrong with the file.
+    pub source: io::Error,
+}
 
 /// An open journal.
-pub(super) struct Journal {
+pub struct Journal<E: Entry> {
     path: String,
-    file: File,
-    /// Results by their resolved scenario, which says all about a run.
-    known: HashMap<String, RunResult>,
+    file: Mutex<File>,
+    known: HashMap<String, E::Found>,
 }
 
-impl Journal {
+impl<E: Entry> Journal<E> {
     /// Opens or creates the journal at `path`.
     ///
-    /// A last line that was cut off, as an interruption in the midst of writing leaves it, is removed. Results of
-    /// other scenarios stay in the file and are of no interest; those of another version are not trusted.
-    pub fn open(path: &Path) -> Result<Journal, SweepError> {
-        let failed = |source| SweepError::Journal { path: path.display().to_string(), source };
+    /// A last line that was cut off, as an interruption in the midst of writing leaves it, is removed. All other lines stay in
+    /// the file, also those that are not trusted or of no interest here.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read and written, or is no journal of such entries.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let failed = |source| JournalError { path: path.display().to_string(), source };
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
-        let mut journal = Journal { path: path.display().to_string(), file, known: HashMap::new() };
-        journal.read().map_err(failed)?;
-        Ok(journal)
+        let known = read::<E>(&file).map_err(failed)?;
+        Ok(Journal { path: path.display().to_string(), file: Mutex::new(file), known })
     }
 
-    fn read(&mut self) -> io::Result<()> {
-        let mut reader = BufReader::new(&self.file);
-        let (mut line, mut whole) = (Vec::new(), 0);
-        let mut number = 0;
-        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-            number += 1;
-            let result = result_of(&line).map_err(|error| {
-                let problem = format!("line {number} is no result of a sweep ({error}); name another file");
-                io::Error::new(io::ErrorKind::InvalidData, problem)
-            })?;
-            if result.version == env!("CARGO_PKG_VERSION") {
-                self.known.insert(identity(&result.scenario), result);
-            }
-            whole += line.len() as u64;
-            line.clear();
-        }
-        drop(reader);
-        if !line.starts_with(BEGINNING) && !BEGINNING.starts_with(&line) {
-            let problem = "this is no file of a sweep's results; name another one";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
-        }
-        self.file.set_len(whole)?;
-        self.file.seek(io::SeekFrom::End(0)).map(|_| ())
+    /// What was there under `identity` when the journal was opened.
+    pub fn find(&self, identity: &str) -> Option<&E::Found> {
+        self.known.get(identity)
     }
 
-    /// The result of `scenario`, if it is here.
-    pub fn take(&mut self, scenario: &Scenario) -> Option<RunResult> {
-        self.known.remove(&identity(scenario))
-    }
-
-    /// Adds a finished run.
-    pub fn append(&mut self, point: &PointResult) -> Result<(), SweepError> {
-        let mut line = serde_json::to_vec(point).expect("results are plain data");
+    /// Adds an entry.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn keep(&self, entry: &E) -> Result<(), JournalError> {
+        let mut line = serde_json::to_vec(entry).expect("entries are plain data");
         line.push(b'\n');
-        let written = self.file.write_all(&line).and_then(|()| self.file.flush());
-        written.map_err(|source| SweepError::Journal { path: self.path.clone(), source })
+        let mut file = self.file.lock().expect("no thread panics while it holds the lock");
+        file.write_all(&line).map_err(|source| JournalError { path: self.path.clone(), source })
     }
 }
 
-/// The result in a line.
-fn result_of(line: &[u8]) -> serde_json::Result<RunResult> {
-    let mut point: Value = serde_json::from_slice(line)?;
-    RunResult::read(point["result"].take())
+/// The entries in a file, of which a last line that was cut off is removed.
+fn read<E: Entry>(file: &File) -> io::Result<HashMap<String, E::Found>> {
+    let mut reader = BufReader::new(file);
+    let (mut known, mut line, mut whole_bytes) = (HashMap::new(), Vec::new(), 0);
+    let mut number = 0;
+    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+        number += 1;
+        let entry = E::read(&line).map_err(|error| {
+            invalid(&format!("line {number} is no {} ({error}); name another file", E::NAME))
+        })?;
+        known.extend(entry);
+        whole_bytes += line.len() as u64;
+        line.clear();
+    }
+    let beginning = E::BEGINNING.as_bytes();
+    if !line.starts_with(beginning) && !beginning.starts_with(&line) {
+        return Err(invalid(&format!("this is no file with a {} in each line; name another one", E::NAME)));
+    }
+    file.set_len(whole_bytes)?;
+    Ok(known)
 }
 
-fn identity(scenario: &Scenario) -> String {
-    serde_json::to_string(scenario).expect("scenarios are plain data")
+fn invalid(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Serialize, Deserialize)]
+    struct Square {
+        side: u32,
+        by: String,
+        area: f64,
+    }
+
+    impl Entry for Square {
+        type Found = f64;
+        const BEGINNING: &str = "{\"side\":";
+        const NAME: &str = "square";
+
+        fn read(line: &[u8]) -> serde_json::Result<Option<(String, f64)>> {
+            let Square { side, by, area } = serde_json::from_slice(line)?;
+            Ok((by == "us").then(|| (side.to_string(), area)))
+        }
+    }
+
+    fn square(by: &str, side: u32) -> Square {
+        Square { side, by: by.to_owned(), area: f64::from(side * side) / 3.0 }
+    }
+
+    #[test]
+    fn what_others_found_is_not_trusted_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("squares.jsonl");
+        let journal = Journal::open(&path).unwrap();
+        journal.keep(&square("us", 1)).unwrap();
+        journal.keep(&square("them", 2)).unwrap();
+        assert_eq!(journal.find("1"), None, "not there when it was opened");
+        // The machine went down in the midst of a line.
+        let before = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{before}{{\"side\":3,\"by")).unwrap();
+        let journal = Journal::<Square>::open(&path).unwrap();
+        assert_eq!(
+            [journal.find("1"), journal.find("2"), journal.find("3")],
+            [Some(&(1.0 / 3.0)), None, None]
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+        journal.keep(&square("us", 3)).unwrap();
+        assert_eq!(Journal::<Square>::open(&path).unwrap().find("3"), Some(&3.0));
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn files_of_others_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        for text in ["my notes", "{\"a\": 1}\n", "{\"side\":1}\n", "{\"side\":\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = Journal::<Square>::open(&path).err().unwrap().to_string();
+            assert!(error.contains("notes.txt: ") && error.contains("square"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
 }

@@ -4,7 +4,7 @@ pub mod advise;
 mod axis;
 mod compare;
 pub mod drive;
-mod journal;
+pub mod journal;
 mod points;
 mod prediction;
 mod summary;

@@ -1,5 +1,6 @@
 //! The runs of a sweep, and why they cannot go on.
 
+use super::journal::{Entry, JournalError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,6 +31,25 @@ pub struct PointResult {
     pub result: RunResult,
 }
 
+/// Finished runs are known by their resolved scenario, which says all about a run; those of another version are not trusted.
+impl Entry for PointResult {
+    type Found = RunResult;
+    const BEGINNING: &str = "{\"settings\":";
+    const NAME: &str = "result of a sweep";
+
+    fn read(line: &[u8]) -> serde_json::Result<Option<(String, RunResult)>> {
+        let mut point: Value = serde_json::from_slice(line)?;
+        let result = RunResult::read(point["result"].take())?;
+        let is_ours = result.version == env!("CARGO_PKG_VERSION");
+        Ok(is_ours.then(|| (identity(&result.scenario), result)))
+    }
+}
+
+/// What a finished run of this scenario is known by.
+pub(super) fn identity(scenario: &Scenario) -> String {
+    serde_json::to_string(scenario).expect("scenarios are plain data")
+}
+
 /// Why a sweep cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -54,13 +74,8 @@ pub enum SweepError {
         key: String,
     },
     /// The file of finished runs cannot be read or written.
-    #[error("{path}: {source}")]
-    Journal {
-        /// The file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The threads could not be started.
     #[error("cannot start the threads of the sweep: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),

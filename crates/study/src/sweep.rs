@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::journal::Journal;
-use super::points::{MOST_POINTS, Point, PointResult, SweepError};
+use super::points::{MOST_POINTS, Point, PointResult, SweepError, identity};
 use super::prediction::beside;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -110,7 +110,7 @@ impl Sweep {
             run: options.run.unwrap_or(run),
             finished: Mutex::new(0),
             stopped: AtomicBool::new(false),
-            journal: journal.map(Mutex::new),
+            journal,
         };
         // One point at a time to whoever is free: points differ much in length.
         let outcomes: Vec<_> = pool.install(|| {
@@ -197,19 +197,21 @@ struct Crew<'a> {
     run: RunScenario,
     finished: Mutex<usize>,
     stopped: AtomicBool,
-    journal: Option<Mutex<Journal>>,
+    journal: Option<Journal<PointResult>>,
 }
 
 impl Crew<'_> {
     fn point(&self, number: usize) -> Result<PointResult, PointError> {
         let point = &self.sweep.points[number];
-        let known = self.journal.as_ref().and_then(|journal| lock(journal).take(&point.scenario));
+        let known = self.journal.as_ref().and_then(|journal| journal.find(&identity(&point.scenario)));
         let result = match known {
-            Some(result) if !self.keep_windows || !result.windows.is_empty() => self.labelled(point, result),
+            Some(result) if !self.keep_windows || !result.windows.is_empty() => {
+                self.labelled(point, result.clone())
+            }
             _ => {
                 let result = self.labelled(point, self.fresh(number, point)?);
                 if let Some(journal) = &self.journal {
-                    lock(journal).append(&result).map_err(PointError::Journal)?;
+                    journal.keep(&result).map_err(|error| PointError::Journal(error.into()))?;
                 }
                 result
             }

@@ -88,10 +88,11 @@ fn wrong_names_are_told_what_there_is() {
 
 #[test]
 fn verdicts_of_parts_make_that_of_the_whole() {
-    use Verdict::{NotReproduced, Partly, Reproduced};
+    use Verdict::{NotReproduced, Partly, Reproduced, Undecided};
     assert_eq!(Verdict::of_all([Reproduced, Reproduced]), Some(Reproduced));
     assert_eq!(Verdict::of_all([Reproduced, NotReproduced]), Some(Partly));
     assert_eq!(Verdict::of_all([NotReproduced, NotReproduced]), Some(NotReproduced));
     assert_eq!(Verdict::of_all([Partly, Reproduced]), Some(Partly));
-    assert_eq!(Verdict::of_all([]), None);
+    assert_eq!(Verdict::of_all([Undecided, Reproduced]), Some(Reproduced));
+    assert_eq!([Verdict::of_all([]), Verdict::of_all([Undecided])], [None, None]);
 }

@@ -145,6 +145,8 @@ pub enum Verdict {
     NotReproduced,
     /// It needs what cannot be had.
     Impossible,
+    /// Its data has no case of it, as under settings other than the manifest's.
+    Undecided,
 }
 
 impl Verdict {
@@ -155,12 +157,14 @@ impl Verdict {
             Verdict::Partly => "partly reproduced",
             Verdict::NotReproduced => "not reproduced",
             Verdict::Impossible => "impossible here",
+            Verdict::Undecided => "not decided",
         }
     }
 
-    /// Of several: all, some or none of them reproduced.
+    /// Of several: all, some or none of those that are decided reproduced.
     pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
-        verdicts.into_iter().reduce(|one, other| if one == other { one } else { Verdict::Partly })
+        let decided = verdicts.into_iter().filter(|verdict| *verdict != Verdict::Undecided);
+        decided.reduce(|one, other| if one == other { one } else { Verdict::Partly })
     }
 }
 
@@ -172,6 +176,6 @@ impl Item {
         }
         let of_paper = self.claims.iter().filter(|claim| !claim.ours).map(|claim| claim.verdict);
         let of_ours = self.claims.iter().map(|claim| claim.verdict);
-        Verdict::of_all(of_paper).or_else(|| Verdict::of_all(of_ours)).unwrap_or(Verdict::NotReproduced)
+        Verdict::of_all(of_paper).or_else(|| Verdict::of_all(of_ours)).unwrap_or(Verdict::Undecided)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::job::{Cleaned, Job, Seen, limited, watch};
-use crate::nvmfs::nilfs_logs::{LogCounts, NilfsLogs};
+use crate::nvmfs::nilfs_logs::NilfsLogs;
 use crate::nvmfs::recorder::Recorder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -65,9 +65,9 @@ pub fn run(
     let mut command =
         machine(&script, &recorder.disk, memory_bytes + OWN_MEMORY_BYTES, scratch, job.limit_seconds)?;
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
-    let mut before = (0, LogCounts::default());
+    let mut before = (0, 0);
     let mut seen = watch(&mut command, recorder, || {
-        before = (cleaned_segments(&cleaner_log()), logs.counts());
+        before = (cleaned_segments(&cleaner_log()), logs.moved_blocks());
     })?;
     let log = cleaner_log();
     let job_lines = seen.lines.len();
@@ -80,11 +80,10 @@ pub fn run(
         );
     }
     let segments = cleaned_segments(&log) - before.0;
-    let written = logs.counts().since(&before.1);
     seen.cleaned = Some(Cleaned {
         segments,
         recycled_blocks: segments * SEGMENT_BLOCKS,
-        moved_blocks: written.moved_blocks,
+        moved_blocks: logs.moved_blocks() - before.1,
     });
     Ok(seen)
 }

@@ -15,6 +15,33 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const BLOCK_BYTES: u64 = 4096;
 
+/// A file system that did not come to the end of a workload.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Which, and under what.
+    case: String,
+    why: Failure,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(formatter, "{}: {}", self.case, self.why)
+    }
+}
+
+impl std::error::Error for Stopped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.why)
+    }
+}
+
+/// Whether this is a file system that had no room left.
+pub fn ran_out_of_space(error: &Failure) -> bool {
+    let first: &(dyn std::error::Error + 'static) = &**error;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    causes.any(|error| matches!(error.downcast_ref(), Some(wearwell_nvmfs::api::Error::NoSpace(_))))
+}
+
 /// Largest files, in bytes, that Conquest keeps on NVRAM, by workload: such that they take, by estimate, at most a third of it. The 1 MiB of
 /// the design would be all files of three of the workloads, a tenth of which fit.
 const CONQUEST_KEEPS: [(&str, u64); 4] =
@@ -146,6 +173,10 @@ impl Simulated {
         Ok(Machine::new(&settings)?)
     }
 
+    fn stopped(&self, load: &Load, utilisation: f64, why: Failure) -> Stopped {
+        Stopped { case: format!("{}, {} at {utilisation}", self.name, load.name), why }
+    }
+
     /// Plays a workload until it has written so many bytes since its files were made, one number after the other: all
     /// requests to the drive, and how far it was when the files were made and at each of these.
     ///
@@ -157,7 +188,7 @@ impl Simulated {
         sizes: &Sizes,
         until: &[u64],
     ) -> Result<(RequestBatch, Vec<Mark>), Failure> {
-        let failed = |error: Failure| format!("{}, {} at {utilisation}: {error}", self.name, load.name);
+        let failed = |why| self.stopped(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new, mut marks) = (RequestBatch::default(), Vec::new(), Vec::new());
         let mut set_up_bytes = 0;
@@ -190,7 +221,7 @@ impl Simulated {
     ///
     /// Errors: one that does not fit.
     pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
-        let failed = |error: Failure| format!("{}, {} at {utilisation}: {error}", self.name, load.name);
+        let failed = |why| self.stopped(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
         let (mut requests, mut new) = (RequestBatch::default(), Vec::new());
         while !machine.is_set_up() {

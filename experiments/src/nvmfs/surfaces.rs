@@ -76,7 +76,7 @@ pub fn surfaces(session: &Session, reading: &Reading, moments: usize, rows: &[Ro
             for top in &across {
                 let found =
                     here.iter().find(|series| column(&series[0]) == *top && side(&series[0]) == *name);
-                cells.push(found.map_or((0.0, String::new()), |series| cell(series, reading, most)));
+                cells.push(found.map_or((0.0, "no room".to_owned()), |series| cell(series, reading, most)));
             }
         }
         let title =

@@ -139,7 +139,7 @@ fn check(found: &[(&str, Measured)], equal_ram: bool) -> Statements {
     );
     let in_flash = others.iter().filter(|(ftl, _)| ["mu_ftl", "ib_ftl"].contains(ftl));
     statements.check(
-        "its amplification for validity is below that of FTLs that keep validity in flash, too",
+        "its amplification for validity is below that of FTLs that keep validity in flash too",
         in_flash.map(|(ftl, other)| {
             case(ftl, amplification(gecko, "validity") < amplification(other, "validity"))
         }),

@@ -213,7 +213,7 @@ fn check_waiting(statements: &mut Statements, groups: &[Group]) {
         statements.check(&paper, each(trim, &|group, (_, waits)| group.lower(waits, "nothing", device)));
     }
     for cleaning in CLEANINGS {
-        let fair = format!("… against the same pool that does not wait (with and without trim, {cleaning})");
+        let fair = format!("… against the same pool that does not wait (with and without trim {cleaning})");
         statements.check(&fair, each(cleaning, &|group, (raised, waits)| group.lower(waits, raised, device)));
         let both = format!("… and fewer pages are copied by both ({cleaning})");
         let fewer = each(cleaning, &|group, (raised, waits)| group.lower(waits, raised, moved_by_both));

@@ -250,7 +250,7 @@ fn check_figure_2(statements: &mut Statements, outcomes: &[Outcome], loads: &[St
     };
     let six = |load: &str| growth(outcomes, load, fswa);
     statements.check(
-        "figure 2: with 6 logs F2FS writes more to the device than with 2, by more than 1 % and than runs differ",
+        "figure 2: with 6 logs F2FS writes more to the device than with 2 by more than 1 % and than runs differ",
         each(&|load| {
             let [two, six] = [2, 6].map(|logs| interval(&group(outcomes, load, logs), fswa));
             let noise = if two.half_width.is_finite() { two.half_width.hypot(six.half_width) } else { 0.0 };
@@ -258,7 +258,7 @@ fn check_figure_2(statements: &mut Statements, outcomes: &[Outcome], loads: &[St
         }),
     );
     statements.check(
-        "figure 2: FSWA is 1.5 with 2 logs and 2.0 with 6, to a tenth",
+        "figure 2: FSWA is 1.5 with 2 logs and 2.0 with 6 to a tenth",
         each(&|load| {
             let of = |logs| mean(&group(outcomes, load, logs), fswa);
             (of(2) - 1.5).abs() < 0.1 && (of(6) - 2.0).abs() < 0.1
@@ -266,7 +266,7 @@ fn check_figure_2(statements: &mut Statements, outcomes: &[Outcome], loads: &[St
     );
     let once: Vec<&String> = papers.iter().copied().filter(|load| !load.starts_with("random 1k")).collect();
     statements.check(
-        "ours: where each page is written back once, 2, 4 and 6 logs write the same to 0.5 %",
+        "ours: where each page is written back once 2 4 and 6 logs write the same to 0.5 %",
         once.into_iter().map(|load| {
             let of = LOGS.map(|logs| mean(&group(outcomes, load, logs), fswa));
             (load.clone(), of.iter().all(|one| (one / of[0] - 1.0).abs() < 0.005))

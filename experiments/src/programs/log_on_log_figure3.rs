@@ -25,15 +25,16 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
     unit(session, &mut statements)?;
     let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
+    let upper_spare = session.assumed("log_on_log/log-spare")?;
     for load in LOADS {
         for placement in PLACEMENTS {
             settings.extend(RATIOS.map(|(ratio, _)| Setting {
                 upper_kib: (ratio * f64::from(LOWER_KIB)) as u32,
                 lower_kib: LOWER_KIB,
+                upper_spare,
                 placements: ["single", placement].map(|name| format!("{name:?}")),
                 load: load.clone(),
-                assumed,
-                ..Setting::default()
+                ..Setting::of(assumed)
             }));
         }
     }

@@ -14,25 +14,26 @@ const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 struct Panel {
     name: &'static str,
     upper_spare: f64,
-    lower_spare: f64,
+    /// That of the FTL, if it is no assumption.
+    lower_spare: Option<f64>,
     trim: &'static str,
     /// Share of its segments that the log keeps erased, and so trimmed, at any time; as few as it needs if zero.
     kept_erased: f64,
 }
 
-const fn panel(name: &'static str, upper_spare: f64, lower_spare: f64) -> Panel {
-    Panel { name, upper_spare, lower_spare, trim: "true", kept_erased: 0.0 }
+const fn panel(name: &'static str, upper_spare: f64) -> Panel {
+    Panel { name, upper_spare, lower_spare: None, trim: "true", kept_erased: 0.0 }
 }
 
 /// The log's reserve is 10 % or 30 % of what the FTL shows. In the last three, the FTL comes to know of it in different ways:
 /// each page is trimmed as it dies; the log keeps a fifth of its segments erased; or the log takes 10 % of a smaller
 /// space, and the FTL has the rest.
 const PANELS: [Panel; 5] = [
-    panel("90", 0.1, 0.1),
-    panel("70", 0.3, 0.1),
-    Panel { trim: "{ unit = \"page\" }", ..panel("70_page", 0.3, 0.1) },
-    Panel { kept_erased: 0.2, ..panel("70_eager", 0.3, 0.1) },
-    panel("70_below", 0.1, 0.3),
+    panel("90", 0.1),
+    panel("70", 0.3),
+    Panel { trim: "{ unit = \"page\" }", ..panel("70_page", 0.3) },
+    Panel { kept_erased: 0.2, ..panel("70_eager", 0.3) },
+    Panel { lower_spare: Some(0.3), ..panel("70_below", 0.1) },
 ];
 
 /// Panels under a trace.
@@ -94,11 +95,10 @@ fn settings(assumed: Assumed) -> Vec<(&'static str, Setting)> {
                     upper_kib,
                     lower_kib,
                     upper_spare,
-                    lower_spare,
+                    lower_spare: lower_spare.unwrap_or(assumed.ftl_spare),
                     trim,
                     load,
-                    assumed,
-                    ..Setting::default()
+                    ..Setting::of(assumed)
                 };
                 if panel.kept_erased > 0.0 {
                     let kept = panel.kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib);

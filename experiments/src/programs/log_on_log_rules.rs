@@ -72,7 +72,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
 fn setting(assumed: Assumed, upper_kib: u32, lower_kib: u32, ratio: f64, share: f64, trim: &str) -> Setting {
     let upper_spare = 1.0 - ratio;
     let setting =
-        Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), assumed, ..Setting::default() };
+        Setting { upper_kib, lower_kib, upper_spare, trim: trim.to_owned(), ..Setting::of(assumed) };
     let kept = (share * upper_spare * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
     let pools = [Some(kept).filter(|kept| *kept > 2), None];
     Setting { pools, ..setting }
@@ -190,7 +190,7 @@ fn check_trim(rows: &[Row], statements: &mut Statements) {
             let cases = pairs()
                 .filter(|(row, upper, _)| row.reading == reading && (*upper < row.lower_kib) == smaller)
                 .map(|(row, upper, cost)| (format!("{}, upper {}", row.name(), size(upper)), cost > 1.05));
-            let statement = format!("TRIM is critical: off costs more than 5 % ({reading}, {side})");
+            let statement = format!("TRIM is critical: off costs more than 5 % ({reading} {side})");
             statements.check(&statement, cases.collect::<Vec<_>>());
         }
     }

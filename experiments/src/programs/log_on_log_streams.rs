@@ -41,9 +41,6 @@ const LOWERS: [(&str, &str); 4] = [
     ("6 by stream", "{ kind = \"host_hint\", streams = 6 }"),
 ];
 
-/// Erased segments or blocks at which either layer cleans: what six streams need, for all.
-const POOL: u32 = 7;
-
 /// The settings of a load, a family, an upper segment size and an FTL, over the streams.
 struct Curve<'a> {
     load: &'static str,
@@ -65,6 +62,8 @@ impl Curve<'_> {
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let assumed = Assumed::of(session)?;
+    let upper_spare = session.assumed("log_on_log/log-spare")?;
+    let pool = session.assumed("log_on_log/streams-pool")? as u32;
     let (mut settings, mut places) = (Vec::new(), Vec::new());
     for load in LOADS {
         for (family, placements) in FAMILIES {
@@ -74,11 +73,11 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                     settings.extend(placements.map(|(_, placement)| Setting {
                         upper_kib,
                         lower_kib: LOWER_KIB,
+                        upper_spare,
                         placements: [placement, lower_placement].map(str::to_owned),
-                        pools: [Some(POOL); 2],
+                        pools: [Some(pool); 2],
                         load: load.clone(),
-                        assumed,
-                        ..Setting::default()
+                        ..Setting::of(assumed)
                     }));
                 }
             }

@@ -28,13 +28,11 @@ const RULES: [(&str, &str); 10] = [
     ("aligned to 1 MiB", "{ align = \"1 MiB\" }"),
 ];
 
-/// The log's reserve.
-const SPARE: f64 = 0.2;
-
 pub fn run(session: &Session) -> Result<(), Failure> {
     let mut statements = Statements::default();
     unit(session, &mut statements)?;
     let (assumed, mut settings) = (Assumed::of(session)?, Vec::new());
+    let spare = session.assumed("log_on_log/trim-spare")?;
     for kept_erased in KEPT_ERASED {
         for upper_kib in UPPERS {
             for (_, rule) in RULES {
@@ -43,10 +41,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
                 let setting = Setting {
                     upper_kib,
                     lower_kib: LOWER_KIB,
-                    upper_spare: SPARE,
+                    upper_spare: spare,
                     trim,
-                    assumed,
-                    ..Setting::default()
+                    ..Setting::of(assumed)
                 };
                 let kept = (kept_erased * f64::from(setting.shown_mib() * 1024 / upper_kib)) as u32;
                 settings.push(Setting { pools: [Some(kept), None], ..setting });

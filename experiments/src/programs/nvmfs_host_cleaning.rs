@@ -301,21 +301,21 @@ fn check(rows: &[Row]) -> Statements {
     let side = |row: &Row| (row.name(), row.is_as_predicted());
     let blocks = [(true, "blocks up to an extent"), (false, "blocks of two extents")];
     for (small, name) in blocks {
-        let text = format!("uniform writes, {name}: the side that was predicted programs less");
+        let text = format!("uniform writes {name}: the side that was predicted programs less");
         statements.check(&text, of(true, small).filter(clear).map(side));
         let text =
-            format!("skewed writes, {name}: the side that was predicted for uniform ones programs less");
+            format!("skewed writes {name}: the side that was predicted for uniform ones programs less");
         statements.check(&text, of(false, small).filter(clear).map(side));
     }
     let near = |row: &Row| (row.name(), (row.found() / row.predicted - 1.0).abs() <= 0.15);
     statements.check(
-        "uniform writes, blocks up to an extent: the ratio is within 15 % of the prediction",
+        "uniform writes blocks up to an extent: the ratio is within 15 % of the prediction",
         of(true, true).map(near),
     );
     let host_wins = |row: &Row| (row.name(), row.found() < 1.0);
     let predicted_to_win = of(false, true).filter(|row| row.predicted < 1.0 - TIE);
     statements.check(
-        "where cleaning by the host wins under uniform writes by prediction, it wins under skewed ones",
+        "where cleaning by the host wins under uniform writes by prediction it wins under skewed ones",
         predicted_to_win.map(host_wins),
     );
     statements.check(

@@ -226,7 +226,7 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
         (name(high), (speed(&high.theirs) / speed(&low.theirs) - 1.0).abs() < 0.15)
     };
     statements.check(
-        "Conquest, which writes in place, is within 15 % at the higher utilisation",
+        "Conquest which writes in place is within 15 % at the higher utilisation",
         pairs.iter().map(alike),
     );
     let cleaned = |row: &Row| mean(&row.ours, |speed| speed.recycled as f64) > 0.0;

@@ -333,12 +333,12 @@ fn check(
         statements.check(&format!("{}: {text}", theory.name()), cases);
     };
     say("random victims above and uniform writes: TCWA is as predicted within 3 %", exact);
-    say("better victims above: TCWA lies between the bounds, give or take 3 %", between);
+    say("better victims above: TCWA lies between the bounds give or take 3 %", between);
     if theory == Theory::First {
         say("matched segments: as much spare space above as was tried is best", most_above);
     }
     say("matched segments: the predicted split costs at most 2 % more than the best", matched);
     say("smaller segments: the predicted split costs at most 2 % more than the best", followed);
-    say("smaller segments: no less of it belongs above than predicted, by more than a step", above);
+    say("smaller segments: no less of it belongs above than predicted by more than a step", above);
     Ok(())
 }

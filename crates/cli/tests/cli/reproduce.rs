@@ -103,6 +103,29 @@ fn a_job_is_played_in_a_directory_and_tells_what_it_did() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, "a file").unwrap();
+    let (_, error) = reproduce(&[CHEAP], &taken, 1);
+    assert!(error.contains("taken: ") && error.matches(CHEAP).count() == 0, "{error}");
+    std::fs::create_dir(folder.path().join("here")).unwrap();
+    std::fs::write(folder.path().join("here/cagc"), "a file").unwrap();
+    let (_, error) = reproduce(&[CHEAP], &folder.path().join("here"), 1);
+    assert_eq!(error.matches(&format!("{CHEAP}: ")).count(), 1, "{error}");
+    assert!(error.contains("here/cagc"), "{error}");
+}
+
+#[test]
+fn what_is_impossible_is_said_beside_what_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let (table, _) = reproduce(&[CHEAP, "cagc/prototype", "--quick"], folder.path(), 0);
+    assert!(table.contains("cagc/prototype: impossible here: "), "{table}");
+    let (judged, _) = reproduce(&[CHEAP, "cagc/table-1", "--judge"], folder.path(), 0);
+    assert!(judged.contains("cagc/table-1: no data\n"), "{judged}");
+}
+
+#[test]
 fn what_does_not_exist_is_refused_with_what_does() {
     let folder = tempfile::tempdir().unwrap();
     let error = |arguments: &[&str]| reproduce(arguments, folder.path(), 2).1;
@@ -112,5 +135,12 @@ fn what_does_not_exist_is_refused_with_what_does() {
     assert!(error(&[CHEAP, "--assume", "cagc/erase-us=soon"]).contains("`soon` is no number"));
     assert!(error(&[CHEAP, "--assume", "cagc/erase=3"]).contains("cagc/erase-us"));
     assert!(error(&["--vary-assumptions"]).contains("name items"));
+    assert!(error(&["cagc/traces"]).contains("cagc/traces: impossible here: "));
+    let wrong = error(&["hot_cold/table-1", "--set", "swept=12"]);
+    assert!(
+        wrong.contains("hot_cold/table-1: settings: unknown field `swept`, expected `runs` or `length`"),
+        "{wrong}"
+    );
+    assert_eq!(wrong.matches("hot_cold/table-1").count(), 1, "{wrong}");
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a refusal leaves nothing behind");
 }

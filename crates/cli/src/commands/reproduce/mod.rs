@@ -1,18 +1,21 @@
 //! `wearwell reproduce`.
 
+mod list;
+
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::progress::{PointProgress, ProgressArgs};
 use crate::report::{csv_rows, grid, rows_as_json, wrapped};
 use crate::scenario_args::key_and_value;
-use serde_json::{Value, json};
+use list::as_row;
+use serde_json::json;
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
-use wearwell_experiments::manifest::{self, Costs, Found, Kind, Manifest};
+use wearwell_experiments::manifest::{self, Found, Manifest};
 use wearwell_experiments::nvmfs::job::play;
 use wearwell_experiments::pages;
-use wearwell_experiments::reproduce::{Effort, Plan, Record, judge_again, reproduce};
+use wearwell_experiments::reproduce::{Effort, Plan, Record, check, judge_again, reproduce};
 use wearwell_experiments::sensitivity::{Effect, vary};
 use wearwell_experiments::session::Interrupted;
 use wearwell_study::Row;
@@ -85,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.vary_assumptions || args.judge {
             return Err(Failure::Usage("name items, papers or `all`".into()));
         }
-        return list(&manifests, args.format);
+        return list::list(&manifests, args.format);
     }
     if let Some(threads) = args.threads {
         // Fails where a pool was built before, as in a test that runs several commands: it has all cores then.
@@ -94,16 +97,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let assumptions = assumptions(&args.assume)?;
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
-    let points = args.output.join("points");
+    let points = args.output.join("finished");
     let (output, assumptions, again) = (&args.output, &assumptions, args.again);
     let plan = Plan { output, points: &points, effort, settings, assumptions, again };
+    can_be_reproduced(&manifests, &items, &plan)?;
     std::fs::create_dir_all(&args.output)
         .map_err(|error| Failure::run(format!("{}: {error}", args.output.display())))?;
     if args.vary_assumptions {
         return try_assumptions(args, &manifests, &items, &plan);
     }
     let (records, failed) = if args.judge {
-        let again = items.iter().map(|found| judge_again(&manifests, *found, &args.output));
+        let again = items.iter().map(|found| {
+            let judged = judge_again(&manifests, *found, &args.output);
+            judged.map_err(|error| format!("{}: {error}", found.name()))
+        });
         let records: Vec<Option<Record>> = again.collect::<Result<_, _>>().map_err(Failure::run)?;
         pages::write(&manifests, &args.output).map_err(Failure::run)?;
         (records.into_iter().flatten().collect(), Vec::new())
@@ -112,12 +119,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     if failed.is_empty() || !records.is_empty() {
         print(&match args.format {
-            Format::Table => wrapped(&verdicts(&records, args)),
+            Format::Table => {
+                wrapped(&[verdicts(&records), without(&items, &records, args), place(args)].concat())
+            }
             Format::Json => rows_as_json(&rows(&records)),
             Format::Csv => csv_rows(&rows(&records))?,
         })?;
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Run(failed.join("\n"))) }
+}
+
+/// Refuses what no item can do before anything is begun; what some cannot do they say in their turn.
+fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    for found in items {
+        let problem = match &found.item.impossible {
+            Some(reason) => format!("impossible here: {reason}"),
+            None => match check(manifests, *found, plan) {
+                Ok(()) => return Ok(()),
+                Err(error) => error.to_string(),
+            },
+        };
+        problems.push(format!("{}: {problem}", found.name()));
+    }
+    Err(Failure::Usage(problems.join("\n")))
 }
 
 /// What was found, and why some items failed: one that fails keeps none of the others from its turn.
@@ -176,57 +201,7 @@ fn assumptions(given: &[String]) -> Result<Assumptions, Failure> {
     Ok(assumptions)
 }
 
-/// All items with what they cost.
-fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
-    let costs = Costs::shipped().map_err(Failure::run)?;
-    let cost = |seconds: Option<&f64>| seconds.map_or(String::new(), |seconds| duration(*seconds));
-    let all: Vec<Found> = manifest::items(manifests).collect();
-    let lines = all.iter().map(|found| {
-        let name = data_name(found);
-        let costs = [&costs.quick_core_seconds, &costs.full_core_seconds].map(|known| cost(known.get(&name)));
-        let verdict = found.item.verdict().words().to_owned();
-        [vec![found.name(), found.item.title.clone()], costs.to_vec(), vec![verdict]].concat()
-    });
-    let head = ["item", "what it is", "--quick, core time", "--full, core time", "verdict on record"];
-    let row = |found: &Found| -> Row {
-        let kind: Kind = found.item.kind;
-        let fields = json!({
-            "item": found.name(), "kind": kind, "title": found.item.title, "says": found.item.says,
-            "quick_core_seconds": costs.quick_core_seconds.get(&data_name(found)),
-            "full_core_seconds": costs.full_core_seconds.get(&data_name(found)), "verdict": found.item.verdict(),
-        });
-        as_row(fields)
-    };
-    let rows: Vec<Row> = all.iter().map(row).collect();
-    print(&match format {
-        Format::Table => wrapped(&grid(&head, lines.collect(), &[2, 3])),
-        Format::Json => rows_as_json(&rows),
-        Format::Csv => csv_rows(&rows)?,
-    })
-}
-
-/// The item whose program is run for it.
-fn data_name(found: &Found) -> String {
-    found.item.data_of.clone().unwrap_or_else(|| found.name())
-}
-
-/// Seconds of one core in a unit that fits.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
-        seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
-        seconds => format!("{:.1} h", seconds / 3600.0),
-    }
-}
-
-fn as_row(value: Value) -> Row {
-    match value {
-        Value::Object(fields) => fields.into_iter().collect(),
-        _ => Row::default(),
-    }
-}
-
-fn verdicts(records: &[Record], args: &Args) -> String {
+fn verdicts(records: &[Record]) -> String {
     let mut text = String::new();
     for record in records {
         text += &format!("{}: {}\n", record.item, record.verdict.words());
@@ -245,7 +220,24 @@ fn verdicts(records: &[Record], args: &Args) -> String {
         text += &grid(&head, lines.collect(), &[1, 2, 3]);
         text += "\n\n";
     }
-    text + &format!("Data, plots and pages are in {}.\n", args.output.join("README.md").display())
+    text
+}
+
+/// Items that were asked for and have no verdict, and why; those that failed are told of elsewhere.
+fn without(items: &[Found], records: &[Record], args: &Args) -> String {
+    let mut text = String::new();
+    for found in items.iter().filter(|found| !records.iter().any(|record| record.item == found.name())) {
+        match &found.item.impossible {
+            Some(reason) => text += &format!("{}: impossible here: {reason}\n", found.name()),
+            None if args.judge => text += &format!("{}: no data\n", found.name()),
+            None => {}
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn place(args: &Args) -> String {
+    format!("Data, plots and pages are in {}.\n", args.output.join("README.md").display())
 }
 
 fn rows(records: &[Record]) -> Vec<Row> {

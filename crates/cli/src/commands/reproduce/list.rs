@@ -1,0 +1,116 @@
+//! What there is to reproduce, what it costs, and our verdict on record.
+
+use crate::commands::run::Format;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::{csv_rows, rows_as_json, wrapped};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use wearwell_experiments::manifest::{self, Costs, Found, Manifest};
+use wearwell_study::Row;
+
+/// What stands for the cost of an item that nobody has measured.
+const UNKNOWN: &str = "not measured";
+
+/// Prints all items.
+pub fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
+    let costs = Costs::shipped().map_err(Failure::run)?;
+    let rows = || manifest::items(manifests).map(|found| row(found, &costs)).collect::<Vec<Row>>();
+    print(&match format {
+        Format::Table => wrapped(&table(manifests, &costs)),
+        Format::Json => rows_as_json(&rows()),
+        Format::Csv => csv_rows(&rows())?,
+    })
+}
+
+/// A part for each paper; two lines for each item, the second one saying what it is, so that all fit where a table would not.
+fn table(manifests: &[Manifest], costs: &Costs) -> String {
+    let all = || manifest::items(manifests);
+    let width = all().map(|found| found.name().len()).max().unwrap_or_default();
+    let line = |name: &str, quick: &str, full: &str, verdict: &str| {
+        format!("{name:width$} {quick:>12} {full:>12}  {verdict}\n")
+    };
+    let mut text = line("", "--quick", "--full", "on record");
+    for manifest in manifests {
+        text += &format!("\n{}\n\n", manifest.title);
+        for item in &manifest.items {
+            let found = Found { manifest, item };
+            let [quick, full] =
+                [&costs.quick_core_seconds, &costs.full_core_seconds].map(|known| cost(found, known));
+            text += &line(&found.name(), &quick, &full, item.verdict().words());
+            let shared = item.data_of.as_ref().map(|other| format!(" (same data as {other})"));
+            text += &format!("    {}{}\n", item.title, shared.unwrap_or_default());
+        }
+    }
+    text + "\nCosts are seconds, minutes and hours of one core. Name items, papers or `all`, as in\n\n  \
+            wearwell reproduce cagc/figure-8 --quick\n"
+}
+
+fn row(found: Found, costs: &Costs) -> Row {
+    let [quick, full] =
+        [&costs.quick_core_seconds, &costs.full_core_seconds].map(|known| known.get(&source(found)));
+    as_row(json!({
+        "item": found.name(), "kind": found.item.kind, "title": found.item.title, "says": found.item.says,
+        "data_of": found.item.data_of, "impossible": found.item.impossible,
+        "quick_core_seconds": quick, "full_core_seconds": full, "verdict": found.item.verdict(),
+    }))
+}
+
+/// The item whose program is run for this one.
+fn source(found: Found) -> String {
+    found.item.data_of.clone().unwrap_or_else(|| found.name())
+}
+
+fn cost(found: Found, known: &BTreeMap<String, f64>) -> String {
+    match known.get(&source(found)) {
+        _ if found.item.impossible.is_some() => "-".to_owned(),
+        None => UNKNOWN.to_owned(),
+        Some(seconds) => duration(*seconds),
+    }
+}
+
+/// A row of a table that others read.
+pub fn as_row(value: Value) -> Row {
+    match value {
+        Value::Object(fields) => fields.into_iter().collect(),
+        _ => Row::default(),
+    }
+}
+
+/// Seconds of one core in a unit that fits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1.0 => "< 1 s".to_owned(),
+        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_has_its_costs_or_says_that_nobody_measured_them_in_80_columns() {
+        let manifests = manifest::all().unwrap();
+        let mut costs = Costs::default();
+        costs.quick_core_seconds.insert("cagc/figure-9".to_owned(), 0.4);
+        costs.full_core_seconds.insert("cagc/figure-9".to_owned(), 5400.0);
+        let text = table(&manifests, &costs);
+        for (name, columns) in [
+            ("cagc/figure-9", ["< 1 s", "1.5 h", "reproduced"]),
+            ("cagc/figure-5", ["< 1 s", "1.5 h", "reproduced"]),
+            ("cagc/figure-8", [UNKNOWN, UNKNOWN, "reproduced"]),
+            ("cagc/traces", ["-", "-", "impossible here"]),
+        ] {
+            let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words.join(" "), format!("{name} {}", columns.join(" ")));
+        }
+        assert!(
+            text.contains("    Merging in the workflow of cleaning (same data as cagc/figure-9)\n"),
+            "{text}"
+        );
+    }
+}
