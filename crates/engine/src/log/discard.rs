@@ -9,13 +9,20 @@ use crate::units::{Lpn, run_length};
 use crate::victim::VictimPolicy;
 
 /// Pages that are trimmed one by one before which a page's map entry is fetched, and what that points to.
-const TRIM_FAR: usize = 32;
-const TRIM_NEAR: usize = 16;
+const TRIM_FAR: usize = 96;
+const TRIM_NEAR: usize = 32;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
     /// Trims each run of consecutive pages.
     pub(super) fn trim_runs(&mut self, mut pages: &[Lpn]) {
         self.touched.clear();
+        if self.prefetch
+            && let [page, next, ..] = pages
+            && next.0 != page.0.wrapping_add(1)
+        {
+            let first = &pages[..pages.len().min(TRIM_FAR)];
+            first.iter().for_each(|&page| self.directory.foresee(page, false, &self.pool.blocks));
+        }
         while let [page, rest @ ..] = pages {
             if rest.first().is_some_and(|next| next.0 == page.0.wrapping_add(1)) {
                 let (run, others) = pages.split_at(run_length(pages));

@@ -5,24 +5,30 @@ use crate::units::Lpn;
 /// Fewer pages than this are compared with each other: the digits' counts would cost more.
 const FEW: usize = 64;
 
-/// Bits of a digit.
-const DIGIT: u32 = 8;
+/// Most bits of a digit.
+const MOST_BITS: u32 = 10;
 
 /// Sorts `pages`, digit by digit from the last; `spare` is room for it.
+///
+/// A digit has no more values than there are pages, as going through the counts of all values costs as much as through the pages.
 pub(super) fn sort(pages: &mut Vec<Lpn>, spare: &mut Vec<Lpn>) {
     if pages.len() < FEW {
         pages.sort_unstable();
         return;
     }
     let bits = u32::BITS - pages.iter().fold(0, |all, page| all | page.0).leading_zeros();
+    let digits = bits.div_ceil(pages.len().ilog2().min(MOST_BITS));
+    let digit_bits = bits.div_ceil(digits.max(1));
+    let mut all_places = [0u32; 1 << MOST_BITS];
+    let places = &mut all_places[..1 << digit_bits];
     spare.clear();
     spare.resize(pages.len(), Lpn(0));
-    for shift in (0..bits).step_by(DIGIT as usize) {
-        let digit = |page: &Lpn| (page.0 >> shift) as usize % (1 << DIGIT);
-        let mut places = [0u32; 1 << DIGIT];
+    for shift in (0..digits).map(|nth| nth * digit_bits) {
+        let digit = |page: &Lpn| (page.0 >> shift) as usize & ((1 << digit_bits) - 1);
+        places.fill(0);
         pages.iter().for_each(|page| places[digit(page)] += 1);
         let mut before = 0;
-        for place in &mut places {
+        for place in &mut *places {
             before += std::mem::replace(place, before);
         }
         for page in &*pages {

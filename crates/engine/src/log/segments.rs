@@ -165,6 +165,14 @@ impl<P: Payload> Segments<P> {
 }
 
 impl<P: Payload> Segments<P> {
+    /// Page `page` of the layer below died, which is trimmed if that is how trims are sent.
+    #[inline(always)]
+    fn discard_dead(&mut self, block: BlockId, page: u32) {
+        if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
+            trims.discard_page(block, page);
+        }
+    }
+
     /// Sends the trims that are due. Pages that die are only noted until what replaces them is written below, so that a
     /// power cut in between loses neither.
     fn send_trims(&mut self) -> Result<(), MediumError> {
@@ -332,14 +340,12 @@ impl<P: Payload> LayerBelow for Segments<P> {
 
     #[inline]
     fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
-        let first = self.first_page(block);
-        let place = self.metadata.as_ref().map_or(page, |metadata| metadata.place(page));
-        if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
-            trims.discard_page(block, first + place);
-        }
-        if let Some(metadata) = &mut self.metadata {
-            metadata.died(owner, block);
-        }
+        let Some(metadata) = &mut self.metadata else {
+            return self.discard_dead(block, block.0 * self.segment_pages + page);
+        };
+        metadata.died(owner, block);
+        let place = metadata.place(page);
+        self.discard_dead(block, self.first_page(block) + place);
     }
 
     fn abilities(&self) -> Abilities {

@@ -1,12 +1,13 @@
 //! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
 
+mod answers;
 mod outage;
 mod pending;
 
 use super::busy::BusyTime;
 use super::controller::Controller;
 use super::ends::Ends;
-use super::flash::{CleaningInterval, Finished, Flash, Programmed};
+use super::flash::{Finished, Flash, Programmed};
 use super::host::{Arrivals, Cleaning, HostTiming};
 use super::journal::{Journal, Step};
 use super::node::NONE;
@@ -212,114 +213,12 @@ impl Clock {
         self.collect();
     }
 
+    #[inline]
     fn advance(&mut self, now_ns: u64) {
         self.flash.advance(now_ns);
         self.collect();
-        self.settle_until(now_ns);
-    }
-
-    /// Takes what the flash has to tell.
-    #[inline]
-    fn collect(&mut self) {
-        if !self.flash.finished.is_empty() {
-            self.collect_finished();
-        }
-        if let Some(programmed) = &mut self.flash.programmed {
-            self.leaving.extend(programmed.drain(..).map(Reverse));
-        }
-        if self.flash.cleaned.as_ref().is_some_and(|cleaned| !cleaned.is_empty()) {
-            self.collect_cleaned();
-        }
-    }
-
-    fn collect_cleaned(&mut self) {
-        let cleaned = self.flash.cleaned.iter_mut().flat_map(|cleaned| cleaned.drain(..));
-        for CleaningInterval { begin_ns, end_ns, erased_victim } in cleaned {
-            match erased_victim {
-                true => self.statistics.timeline.victim(end_ns),
-                false => self.statistics.timeline.cleaning(begin_ns, end_ns),
-            }
-        }
-    }
-
-    /// Answers the requests that the flash has done or is known to end, but for reads that need the link: nobody else
-    /// has to be answered in order of time.
-    fn collect_finished(&mut self) {
-        // Not copied, as they are large.
-        let mut finished = std::mem::replace(&mut self.flash.finished, std::mem::take(&mut self.finished));
-        for &Finished { tag, done_ns, ref parts } in finished.iter().filter(|finished| finished.tag != NONE) {
-            let pending = &mut self.pending[tag as usize];
-            pending.done_ns = done_ns;
-            if pending.op == Op::Write {
-                self.writes.end(pending.number, done_ns);
-            }
-            if pending.is_answered {
-                self.free.push(tag);
-                continue;
-            }
-            let parts = pending.before.and(parts);
-            match pending.op {
-                Op::Read if self.host.link_bytes_per_us.is_some() => {
-                    self.parts[tag as usize] = parts;
-                    self.done.push(Reverse((done_ns, tag)));
-                }
-                Op::Flush => {
-                    pending.is_done = true;
-                    self.parts[tag as usize] = parts;
-                    self.answer_flush(tag);
-                }
-                _ => self.answer(tag, &parts),
-            }
-        }
-        finished.clear();
-        self.finished = finished;
-        self.release_flushes();
-    }
-
-    /// Answers flushes that only waited for writes.
-    fn release_flushes(&mut self) {
-        while let Some((tag, ended_ns)) = self.writes.released.pop() {
-            let pending = &mut self.pending[tag as usize];
-            pending.writes_ended_ns = Some(ended_ns);
-            if pending.is_done {
-                self.answer_flush(tag);
-            }
-        }
-    }
-
-    /// Answers, in order, the reads that the flash has done by `now_ns`.
-    fn settle_until(&mut self, now_ns: u64) {
-        while let Some(&Reverse((done_ns, tag))) = self.done.peek()
-            && done_ns <= now_ns
-        {
-            self.done.pop();
-            let pages = self.pending[tag as usize].pages;
-            let end_ns = self.link_out_ns.max(done_ns) + self.host.link_ns(pages);
-            self.link_out_ns = end_ns;
-            let mut parts = self.parts[tag as usize];
-            parts.link_ns += end_ns - done_ns;
-            self.answer(tag, &parts);
-        }
-    }
-
-    fn answer_flush(&mut self, tag: u32) {
-        let pending = &mut self.pending[tag as usize];
-        if let Some(ended_ns) = pending.writes_ended_ns {
-            let flush_ns = ended_ns.saturating_sub(pending.done_ns);
-            let parts = Parts { flush_ns, ..self.parts[tag as usize] };
-            self.answer(tag, &parts);
-        }
-    }
-
-    /// The host has its answer, at a time that is settled.
-    fn answer(&mut self, tag: u32, parts: &Parts) {
-        let Pending { op, pages, arrival_ns, is_answered, is_measured, .. } = self.pending[tag as usize];
-        if is_measured {
-            self.statistics.record(op, pages, arrival_ns, parts);
-        }
-        self.places.push(arrival_ns + parts.total_ns(), parts.cleaning_share());
-        if !is_answered {
-            self.free.push(tag);
+        if !self.done.is_empty() {
+            self.settle_until(now_ns);
         }
     }
 

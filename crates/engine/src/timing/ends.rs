@@ -50,11 +50,11 @@ impl<T: Copy + Ord> Ends<T> {
 
     #[inline]
     fn insert(&mut self, time_ns: u64, what: T) {
-        let later = self.few.iter().rev().take_while(|&&one| one > (time_ns, what)).count();
-        match later {
-            0 => self.few.push_back((time_ns, what)),
-            _ => self.few.insert(self.few.len() - later, (time_ns, what)),
+        if self.few.back().is_none_or(|&last| last <= (time_ns, what)) {
+            return self.few.push_back((time_ns, what));
         }
+        let later = self.few.iter().rev().take_while(|&&one| one > (time_ns, what)).count();
+        self.few.insert(self.few.len() - later, (time_ns, what));
     }
 
     /// The first one; among equal times the least.

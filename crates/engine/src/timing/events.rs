@@ -77,7 +77,7 @@ impl Flash {
     }
 
     /// The operation's end is known at once.
-    fn fold_node(&mut self, id: u32, now_ns: u64) {
+    pub(super) fn fold_node(&mut self, id: u32, now_ns: u64) {
         let node = &self.nodes[id];
         let service_ns = node.channel_ns + node.array_ns;
         let (taken_ns, behind_ns) = self.fold(node.die, node.class, now_ns, service_ns);
@@ -95,7 +95,7 @@ impl Flash {
         }
     }
 
-    fn queue(&mut self, id: u32, now_ns: u64) {
+    pub(super) fn queue(&mut self, id: u32, now_ns: u64) {
         self.arrived += 1;
         let node = &mut self.nodes[id];
         node.order = self.arrived;
@@ -263,17 +263,6 @@ impl Flash {
     #[inline]
     fn end_operation(&mut self, id: u32, end_ns: u64) {
         let node = &self.nodes[id];
-        let parts = Parts {
-            die_wait_ns: node.taken_ns - node.release_ns - node.suspend_ns,
-            die_wait_of_which_cleaning_ns: node.behind_ns,
-            channel_wait_ns: node.channel_wait_ns,
-            channel_wait_of_which_cleaning_ns: node.channel_behind_ns,
-            transfer_ns: node.channel_ns,
-            flash_ns: node.array_ns,
-            suspend_ns: node.suspend_ns + (end_ns - node.taken_ns)
-                - (node.channel_wait_ns + node.channel_ns + node.array_ns),
-            ..Parts::default()
-        };
         self.spent.operations_ns += node.channel_wait_ns + node.channel_ns + node.array_ns;
         if node.class == Class::Cleaning {
             if let Some(cleaned) = &mut self.cleaned {
@@ -283,15 +272,14 @@ impl Flash {
             && node.class == Class::Host
             && let Some(programmed) = &mut self.programmed
         {
-            let share = (self.nodes.before(id) + parts).cleaning_share();
+            let share = (self.nodes.before(id) + node.parts(end_ns)).cleaning_share();
             programmed.push(Programmed { end_ns, pages: node.units, share });
         }
-        if self.nodes[id].is_all {
-            self.finished.push(Finished { tag: self.nodes[id].request, done_ns: end_ns, parts });
+        if node.is_all {
             self.last_end_ns = self.last_end_ns.max(end_ns);
-            self.nodes.remove(id);
+            self.ended.push((id, end_ns));
         } else {
-            self.complete(id, end_ns, parts);
+            self.complete(id, end_ns, node.parts(end_ns));
         }
     }
 

@@ -2,6 +2,9 @@
 
 use super::channel::NEVER;
 
+/// The key of no event in the tree, whose keys have no highest bit: times of events are below 2^63.
+const NOTHING: u128 = NEVER >> 1;
+
 /// The next event of a die.
 #[derive(Clone, Copy, Debug)]
 struct Next {
@@ -10,17 +13,24 @@ struct Next {
 }
 
 impl Next {
-    /// The earlier of two, without a branch: nobody knows beforehand which it is, and the compiler makes branches of choices.
+    /// The earlier of two, without a branch: nobody knows beforehand which it is, and the compiler makes branches of choices, also of
+    /// those called unpredictable.
     #[inline(always)]
     fn earlier(self, other: Next) -> Next {
         let (ours, theirs) = (self.key, other.key);
-        // The highest bit of a difference that needs to borrow, and from it all bits: the other is earlier.
-        let borrows = (!theirs & ours) | (!(theirs ^ ours) & theirs.wrapping_sub(ours));
-        let loses = (borrows as i128 >> (u128::BITS - 1)) as u128;
+        // The difference is negative if the other is earlier; of its sign all bits.
+        let loses = (theirs.wrapping_sub(ours) as i128 >> (u128::BITS - 1)) as u128;
         Next {
             key: ours ^ ((ours ^ theirs) & loses),
             die: self.die ^ ((self.die ^ other.die) & loses as u32),
         }
+    }
+
+    /// The key, as those know it who have no tree.
+    #[inline(always)]
+    fn told(self) -> u128 {
+        // One more than no key but that of nothing has the highest bit.
+        self.key | (self.key.wrapping_add(1) & (NOTHING + 1))
     }
 }
 
@@ -28,10 +38,10 @@ impl Next {
 /// costs a match for each level, and who is first of all or on a channel is known.
 #[derive(Debug)]
 pub(super) struct Firsts {
-    /// Whoever meets in each match: match `n`, of which 1 decides about all, is between the winners of matches `2 * n` and
-    /// `2 * n + 1` or, in the last half, two dies, those of each channel together, with room for a power of two of them.
-    matches: Vec<[Next; 2]>,
-    first: Next,
+    /// Who came to each place by winning all matches behind it: to `n`, of which 1 is the last, whoever won the match between places
+    /// `2 * n` and `2 * n + 1`, which stand together. In the last half are the dies, those of each channel together, with room for a
+    /// power of two of them.
+    pairs: Vec<[Next; 2]>,
     /// Before this many come the winners of matches between several channels.
     channels: usize,
     /// Places of a channel that no die has.
@@ -43,48 +53,48 @@ impl Firsts {
     pub fn new(channels: u32, dies_per_channel: u32) -> Self {
         let places = dies_per_channel.next_power_of_two();
         let channels = channels.next_power_of_two() as usize;
-        let nothing = Next { key: NEVER, die: 0 };
+        let nothing = Next { key: NOTHING, die: 0 };
         Firsts {
-            matches: vec![[nothing; 2]; channels * places as usize],
-            first: nothing,
+            pairs: vec![[nothing; 2]; channels * places as usize],
             channels,
             unused: places - dies_per_channel,
         }
     }
 
     fn place(&self, channel: u32, die: u32) -> usize {
-        self.matches.len() + (die + channel * self.unused) as usize
+        self.pairs.len() + (die + channel * self.unused) as usize
     }
 
-    /// Who came to this place by winning all matches behind it.
-    #[inline]
+    /// Who came to this place.
+    #[inline(always)]
     fn at(&self, place: usize) -> Next {
-        if place == 1 { self.first } else { self.matches[place / 2][place % 2] }
+        self.pairs[place / 2][place % 2]
     }
 
     /// The next event of `die`, which is on `channel`, has this key.
     #[inline]
     pub fn set(&mut self, channel: u32, die: u32, key: u128) {
         let mut place = self.place(channel, die);
-        let mut winner = Next { key, die };
+        debug_assert!(key == NEVER || key < NOTHING);
+        let mut winner = Next { key: key & NOTHING, die };
         while place > 1 {
-            let pair = &mut self.matches[place / 2];
+            let pair = &mut self.pairs[place / 2];
             pair[place % 2] = winner;
             winner = winner.earlier(pair[(place % 2) ^ 1]);
             place /= 2;
         }
-        self.first = winner;
+        self.pairs[0][1] = winner;
     }
 
     /// The next event of `die`, which is on `channel`.
     pub fn of_die(&self, channel: u32, die: u32) -> u128 {
-        self.at(self.place(channel, die)).key
+        self.at(self.place(channel, die)).told()
     }
 
     /// The first event on `channel`.
     #[inline]
     pub fn of_channel(&self, channel: usize) -> u128 {
-        self.at(self.channels + channel).key
+        self.at(self.channels + channel).told()
     }
 
     /// The die that has the first event on `channel`.
@@ -96,13 +106,13 @@ impl Firsts {
     /// The first event of all.
     #[inline]
     pub fn of_all(&self) -> u128 {
-        self.first.key
+        self.at(1).told()
     }
 
     /// The die that has the first event of all.
     #[inline]
     pub fn die_of_all(&self) -> u32 {
-        self.first.die
+        self.at(1).die
     }
 }
 

@@ -151,6 +151,8 @@ pub struct Flash {
     pub(super) given: Given,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
+    /// Requests that were one operation and ended: its node, which is kept until they are told of, and when.
+    pub(super) ended: Vec<(u32, u64)>,
     /// Programs of the host that ended, if wanted.
     pub(super) programmed: Option<Vec<Programmed>>,
     /// Cleaning of dies, if wanted.
@@ -185,6 +187,7 @@ impl Flash {
             given: Given::default(),
             last_end_ns: 0,
             finished: Vec::new(),
+            ended: Vec::new(),
             programmed: None,
             cleaned: None,
         })
@@ -282,10 +285,15 @@ impl Flash {
     /// Works off all events before `until_ns`, and what ends or arrives at that very moment.
     #[inline]
     pub fn advance(&mut self, until_ns: u64) {
-        if !self.advance_together(until_ns) || self.is_folded {
-            return;
+        let nobody_waits = self.waiting == 0 && self.arrivals.is_empty();
+        if !nobody_waits || self.firsts.of_all() < key(until_ns, Turn::Choice, 0) {
+            self.advance_all(until_ns);
         }
-        if self.firsts.of_all() >= key(until_ns, Turn::Choice, 0) {
+    }
+
+    #[inline(never)]
+    fn advance_all(&mut self, until_ns: u64) {
+        if !self.advance_together(until_ns) || self.is_folded {
             return;
         }
         // Nobody waits for anybody: channels have nothing to do with each other.
@@ -357,7 +365,7 @@ impl Flash {
 
     /// Whether nothing is under way whose end is not known.
     pub fn is_settled(&self) -> bool {
-        self.nodes.live == 0
+        self.nodes.live == self.ended.len() as u64
     }
 
     /// The end of the last operation that is known to end.
@@ -365,8 +373,23 @@ impl Flash {
         self.last_end_ns
     }
 
-    /// Takes the requests that ended, not in order of time, without copying them.
+    /// The `nth` of the requests that were one operation and ended, whose place is free from now on.
+    #[inline(always)]
+    pub(super) fn take_ended(&mut self, nth: usize) -> Finished {
+        let (id, done_ns) = self.ended[nth];
+        let node = &self.nodes[id];
+        let finished = Finished { tag: node.request, done_ns, parts: node.parts(done_ns) };
+        self.nodes.remove(id);
+        finished
+    }
+
+    /// Takes the requests that ended, not in order of time.
     pub fn drain_finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        for nth in 0..self.ended.len() {
+            let finished = self.take_ended(nth);
+            self.finished.push(finished);
+        }
+        self.ended.clear();
         self.finished.drain(..)
     }
 }

@@ -91,6 +91,24 @@ pub(super) struct Node {
     pub array_begin_ns: u64,
 }
 
+impl Node {
+    /// The parts of the time from the release of an operation of a die to its end.
+    #[inline(always)]
+    pub fn parts(&self, end_ns: u64) -> Parts {
+        let worked_ns = self.channel_wait_ns + self.channel_ns + self.array_ns;
+        Parts {
+            die_wait_ns: self.taken_ns - self.release_ns - self.suspend_ns,
+            die_wait_of_which_cleaning_ns: self.behind_ns,
+            channel_wait_ns: self.channel_wait_ns,
+            channel_wait_of_which_cleaning_ns: self.channel_behind_ns,
+            transfer_ns: self.channel_ns,
+            flash_ns: self.array_ns,
+            suspend_ns: self.suspend_ns + (end_ns - self.taken_ns) - worked_ns,
+            ..Parts::default()
+        }
+    }
+}
+
 const EMPTY: Node = Node {
     kind: Kind::Gate,
     class: Class::Host,

@@ -65,7 +65,11 @@ impl Flash {
         (node.request, node.is_all, node.die, node.units) = (tag, true, die, units);
         (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
         if start_ns <= now_ns {
-            self.arrive(id, now_ns);
+            // It was never planned, so that no program of its block is to follow.
+            match self.is_folded {
+                true => self.fold_node(id, now_ns),
+                false => self.queue(id, now_ns),
+            }
         } else {
             self.arrivals.push(Reverse((key(start_ns, Turn::Arrival, node.number), id)));
             if kind == Kind::Program {

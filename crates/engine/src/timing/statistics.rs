@@ -155,7 +155,7 @@ impl Times {
         (self.sum_ns + u128::from(self.narrow_sum_ns), parts)
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, pages: u32, parts: &Parts) {
         let response_ns = parts.total_ns();
         self.responses.record(response_ns).expect("histograms grow");
@@ -245,7 +245,7 @@ impl Statistics {
     }
 
     /// A request for `pages` pages that arrived at `arrival_ns` took `parts`.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, op: Op, pages: u32, arrival_ns: u64, parts: &Parts) {
         if arrival_ns < self.timeline.start_ns {
             return;

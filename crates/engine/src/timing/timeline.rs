@@ -55,6 +55,15 @@ impl Timeline {
     fn bin(&mut self, time_ns: u64) -> &mut Bin {
         let since_ns = time_ns.saturating_sub(self.start_ns);
         // Their width is a power of two.
+        if since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
+            self.widen(since_ns);
+        }
+        &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
+    }
+
+    /// Merges pairs until there is a bin for that time since the start.
+    #[cold]
+    fn widen(&mut self, since_ns: u64) {
         while since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
             for pair in 0..Self::BINS / 2 {
                 let second = self.bins[2 * pair + 1];
@@ -64,7 +73,6 @@ impl Timeline {
             self.bins[Self::BINS / 2..].fill(Bin::default());
             self.bin_ns *= 2;
         }
-        &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
     }
 
     /// A request ended.

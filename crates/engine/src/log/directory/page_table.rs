@@ -1,7 +1,7 @@
 //! A place for every logical page and an owner for every physical one.
 
 use super::Directory;
-use super::place::{PlaceEach, Writes, place_each};
+use super::place::{PlaceEach, Writes, place_each, place_next};
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot, leading, run_length};
 use crate::validity::RamBitmap;
@@ -161,11 +161,16 @@ impl Directory for PageTable {
         page: u32,
         writes: Writes<'_>,
         blocks: &mut Blocks,
-        died: impl FnMut(BlockId, u32, &Blocks),
+        mut died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
         if writes.length >= LONG_RUN && self.place_fresh(first, &writes.pages[..writes.length]) {
             return;
+        }
+        if let ([page], 1) = (writes.pages, writes.length) {
+            // No others are known, and to copy one would be a call.
+            self.owners[first as usize] = *page;
+            return place_next(self, *page, Slot(first), blocks, &mut died);
         }
         self.owners[first as usize..first as usize + writes.length]
             .copy_from_slice(&writes.pages[..writes.length]);

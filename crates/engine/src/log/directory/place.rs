@@ -42,7 +42,7 @@ pub(super) trait PlaceEach {
 
 /// Places a page. A function and no closure, so that it is compiled into each loop whatever a policy does with a death.
 #[inline(always)]
-fn place_next<D: PlaceEach>(
+pub(super) fn place_next<D: PlaceEach>(
     directory: &mut D,
     page: Lpn,
     at: D::At,
@@ -65,10 +65,12 @@ pub(super) fn place_each<D: PlaceEach>(
     mut died: impl FnMut(BlockId, u32, &Blocks),
 ) {
     let Writes { pages, length, prefetch } = writes;
-    let done = match (prefetch, directory.place_bytes(blocks) > PLACES_FROM_BYTES) {
-        (false, _) => 0,
-        (true, false) => place_ahead::<D, false>(directory, writes, &at, blocks, &mut died),
-        (true, true) => place_ahead::<D, true>(directory, writes, &at, blocks, &mut died),
+    let done = match prefetch && pages.len() > PLACE_DISTANCE {
+        false => 0,
+        true => match directory.place_bytes(blocks) > PLACES_FROM_BYTES {
+            false => place_ahead::<D, false>(directory, writes, &at, blocks, &mut died),
+            true => place_ahead::<D, true>(directory, writes, &at, blocks, &mut died),
+        },
     };
     for (&page, n) in pages[done..length].iter().zip(done..) {
         place_next(directory, page, at(n), blocks, &mut died);
