@@ -97,10 +97,31 @@ fn reach(value: &Interval) -> f64 {
     if value.half_width.is_finite() { value.half_width } else { 0.0 }
 }
 
-/// The least and the greatest value, with a margin.
+/// The least and the greatest value, with a margin: no axis is so short that floating point cannot tell its marks apart.
 fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
-    let margin = (0.05 * (high - low)).max(1e-9);
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let margin = (0.05 * (high - low)).max(1e-6 * high.abs()).max(1e-9);
     (low - margin, high + margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charts_of_one_point_and_of_none_are_drawn() {
+        let points = [vec![], vec![(1.0, 31.38)], vec![(3.0, 0.0)], vec![(1.0, 1e9), (2.0, 1e9)]];
+        for points in points {
+            let chart = Chart { title: "title", x: "x", y: "y" };
+            let series = Series::line("one".to_owned(), points);
+            let mut svg = String::new();
+            let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            chart.draw_on(root, &[series]).unwrap();
+            assert!(svg.contains("one"));
+        }
+    }
 }

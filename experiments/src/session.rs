@@ -24,6 +24,10 @@ pub trait Watch: Sync {
     fn flow(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+
+    /// From now on the process is not to be ended from outside: what runs ends by itself soon after [`Watch::flow`] says so, and has to
+    /// undo what it did.
+    fn be_patient(&self) {}
 }
 
 /// The reproduction was ended by who watches it; finished points are kept.
@@ -201,6 +205,11 @@ impl<'a> Session<'a> {
     /// Whether to go on, for runs that ask now and then.
     pub fn flow(&self) -> ControlFlow<()> {
         self.watch.flow()
+    }
+
+    /// What runs has to undo what it did, and is not to be ended from outside.
+    pub fn has_to_undo(&self) {
+        self.watch.be_patient();
     }
 
     /// Leaves a file with `text` in the item's folder.

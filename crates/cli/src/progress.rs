@@ -173,6 +173,10 @@ impl wearwell_experiments::session::Watch for PointProgress {
     fn flow(&self) -> ControlFlow<()> {
         interrupt::flow()
     }
+
+    fn be_patient(&self) {
+        interrupt::be_patient();
+    }
 }
 
 /// The display of a file that is read.

@@ -104,9 +104,9 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
         capacity_bytes: *disk_bytes,
         seed: *seed,
         main_bytes: main_bytes(settings, workload),
-        sync_bytes: setting.cache_bytes,
+        sync_bytes: Some(setting.cache_bytes),
     };
-    let mut job = Job::generated(&job, scratch)?;
+    let mut job = Job::generated(&job, &["play"], scratch)?;
     job.limit_seconds = settings.limit_seconds;
     Ok(job)
 }

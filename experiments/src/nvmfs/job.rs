@@ -39,8 +39,10 @@ pub struct GeneratedJob {
     pub seed: u64,
     /// What the main phase writes: it ends with the first look at the counts that shows as much, bytes.
     pub main_bytes: u64,
-    /// Each time that it has written so much everything is synced, in place of what a kernel does after some seconds, bytes.
-    pub sync_bytes: u64,
+    /// Each time that it has written so much everything is synced, in place of what a kernel does after some seconds, bytes; only in the
+    /// end unless given.
+    #[serde(default)]
+    pub sync_bytes: Option<u64>,
 }
 
 /// What a job says of its main phase.
@@ -95,13 +97,15 @@ pub struct Seen {
 }
 
 impl Job {
-    /// Plays a generated workload, by this program's own `play`. Its description is written to `scratch`.
-    pub fn generated(job: &GeneratedJob, scratch: &Path) -> Result<Job, Failure> {
+    /// Plays a generated workload, by this program with the arguments `entry`, which ends in [`play`]. Its description is written to
+    /// `scratch`.
+    pub fn generated(job: &GeneratedJob, entry: &[&str], scratch: &Path) -> Result<Job, Failure> {
         let path = scratch.join("job.toml");
         std::fs::write(&path, toml::to_string(job)?)?;
         let program = std::env::current_exe()?;
-        let command = [&*program.to_string_lossy(), "play", &*path.to_string_lossy(), ROOT];
-        let command = command.map(str::to_owned).to_vec();
+        let (program, path) = (program.to_string_lossy(), path.to_string_lossy());
+        let command = [&[&*program], entry, &[&*path, ROOT]].concat();
+        let command = command.into_iter().map(str::to_owned).collect();
         Ok(Job { command, limit_seconds: LIMIT_SECONDS })
     }
 
@@ -122,13 +126,13 @@ pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     player.reset_counts();
     let waited = player.target.waited();
     let began = Instant::now();
-    let mut next_sync_bytes = job.sync_bytes;
+    let mut next_sync_bytes = job.sync_bytes.unwrap_or(u64::MAX);
     while player.counts().written_bytes < job.main_bytes
         && player.play(&mut *workload, OPERATIONS_AT_ONCE)? == OPERATIONS_AT_ONCE
     {
         if player.counts().written_bytes >= next_sync_bytes {
             player.target.sync_all()?;
-            next_sync_bytes += job.sync_bytes;
+            next_sync_bytes += job.sync_bytes.unwrap_or(u64::MAX);
         }
     }
     player.target.sync_all()?;

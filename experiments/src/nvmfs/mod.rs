@@ -2,11 +2,13 @@
 
 pub mod assumed;
 pub mod clean_up;
+pub mod clocked;
 pub mod course;
 pub mod guest;
 pub mod host;
 pub mod job;
 pub mod nilfs_logs;
+pub mod pace;
 pub mod reading;
 pub mod recorder;
 pub mod recording;

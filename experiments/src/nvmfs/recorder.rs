@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
+use crate::nvmfs::pace::Pace;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
@@ -62,13 +63,31 @@ impl Recorder {
 
     /// As [`Recorder::start`]; `on_write` sees all that is written.
     pub fn start_watched(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
+        Recorder::serve(scratch, bytes, on_write, None)
+    }
+
+    /// As [`Recorder::start`]; requests take as long as `pace` says.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Recorder::start`].
+    pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pace>) -> Result<Recorder, Failure> {
+        Recorder::serve(scratch, bytes, Box::new(|_, _, _| ()), Some(pace))
+    }
+
+    fn serve(
+        scratch: &Path,
+        bytes: u64,
+        on_write: OnWrite,
+        pace: Option<Arc<Pace>>,
+    ) -> Result<Recorder, Failure> {
         let image =
             File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
         image.set_len(bytes)?;
         let mount_point = scratch.join("device");
         std::fs::create_dir_all(&mount_point)?;
         let log = Arc::new(Log { began: Instant::now(), requests: Mutex::default() });
-        let disk = Disk { image, bytes, log: Arc::clone(&log), on_write };
+        let disk = Disk { image, bytes, log: Arc::clone(&log), on_write, pace };
         let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
         let mut clean_up = CleanUp::default();
         clean_up.unmount_later(&mount_point.to_string_lossy());
@@ -107,6 +126,7 @@ struct Disk {
     bytes: u64,
     log: Arc<Log>,
     on_write: OnWrite,
+    pace: Option<Arc<Pace>>,
 }
 
 fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
@@ -130,6 +150,14 @@ fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
 }
 
 impl Disk {
+    /// Notes a request, and waits as long as it takes.
+    fn done(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
+        self.log.push(op, offset_bytes, length_bytes);
+        if let Some(pace) = &self.pace {
+            pace.wait(op, offset_bytes, length_bytes);
+        }
+    }
+
     fn of(&self, ino: INodeNo) -> FileAttr {
         match ino {
             DISK => attributes(DISK, FileType::RegularFile, self.bytes),
@@ -179,7 +207,7 @@ impl Filesystem for Disk {
         match self.image.read_exact_at(&mut buffer, offset) {
             Ok(()) => {
                 if length > 0 {
-                    self.log.push(Op::Read, offset, length);
+                    self.done(Op::Read, offset, length);
                 }
                 reply.data(&buffer);
             }
@@ -203,8 +231,8 @@ impl Filesystem for Disk {
         if !fits || self.image.write_all_at(data, offset).is_err() {
             return reply.error(Errno::EIO);
         }
-        self.log.push(Op::Write, offset, data.len() as u64);
         (self.on_write)(&self.image, offset, data);
+        self.done(Op::Write, offset, data.len() as u64);
         reply.written(data.len() as u32);
     }
 
@@ -225,12 +253,12 @@ impl Filesystem for Disk {
         if length == 0 || fallocate(&self.image, hole, offset, length).is_err() {
             return reply.error(Errno::EIO);
         }
-        self.log.push(if punches { Op::Trim } else { Op::Write }, offset, length);
+        self.done(if punches { Op::Trim } else { Op::Write }, offset, length);
         reply.ok();
     }
 
     fn fsync(&self, _: &Asked, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.log.push(Op::Flush, 0, 0);
+        self.done(Op::Flush, 0, 0);
         reply.ok();
     }
 

@@ -113,6 +113,12 @@ pub struct Simulated {
     pub keeps: f64,
 }
 
+/// How many inodes NVMFS is made with for files of so many bytes, where not with as many as it makes unless told. PostMark's files have
+/// 8.5 KB on the disk, some more come and go; the others have far fewer.
+pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
+    (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
+}
+
 impl Simulated {
     /// NVMFS with both groupings, and Conquest.
     pub fn all(assumed: &Assumed) -> [Simulated; 3] {
@@ -150,8 +156,7 @@ impl Simulated {
     /// itself does not count.
     fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
         let files_bytes = utilisation * sizes.disk_bytes as f64;
-        // PostMark's files have 8.5 KB on the disk, some more come and go; the others have far fewer.
-        let inodes = (load.kind == "postmark").then_some((files_bytes / 7000.0) as u32);
+        let inodes = inodes(&load.kind, files_bytes);
         let mut settings = MachineSettings {
             nvram_bytes: sizes.nvram_bytes,
             ssd_blocks: sizes.disk_bytes / BLOCK_BYTES,

@@ -12,12 +12,15 @@ static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
 ///
 /// Errors: it was called before.
 pub fn on_signals() -> Result<(), Failure> {
-    Ok(ctrlc::set_handler(|| {
-        ASKED.store(true, Ordering::SeqCst);
-        if let Some(job) = *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
-            end(job);
-        }
-    })?)
+    Ok(ctrlc::set_handler(ask)?)
+}
+
+/// Ends the running job, and lets no other begin.
+pub fn ask() {
+    ASKED.store(true, Ordering::SeqCst);
+    if let Some(job) = *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
+        end(job);
+    }
 }
 
 /// Whether this program was asked to stop.

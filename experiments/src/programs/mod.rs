@@ -40,6 +40,7 @@ mod log_on_log_figure4;
 mod log_on_log_rules;
 mod log_on_log_streams;
 mod log_on_log_trim;
+mod nvmfs_by_clock;
 mod nvmfs_figures;
 mod nvmfs_grid;
 mod nvmfs_hints;
@@ -124,6 +125,7 @@ programs! {
     log_on_log_rules: Sampling,
     log_on_log_streams: Sampling,
     log_on_log_trim: Sampling,
+    nvmfs_by_clock: nvmfs_by_clock::Settings,
     nvmfs_figures: nvmfs_figures::Settings,
     nvmfs_grid: nvmfs_grid::Settings,
     nvmfs_hints: nvmfs_hints::Settings,

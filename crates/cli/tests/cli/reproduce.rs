@@ -73,6 +73,36 @@ fn an_item_that_fails_keeps_none_of_the_others_from_its_turn() {
 }
 
 #[test]
+fn what_needs_programs_that_are_not_there_is_skipped_aloud() {
+    let folder = tempfile::tempdir().unwrap();
+    let item = "nvmfs/throughput-by-clock";
+    let arguments = ["reproduce", item, "--quick", "--output", folder.path().to_str().unwrap()];
+    let output = wearwell(&arguments).env("PATH", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("skipped") && err.contains("linux.uml"), "{err}");
+    assert!(!folder.path().join(item).exists());
+}
+
+/// As it is played inside the machine of a measurement by the clock.
+#[test]
+fn a_job_is_played_in_a_directory_and_tells_what_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = folder.path().join("job.toml");
+    let text = "capacity_bytes = 4194304\nseed = 1\nmain_bytes = 65536\n[workload]\nkind = \"fio\"\nutilisation = 0.5\n";
+    std::fs::write(&job, text).unwrap();
+    let root = folder.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let (out, _) = outcome(&["reproduce", "--play", job.to_str().unwrap(), root.to_str().unwrap()], 0);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "job: set up", "{out}");
+    let report: Value = serde_json::from_str(lines[1].strip_prefix("job: report ").unwrap()).unwrap();
+    assert_eq!(report["counts"]["write_requests"], 64, "{out}");
+    assert!(report["counts"]["written_bytes"].as_u64() >= Some(65_536));
+    assert!(std::fs::read_dir(root).unwrap().next().is_some());
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let taken = folder.path().join("taken");

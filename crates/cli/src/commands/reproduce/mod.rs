@@ -13,6 +13,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
 use wearwell_experiments::manifest::{self, Found, Manifest};
+use wearwell_experiments::nvmfs::job::play;
 use wearwell_experiments::pages;
 use wearwell_experiments::reproduce::{Effort, Plan, Record, check, judge_again, reproduce};
 use wearwell_experiments::sensitivity::{Effect, vary};
@@ -59,6 +60,9 @@ pub struct Args {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// What a measurement by the clock runs inside its machine: plays a job in a directory
+    #[arg(long, hide = true, num_args = 2, value_names = ["JOB", "DIR"])]
+    play: Option<Vec<PathBuf>>,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -73,6 +77,9 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some([job, directory]) = args.play.as_deref() {
+        return play(job, directory).map_err(Failure::run);
+    }
     let manifests = manifest::all().map_err(Failure::run)?;
     let named = args.items.iter().map(|name| manifest::named(&manifests, name));
     let items: Vec<Vec<Found>> = named.collect::<Result<_, _>>().map_err(Failure::usage)?;

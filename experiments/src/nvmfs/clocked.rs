@@ -1,0 +1,310 @@
+//! File systems by the clock: each mounted in User-mode Linux on a disk that is as fast as a drive, all with the same kernel.
+//!
+//! The guest's processor is slower than the machine's, above all between processes, which a file system in user space needs for
+//! each request. So that it counts for no more than it would on the machine, the drive is slowed down, and with it all that the kernel does
+//! after some time; what is told is in the drive's own time.
+
+use crate::Failure;
+use crate::nvmfs::guest::{self, CLEANER, NILFS2, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
+use crate::nvmfs::job::{GeneratedJob, Job, Seen, watch};
+use crate::nvmfs::pace::{Pace, Rates};
+use crate::nvmfs::recorder::Recorder;
+use crate::nvmfs::simulate::inodes;
+use crate::recordings::written_bytes;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use wearwell_nvmfs::workload::FileWorkloadConfig;
+use wearwell_trace::Op;
+
+/// NVMFS, mounted by this program.
+pub const NVMFS: &str = "nvmfs";
+
+/// What this program is called with to play a job: `wearwell reproduce --play JOB ROOT`.
+pub const PLAY: [&str; 2] = ["reproduce", "--play"];
+
+/// Of the guest beside page cache or NVRAM, for its kernel, the servers and the cleaner.
+const OWN_MEMORY_BYTES: u64 = 128 << 20;
+/// Of the program that plays, which is charged like its page cache.
+const PLAYER_BYTES: u64 = 16 << 20;
+
+/// Shares of the page cache that may be dirty: the kernel writes in the background above the first, and holds up who writes at the second.
+/// They are the kernel's own, which it takes of all memory.
+const DIRTY_SHARES: [f64; 2] = [0.1, 0.2];
+
+/// What must be there.
+const PROGRAMS: [&str; 9] = [
+    "linux.uml",
+    "mkfs.ext4",
+    "mkfs.btrfs",
+    "mkfs.nilfs2",
+    "nilfs-tune",
+    "nilfs_cleanerd",
+    "busybox",
+    "modprobe",
+    "timeout",
+];
+
+/// One measurement at a time: others would take the processor from it.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A file system under a workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct Case {
+    /// The file system.
+    pub file_system: String,
+    /// The workload.
+    pub workload: String,
+    /// Share of the disk that the workload's files take.
+    pub utilisation: f64,
+    /// Of the disk.
+    pub disk_mib: u64,
+    /// Of the NVRAM, or of the page cache.
+    pub cache_mib: u64,
+    /// What the workload writes once its files are made.
+    pub written_bytes: u64,
+    /// How many times slower the drive is.
+    pub slowed_by: u32,
+    /// The seed.
+    pub seed: u64,
+    /// When it is ended at the latest.
+    pub limit_seconds: u32,
+}
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was measured.
+    Measured(Clocked),
+    /// The file system had no room for what the workload wrote.
+    NoRoom,
+    /// It was not at the end when it was ended.
+    NotAtTheEnd,
+}
+
+/// How fast it was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clocked {
+    /// What the workload wrote.
+    pub written_bytes: u64,
+    /// What it read.
+    pub read_bytes: u64,
+    /// Its operations.
+    pub operations: u64,
+    /// How long that took in the drive's time, the final sync included.
+    pub seconds: f64,
+    /// How much of it was spent waiting for room.
+    pub waited_seconds: f64,
+    /// How much of it the drive was busy.
+    pub busy_seconds: f64,
+    /// What was sent to the drive.
+    pub sent_bytes: u64,
+    /// In so many writes, neighbours in time and place joined.
+    pub sent_requests: u64,
+}
+
+/// Why nothing can be measured here; nothing if it can.
+pub fn missing() -> Option<String> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]).collect();
+    let absent = |program: &&&str| !folders.iter().any(|folder| folder.join(program).is_file());
+    let programs: Vec<&str> = PROGRAMS.iter().filter(absent).copied().collect();
+    if !programs.is_empty() {
+        return Some(format!(
+            "it needs {}, of the packages e2fsprogs, btrfs-progs, nilfs-tools, user-mode-linux, busybox and kmod",
+            programs.join(", ")
+        ));
+    }
+    let may_mount = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    (!may_mount).then(|| "it must be run by root, with /dev/fuse".to_owned())
+}
+
+impl Case {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        format!("{} under {} at {}", self.file_system, self.workload, self.utilisation)
+    }
+
+    /// Measures it.
+    ///
+    /// # Errors
+    ///
+    /// As of mounting, and of a guest that fails.
+    pub fn measure(&self, memory: &Path) -> Result<Outcome, Failure> {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
+        // Elsewhere than the content: a guest has another file system over the usual place for memory.
+        let (memory, scratch) = (folder(memory)?, folder(&std::env::temp_dir())?);
+        let pace = Arc::new(Pace::new(Rates::X25_E, self.slowed_by));
+        let recorder = Recorder::start_paced(memory.path(), self.disk_mib << 20, Arc::clone(&pace))?;
+        std::fs::create_dir_all(scratch.path().join("out"))?;
+        std::fs::write(scratch.path().join("cleaner.conf"), CLEANER)?;
+        let script = self.script(&self.job(scratch.path())?.command("/mnt/fs"), scratch.path())?;
+        let bytes = (self.cache_mib << 20) + PLAYER_BYTES + OWN_MEMORY_BYTES;
+        let mut command = guest::machine(&script, &recorder.disk, bytes, scratch.path(), self.limit_seconds)?;
+        let (began, mut before) = (Instant::now(), Duration::ZERO);
+        let seen = watch(&mut command, &recorder, || before = pace.busy());
+        if seen.is_err() && began.elapsed().as_secs() >= self.limit_seconds.into() {
+            return Ok(Outcome::NotAtTheEnd);
+        }
+        self.outcome(&seen?, &recorder, pace.busy() - before)
+    }
+
+    fn job(&self, scratch: &Path) -> Result<Job, Failure> {
+        let Case { workload, utilisation, .. } = self;
+        let job = GeneratedJob {
+            workload: toml::from_str::<FileWorkloadConfig>(&format!(
+                "kind = \"{workload}\"\nutilisation = {utilisation:?}\n"
+            ))?,
+            capacity_bytes: self.disk_mib << 20,
+            seed: self.seed,
+            main_bytes: self.written_bytes,
+            sync_bytes: None,
+        };
+        Job::generated(&job, &PLAY, scratch)
+    }
+
+    fn outcome(&self, seen: &Seen, recorder: &Recorder, busy: Duration) -> Result<Outcome, Failure> {
+        let Some(report) = seen.report else {
+            if seen.lines.iter().any(|line| line.contains("No space left on device")) {
+                return Ok(Outcome::NoRoom);
+            }
+            let last = &seen.lines[seen.lines.len().saturating_sub(30)..];
+            return Err(format!("{}: the job did not end well:\n{}", self.name(), last.join("\n")).into());
+        };
+        let (requests, main) = guest::merged(&recorder.requests(), seen.set_up_requests);
+        let writes = (main..requests.len()).filter(|at| requests.op[*at] == Op::Write).count();
+        let slowed_by = f64::from(self.slowed_by);
+        Ok(Outcome::Measured(Clocked {
+            written_bytes: report.counts.written_bytes,
+            read_bytes: report.counts.read_bytes,
+            operations: report.counts.operations,
+            seconds: report.seconds / slowed_by,
+            waited_seconds: report.waited_seconds / slowed_by,
+            busy_seconds: busy.as_secs_f64() / slowed_by,
+            sent_bytes: written_bytes(&requests, main),
+            sent_requests: writes as u64,
+        }))
+    }
+
+    /// What the guest does once it has begun.
+    fn script(&self, job: &[String], scratch: &Path) -> Result<String, Failure> {
+        let quoted: Vec<String> = job.iter().map(|part| format!("'{part}'")).collect();
+        let (begin, end) = self.mounting(&scratch.display().to_string())?;
+        let cache_bytes = self.cache_mib << 20;
+        let [background, dirty] = DIRTY_SHARES.map(|share| (share * cache_bytes as f64) as u64);
+        let slow = |hundredths: u32| hundredths * self.slowed_by;
+        let (expire, look) = (slow(3000), slow(500));
+        Ok(format!(
+            "cd /proc/sys/vm\n\
+             echo {background} > dirty_background_bytes; echo {dirty} > dirty_bytes\n\
+             echo {expire} > dirty_expire_centisecs; echo {look} > dirty_writeback_centisecs\n\
+             mkdir /mnt/groups; mount -t cgroup2 none /mnt/groups; echo +memory > /mnt/groups/cgroup.subtree_control\n\
+             mkdir /mnt/groups/job; echo {} > /mnt/groups/job/memory.max\n\
+             {begin}\
+             sh -c 'echo $$ > /mnt/groups/job/cgroup.procs && exec \"$@\"' sh {}\n\
+             df -k /mnt/fs; {end}",
+            cache_bytes + PLAYER_BYTES,
+            quoted.join(" ")
+        ))
+    }
+
+    /// How the file system is made and mounted, and unmounted.
+    fn mounting(&self, scratch: &str) -> Result<(String, String), Failure> {
+        let seconds = |seconds: u32| seconds * self.slowed_by;
+        let ext = |kind: &str| {
+            format!(
+                "mkfs.{kind} -q -F -b 4096 -i 4096 -E lazy_itable_init=0,lazy_journal_init=0 /dev/ubda\n\
+                 mount -t {kind} -o discard,commit={} /dev/ubda /mnt/fs\n",
+                seconds(5)
+            )
+        };
+        let unmount = || "umount /mnt/fs\n".to_owned();
+        match self.file_system.as_str() {
+            NVMFS => {
+                let program = std::env::current_exe()?;
+                let program = program.display();
+                let files_bytes = self.utilisation * (self.disk_mib << 20) as f64;
+                let inodes = inodes(&self.workload, files_bytes).map(|inodes| format!("--inodes {inodes}"));
+                let begin = format!(
+                    "modprobe -d {scratch}/modules fuse\n\
+                     {program} nvmfs mkfs --nvram /dev/shm/nvram --size '{} MiB' --ssd /dev/ubda {}\n\
+                     {program} nvmfs mount --nvram /dev/shm/nvram --ssd /dev/ubda --ssd-direct -o direct_io --background /mnt/fs\n",
+                    self.cache_mib,
+                    inodes.unwrap_or_default()
+                );
+                Ok((begin, format!("{program} nvmfs umount /mnt/fs\n")))
+            }
+            kind @ ("ext3" | "ext4") => Ok((ext(kind), unmount())),
+            "btrfs" => {
+                let begin = format!(
+                    "mkfs.btrfs -q -f --mixed /dev/ubda\n\
+                     mount -t btrfs -o discard,commit={} /dev/ubda /mnt/fs\n",
+                    seconds(30)
+                );
+                Ok((begin, unmount()))
+            }
+            NILFS2 => {
+                let begin = format!(
+                    "modprobe -d {scratch}/modules nilfs2\n\
+                     mount -t hostfs none /mnt/out -o {scratch}/out\n\
+                     mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
+                     busybox syslogd -O /mnt/out/cleaner.log\n\
+                     mkfs.nilfs2 -q -f -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} /dev/ubda\n\
+                     nilfs-tune -i {} -m {WRITTEN_AT_BLOCKS} /dev/ubda && mount -i -t nilfs2 -o discard /dev/ubda /mnt/fs\n\
+                     nilfs_cleanerd -n -c {scratch}/cleaner.conf /dev/ubda /mnt/fs &\n",
+                    seconds(5)
+                );
+                Ok((begin, "kill %1; wait %1; umount -i /mnt/fs\n".to_owned()))
+            }
+            other => Err(format!("no file system called {other}").into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(file_system: &str) -> Case {
+        Case {
+            file_system: file_system.to_owned(),
+            workload: "fio".to_owned(),
+            utilisation: 0.6,
+            disk_mib: 96,
+            cache_mib: 16,
+            written_bytes: 24 << 20,
+            slowed_by: 8,
+            seed: 1,
+            limit_seconds: 60,
+        }
+    }
+
+    #[test]
+    fn clocks_of_the_guest_are_as_slow_as_the_drive() {
+        let script = |name| case(name).script(&["play".to_owned()], Path::new("/tmp/x")).unwrap();
+        assert!(script("ext4").contains("discard,commit=40 "));
+        assert!(script("btrfs").contains("discard,commit=240 "));
+        assert!(script(NILFS2).contains("nilfs-tune -i 40 "));
+        assert!(
+            script(NVMFS).contains("--size '16 MiB'") && script(NVMFS).contains("echo 24000 > dirty_expire")
+        );
+        assert!(case("fat").script(&[], Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn no_room_is_an_answer_and_silence_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = |line: &str| Seen { lines: vec![line.to_owned()], ..Seen::default() };
+        if missing().is_some() {
+            eprintln!("skipped: {}", missing().unwrap_or_default());
+            return;
+        }
+        let recorder = Recorder::start(folder.path(), 1 << 20).unwrap();
+        let of = |line| case("ext4").outcome(&seen(line), &recorder, Duration::ZERO);
+        assert_eq!(of("Write: No space left on device (os error 28)").unwrap(), Outcome::NoRoom);
+        assert!(of("a panic").unwrap_err().to_string().contains("a panic"));
+    }
+}

@@ -1,0 +1,279 @@
+//! Qiu and Reddy (2013), figures 8 and 9, by the clock: NVMFS and real file systems, mounted with the same kernel on a disk that is as fast
+//! as the paper's drive.
+
+use crate::Failure;
+use crate::chart::{Chart, Series};
+use crate::interval::{Interval, mean};
+use crate::nvmfs::clocked::{Case, Clocked, NVMFS, Outcome, missing};
+use crate::nvmfs::guest::NILFS2;
+use crate::nvmfs::stop;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use wearwell_nvmfs::workload::FILE_WORKLOADS;
+
+/// How long apart it is looked whether to go on.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// What it is asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The rivals of NVMFS.
+    rivals: Vec<String>,
+    /// The workloads; all if empty.
+    workloads: Vec<String>,
+    /// Shares of the disk that the files take.
+    utilisations: Vec<f64>,
+    /// Of the disk.
+    disk_mib: u64,
+    /// NVRAM, or page cache, is as large as the disk over this.
+    nvram_one_over: u64,
+    /// Multiple of the disk that a workload writes once its files are made.
+    written: f64,
+    /// How many times slower the drive is than the paper's.
+    slowed_by: u32,
+    /// Runs of each, with the seeds 1, 2, …
+    runs: u64,
+    /// When one is ended at the latest, seconds of the machine.
+    limit_seconds: u32,
+    /// Where the disk's content is kept, a tmpfs.
+    memory: PathBuf,
+}
+
+impl Settings {
+    fn workloads(&self) -> Vec<&'static str> {
+        let all = FILE_WORKLOADS.iter().map(|entry| entry.name);
+        all.filter(|name| self.workloads.is_empty() || self.workloads.iter().any(|one| one == name)).collect()
+    }
+
+    fn case(&self, file_system: &str, workload: &str, utilisation: f64, seed: u64) -> Case {
+        Case {
+            file_system: file_system.to_owned(),
+            workload: workload.to_owned(),
+            utilisation,
+            disk_mib: self.disk_mib,
+            cache_mib: self.disk_mib / self.nvram_one_over,
+            written_bytes: (self.written * (self.disk_mib << 20) as f64) as u64,
+            slowed_by: self.slowed_by,
+            seed,
+            limit_seconds: self.limit_seconds,
+        }
+    }
+}
+
+/// All runs of a file system under a workload; none of them if one was not measured.
+struct Row {
+    utilisation: f64,
+    workload: &'static str,
+    file_system: String,
+    runs: Vec<Clocked>,
+    /// Why there are none.
+    missing: &'static str,
+}
+
+impl Row {
+    fn speed(&self) -> Interval {
+        let speed = |run: &Clocked| run.written_bytes as f64 / 1e6 / run.seconds;
+        Interval::of(&self.runs.iter().map(speed).collect::<Vec<_>>())
+    }
+
+    fn mean(&self, of: impl Fn(&Clocked) -> f64) -> f64 {
+        mean(&self.runs, of)
+    }
+
+    fn name(&self) -> String {
+        format!("{} at {}", self.workload, self.utilisation)
+    }
+}
+
+fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> {
+    let systems: Vec<&str> = [NVMFS].into_iter().chain(settings.rivals.iter().map(String::as_str)).collect();
+    let (mut rows, mut cases) = (Vec::new(), Vec::new());
+    for &utilisation in &settings.utilisations {
+        for workload in settings.workloads() {
+            for system in &systems {
+                let file_system = (*system).to_owned();
+                rows.push(Row { utilisation, workload, file_system, runs: Vec::new(), missing: "" });
+                let seeds = 1..=settings.runs;
+                cases.extend(seeds.map(|seed| settings.case(system, workload, utilisation, seed)));
+            }
+        }
+    }
+    session.has_to_undo();
+    let measured = session.each("file system by the clock", &cases, |case| {
+        let measured = unless_interrupted(session, || case.measure(&settings.memory));
+        if session.flow().is_break() { Err(Interrupted.into()) } else { measured }
+    })?;
+    for (row, runs) in rows.iter_mut().zip(measured.chunks(settings.runs as usize)) {
+        for run in runs {
+            match run {
+                Outcome::Measured(clocked) => row.runs.push(*clocked),
+                Outcome::NoRoom => row.missing = "no room",
+                Outcome::NotAtTheEnd => row.missing = "not at the end in time",
+            }
+        }
+        if !row.missing.is_empty() {
+            row.runs.clear();
+        }
+    }
+    Ok(rows)
+}
+
+/// Does something that runs a job, which is ended as soon as the session is.
+fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if session.flow().is_break() {
+                    return stop::ask();
+                }
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+        });
+        let found = act();
+        done.store(true, Ordering::Relaxed);
+        found
+    })
+}
+
+/// NVMFS in the same case.
+fn ours<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
+    let same = |row: &&Row| row.workload == other.workload && row.utilisation == other.utilisation;
+    rows.iter().filter(same).find(|row| row.file_system == NVMFS && !row.runs.is_empty())
+}
+
+/// By how many per cent NVMFS is faster than a rival, where both were measured.
+fn faster_percent(rows: &[Row], rival: &Row) -> Option<f64> {
+    let ours = ours(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
+    Some((ours.speed().mean / rival.speed().mean - 1.0) * 100.0)
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[
+        "utilisation",
+        "workload",
+        "file_system",
+        "mb_a_second",
+        "half_width",
+        "operations_a_second",
+        "drive_busy_percent",
+        "waited_percent",
+        "sent_a_user_byte",
+        "kib_a_request",
+        "nvmfs_faster_percent",
+    ]);
+    for row in rows {
+        let mut cells = vec![row.utilisation.to_string(), row.workload.to_owned(), row.file_system.clone()];
+        if row.runs.is_empty() {
+            cells.extend([row.missing].into_iter().chain([""; 7]).map(str::to_owned));
+            table.push(cells);
+            continue;
+        }
+        let speed = row.speed();
+        cells.push(format!("{:.2}", speed.mean));
+        cells.push(if speed.half_width.is_finite() {
+            format!("{:.2}", speed.half_width)
+        } else {
+            String::new()
+        });
+        cells.push(format!("{:.0}", row.mean(|run| run.operations as f64 / run.seconds)));
+        cells.push(format!("{:.0}", row.mean(|run| run.busy_seconds / run.seconds * 100.0)));
+        cells.push(format!("{:.0}", row.mean(|run| run.waited_seconds / run.seconds * 100.0)));
+        cells.push(format!("{:.2}", row.mean(|run| run.sent_bytes as f64 / run.written_bytes as f64)));
+        let kib = |run: &Clocked| run.sent_bytes as f64 / 1024.0 / run.sent_requests.max(1) as f64;
+        cells.push(format!("{:.0}", row.mean(kib)));
+        cells.push(faster_percent(rows, row).map_or(String::new(), |percent| format!("{percent:+.1}")));
+        table.push(cells);
+    }
+    table
+}
+
+/// The mean over the workloads, for each rival and for all.
+fn averages(settings: &Settings, rows: &[Row]) -> Table {
+    let mut table = Table::new(&["utilisation", "rival", "cases", "faster_percent"]);
+    for &utilisation in &settings.utilisations {
+        for rival in settings.rivals.iter().map(String::as_str).chain(["all"]) {
+            let gains: Vec<f64> = rows
+                .iter()
+                .filter(|row| row.utilisation == utilisation)
+                .filter(|row| rival == "all" || row.file_system == rival)
+                .filter_map(|row| faster_percent(rows, row))
+                .collect();
+            if gains.is_empty() {
+                continue;
+            }
+            let average = gains.iter().sum::<f64>() / gains.len() as f64;
+            let line = [utilisation.to_string(), rival.to_owned(), gains.len().to_string()];
+            table.push(line.into_iter().chain([format!("{average:+.1}")]).collect());
+        }
+    }
+    table
+}
+
+fn statements(rows: &[Row]) -> Statements {
+    let mut statements = Statements::default();
+    let named = |row: &Row| format!("{} over {}", row.name(), row.file_system);
+    let all = rows.iter().filter_map(|row| Some((named(row), faster_percent(rows, row)? > 0.0)));
+    statements.check("NVMFS is faster than each", all);
+    // The lowest utilisation beside the others.
+    let pairs = |file_system: &'static str| {
+        let low = move |high: &Row| {
+            let same = |row: &&Row| row.workload == high.workload && row.file_system == high.file_system;
+            rows.iter().filter(same).find(|row| row.utilisation < high.utilisation && !row.runs.is_empty())
+        };
+        let all = rows.iter().filter(move |row| row.file_system == file_system && !row.runs.is_empty());
+        all.filter_map(move |high| {
+            Some((high.workload.to_owned(), high.speed().mean / low(high)?.speed().mean))
+        })
+    };
+    for file_system in [NVMFS, NILFS2] {
+        let cases = pairs(file_system).map(|(name, ratio)| (name, ratio < 0.9));
+        statements.check(&format!("{file_system} is clearly slower at the higher utilisation"), cases);
+    }
+    let alike = pairs("ext4").map(|(name, ratio)| (name, (ratio - 1.0).abs() < 0.15));
+    statements.check("ext4, which writes in place, is within 15 % at the higher utilisation", alike);
+    statements
+}
+
+fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Failure> {
+    let workloads = settings.workloads();
+    let names: Vec<String> =
+        workloads.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect();
+    for &utilisation in &settings.utilisations {
+        let series = [NVMFS].into_iter().chain(settings.rivals.iter().map(String::as_str)).map(|system| {
+            let points = rows
+                .iter()
+                .filter(|row| {
+                    row.utilisation == utilisation && row.file_system == system && !row.runs.is_empty()
+                })
+                .filter_map(|row| {
+                    let at = workloads.iter().position(|name| *name == row.workload)?;
+                    Some(((at + 1) as f64, row.speed()))
+                });
+            Series { name: system.to_owned(), points: points.collect(), joined: false }
+        });
+        let title = format!("What a workload writes, files on {:.0} % of the disk", utilisation * 100.0);
+        let chart = Chart { title: &title, x: &names.join(", "), y: "MB/s, in the drive's time" };
+        let name = format!("throughput_{:.0}", utilisation * 100.0);
+        chart.draw(session, &name, &series.collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    if let Some(reason) = missing() {
+        return Err(format!("skipped, as nothing can be mounted here: {reason}").into());
+    }
+    let rows = measure(session, &settings)?;
+    averages(&settings, &rows).publish(session, "averages")?;
+    table(&rows).publish(session, "throughput")?;
+    draw(session, &settings, &rows)?;
+    statements(&rows).publish(session)
+}
