@@ -5,8 +5,10 @@ mod exit;
 mod help;
 mod interrupt;
 mod output;
+mod page;
 mod progress;
 mod report;
+mod results;
 mod scenario_args;
 mod tell;
 #[cfg(feature = "nvmfs")]
@@ -40,6 +42,7 @@ Examples:
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
   wearwell compare before.json after.json         what differs, and whether it is more than chance
+  wearwell report result.json --output result.html   figures, for a browser
   wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
@@ -63,6 +66,7 @@ enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
     Compare(commands::compare::Args),
+    Report(commands::report::Args),
     Drive(Box<commands::drive::Args>),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
@@ -122,6 +126,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),

@@ -57,6 +57,15 @@ pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
+/// Checks that the directory of `path` takes files.
+pub fn place_is_free(path: &Path) -> Result<(), Failure> {
+    if is_special(path) {
+        return Ok(());
+    }
+    let made = temporary(path).map(drop);
+    made.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
+}
+
 impl OutputFile {
     /// Checks that `path` has a known ending, that its directory takes files, and that it is none of the `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
@@ -75,11 +84,8 @@ impl OutputFile {
                 return Err(Failure::Usage(format!("{}: {problem}", path.display())));
             }
         };
-        let output = OutputFile { path: path.to_owned(), kind };
-        if !is_special(path) {
-            temporary(path).map_err(|error| output.failed(error))?;
-        }
-        Ok(output)
+        place_is_free(path)?;
+        Ok(OutputFile { path: path.to_owned(), kind })
     }
 
     fn failed(&self, error: impl std::fmt::Display) -> Failure {

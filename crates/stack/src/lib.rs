@@ -18,13 +18,13 @@ pub use layers::{
     FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MakePlacement, MetadataConfig, OwnPlacement, structures,
 };
 pub use report::{
-    ArrivalsResult, Course, DeviceResult, FtlResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
-    MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult, RatingResult,
-    RecoveryResult, RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult, TheoryResult,
-    TrimResult, WearResult, WornOut,
+    ArrivalsResult, Course, DeviceResult, EraseHistogram, FtlResult, LayerResult, Lifetime, LsmLevelResult,
+    LsmResult, MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult,
+    RatingResult, RecoveryResult, RecoveryStepResult, RunResult, StepResult, StepSeconds, TenantResult,
+    TheoryResult, TrimResult, WearMap, WearResult, WornOut,
 };
 pub use run::steady;
-pub use run::{MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};
+pub use run::{CauseSeries, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};
 pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{Caller, ResolvedScenario};

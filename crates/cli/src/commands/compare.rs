@@ -3,9 +3,11 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
+use crate::page::Page;
 use crate::report::{csv_rows, four_digits, grid, plain, rows_as_json, wrapped};
+use crate::results::{names, read_all};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use wearwell_stack::RunResult;
 use wearwell_study::{Comparison, Figure, Row, Verdict, compare};
 
@@ -25,6 +27,9 @@ pub struct Args {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// Also draw the results, side by side and each by itself, on a page: .html
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 const HELP: &str = "\
@@ -32,37 +37,23 @@ Examples:
   wearwell run scenarios/demo.toml --output greedy.json
   wearwell run scenarios/demo.toml --victim fifo --output fifo.json
   wearwell compare greedy.json fifo.json
+  wearwell compare greedy.json fifo.json --report both.html
   wearwell compare greedy.json fifo.json --format json | jq '.[] | select(.verdict == \"differs\")'";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let results: Vec<RunResult> = args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let page = args.report.as_deref().map(|path| Page::new(path, &args.results)).transpose()?;
+    let results = read_all(&args.results)?;
     let comparison = compare(&results);
     let names = names(&args.results);
+    if let Some(page) = page {
+        page.write(&names.join(", "), names.iter().map(String::as_str).zip(&results))?;
+    }
     print(&match args.format {
         Format::Table => wrapped(&table(&comparison, &names, &results, args.all)),
         Format::Json => rows_as_json(&rows(&comparison, &names, args.all)),
         Format::Csv => csv_rows(&rows(&comparison, &names, args.all))?,
     })
-}
-
-fn read(path: &Path) -> Result<RunResult, Failure> {
-    let failed = |problem: String| Failure::Usage(format!("{}: {problem}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| failed(format!("this is no JSON: {error}")))?;
-    RunResult::read(value)
-        .map_err(|error| failed(format!("this is no result of `wearwell run --output`: {error}")))
-}
-
-/// The files' names, or, where two are called alike, their paths.
-fn names(paths: &[PathBuf]) -> Vec<String> {
-    let stem = |path: &PathBuf| path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let stems: Vec<String> = paths.iter().map(stem).collect();
-    let unique = |at: usize| stems.iter().filter(|other| **other == stems[at]).count() == 1;
-    (0..paths.len())
-        .map(|at| if unique(at) { stems[at].clone() } else { paths[at].display().to_string() })
-        .collect()
 }
 
 /// Whether a figure is worth a line.

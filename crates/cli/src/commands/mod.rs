@@ -12,6 +12,7 @@ pub mod nvmfs;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
 pub mod power;
+pub mod report;
 #[cfg(not(all(target_os = "linux", feature = "reproduce")))]
 #[path = "no_reproduce.rs"]
 pub mod reproduce;

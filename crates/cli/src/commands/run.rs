@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
+use crate::page::Page;
 use crate::progress::{ProgressArgs, RunProgress};
 use crate::report::{csv_rows, json, parquet, table, windows, wrapped};
 use crate::scenario_args::ScenarioArgs;
@@ -30,6 +31,9 @@ pub struct Args {
     /// Also write the time series to a file: .csv, .json or .parquet
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeseries: Option<PathBuf>,
+    /// Also draw the result on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
     /// End with exit code 3 if the result is not steady or would mean nothing
     #[arg(long, help_heading = "Output")]
     strict: bool,
@@ -58,6 +62,7 @@ Examples:
   wearwell run my.toml --trace my-trace.csv.gz --trace-format msr --set trace.address=wrap
   wearwell run my.toml --format json | jq .write_amplification
   wearwell run scenarios/nvmfs.toml --set top.placement=conquest
+  wearwell run my.toml --report my.html                 figures, for a browser
   wearwell run my.toml --timeseries windows.csv --strict";
 
 /// Runs the command.
@@ -68,6 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let file =
         |path: &Option<PathBuf>| path.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose();
     let (output, timeseries) = (file(&args.output)?, file(&args.timeseries)?);
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     let display = RunProgress::new(args.progress);
     let outcome = top::run(&scenario, &mut |progress: &Progress| display.show(progress));
     display.clear();
@@ -78,6 +84,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(file) = &timeseries {
         windows::write(file, &result)?;
+    }
+    if let Some(page) = &page {
+        let name = result.scenario.name.as_deref().unwrap_or("A run");
+        page.write(name, std::iter::once((name, &result)))?;
     }
     print(&printed(args.format, &result)?)?;
     if args.strict { strict(&result) } else { Ok(()) }

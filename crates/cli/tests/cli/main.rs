@@ -9,6 +9,7 @@ mod house;
 mod model;
 mod nvmfs;
 mod power;
+mod report;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;

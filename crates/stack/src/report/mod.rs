@@ -7,6 +7,7 @@ mod result;
 mod run;
 mod tenants;
 mod waits;
+mod wear;
 
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
 pub use power::{PowerResult, StepSeconds};
@@ -14,6 +15,7 @@ pub use rating::RatingResult;
 pub use result::{
     ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
     NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TheoryResult, TrimResult,
-    WearResult, WornOut,
+    WornOut,
 };
 pub(crate) use run::result;
+pub use wear::{EraseHistogram, WearMap, WearResult};

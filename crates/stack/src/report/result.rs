@@ -3,8 +3,9 @@
 use super::ftl::FtlResult;
 use super::power::PowerResult;
 use super::rating::RatingResult;
-use crate::run::Window;
+use super::wear::WearResult;
 use crate::run::steady::Estimate;
+use crate::run::{CauseSeries, Window};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,6 +69,9 @@ pub struct RunResult {
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
+    /// What each layer wrote below in each of those windows, by its cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseSeries>,
     /// How fast the simulation ran; differs from run to run.
     pub performance: Performance,
 }
@@ -399,27 +403,6 @@ pub struct NandResult {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// Wear since the drive was new.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WearResult {
-    /// Bad blocks, those from the factory included.
-    pub bad_blocks: u32,
-    /// Blocks that wore out.
-    pub worn_out_blocks: u32,
-    /// Mean erases of a block.
-    pub erases_mean: f64,
-    /// Standard deviation of the blocks' erases.
-    pub erases_deviation: f64,
-    /// Fewest erases of any block.
-    pub erases_min: u32,
-    /// Median.
-    pub erases_median: u32,
-    /// 99th percentile.
-    pub erases_p99: u32,
-    /// Most erases of any block.
-    pub erases_max: u32,
 }
 
 /// How long the drive would live, from its endurance and the measured amplification.

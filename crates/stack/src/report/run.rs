@@ -5,8 +5,9 @@ use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::result::{
     ArrivalsResult, Course, DAYS_A_YEAR, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult,
-    MetadataResult, NandResult, Performance, RunResult, TrimResult, WearResult, WornOut,
+    MetadataResult, NandResult, Performance, RunResult, TrimResult, WornOut,
 };
+use super::wear::WearResult;
 use super::{tenants, waits};
 use crate::build::Stack;
 use crate::device::FlashTimes;
@@ -21,7 +22,7 @@ use crate::scenario::resolve::ResolvedScenario;
 use crate::scenario::tree::Tree;
 use wearwell_base::units::OverProvisioning;
 use wearwell_engine::counters::Operation;
-use wearwell_engine::layer::{LayerReport, LsmLevel, NandReport, Payload};
+use wearwell_engine::layer::{LayerReport, LsmLevel, Payload};
 use wearwell_engine::timing::Arrivals;
 
 /// A confidence interval wider than this share of the mean is worth a warning.
@@ -46,7 +47,7 @@ pub(crate) fn result<P: Payload>(
     let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
     let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
     let course = course(&run, host_pages);
-    let wear = wear_result(after.nand());
+    let wear = WearResult::of(after.nand());
     let page_bytes = f64::from(run.stack.page_bytes);
     let lifetime =
         write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
@@ -93,6 +94,7 @@ pub(crate) fn result<P: Payload>(
         timing: run.timing,
         power,
         top: run.top,
+        causes: run.causes.series(&names(&run.stack.tree)),
         windows: run.windows,
         scenario: resolved.scenario,
     })
@@ -115,6 +117,10 @@ fn cut_at_end<P: Payload>(
         Some((model.design, drive))
     });
     Ok(Some(recovery_result(&report, times, model)))
+}
+
+fn names(tree: &Tree) -> Vec<&str> {
+    tree.layers.iter().map(|layer| layer.name.as_str()).collect()
 }
 
 fn written(layer: &LayerReport) -> u64 {
@@ -298,25 +304,6 @@ fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
         measured_drift: steady::drift(&run.measured),
         trace_passes,
         skipped_lines: run.tenants.iter().map(|tenant| tenant.skipped_lines).sum(),
-    }
-}
-
-fn wear_result(nand: &NandReport) -> WearResult {
-    let mut counts = nand.erase_counts.clone();
-    counts.sort_unstable();
-    let blocks = counts.len() as f64;
-    let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
-    let squares: f64 = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum();
-    let quantile = |share: f64| counts[((counts.len() - 1) as f64 * share).round() as usize];
-    WearResult {
-        bad_blocks: nand.bad_blocks,
-        worn_out_blocks: nand.worn_out_blocks,
-        erases_mean: mean,
-        erases_deviation: (squares / blocks).sqrt(),
-        erases_min: quantile(0.0),
-        erases_median: quantile(0.5),
-        erases_p99: quantile(0.99),
-        erases_max: quantile(1.0),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The course of a run: fill, overwrite, warm up until steady, measure.
 
 use super::apply::apply;
+use super::causes::Causes;
 use super::error::RunError;
 use super::finished::{Finished, TenantOutcome};
 use super::observer::{Observer, Progress};
@@ -40,6 +41,7 @@ pub(crate) struct Driver<'a, P> {
     logical_pages: u64,
     window_pages: u64,
     windows: Vec<Window>,
+    causes: Causes,
     /// Phase and amplification of each pass through the trace.
     passes: Vec<(Phase, f64)>,
     pass_host_pages: u64,
@@ -77,6 +79,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             observer,
             batch: PageBatch::default(),
             windows: Vec::new(),
+            causes: Causes::default(),
             passes: Vec::new(),
             pass_host_pages: 0,
             pass_programs: 0,
@@ -441,6 +444,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             (self.pass_host_pages, self.pass_programs) = (0, 0);
         }
         self.windows.push(window);
+        self.causes.end_window(&self.window_start, &now);
         self.window_start = now;
         self.window_host_pages = 0;
     }
@@ -469,6 +473,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             final_draw: self.stack.final_draw() ^ draw.rotate_left(32),
             stack: self.stack,
             windows: self.windows,
+            causes: self.causes,
             seconds,
         })
     }

@@ -1,5 +1,6 @@
 //! What a run leaves behind for its report.
 
+use super::causes::Causes;
 use super::snapshot::Snapshot;
 use super::source::FirstPass;
 use super::traffic::Traffic;
@@ -14,6 +15,8 @@ pub(crate) struct Finished<P> {
     pub stack: Stack<P>,
     /// The time series.
     pub windows: Vec<Window>,
+    /// What was written in each of its windows, and why.
+    pub causes: Causes,
     /// Amplification of each measured window, or pass of a trace.
     pub measured: Vec<f64>,
     /// What was known when measuring began.

@@ -1,6 +1,7 @@
 //! The course of a run, who writes in it, and what it leaves behind.
 
 mod apply;
+mod causes;
 pub(crate) mod conserve;
 pub(crate) mod driver;
 mod error;
@@ -19,6 +20,7 @@ pub(crate) mod tenants;
 mod traffic;
 mod window;
 
+pub use causes::CauseSeries;
 pub use error::RunError;
 pub use observer::{Observer, Progress};
 pub use parts::{MakeWorkload, Parts};

@@ -15,7 +15,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["base"],
     &["trace", "theory", "workload", "engine"],
     &["stack"],
-    &["study", "nvmfs"],
+    &["study", "report", "nvmfs"],
     &["mount"],
     &["experiments"],
     &["cli", "python"],

@@ -1,0 +1,32 @@
+//! `--report`: a page that shows results.
+
+use crate::exit::Failure;
+use crate::output::{keep_apart, place_is_free, write_text};
+use std::path::{Path, PathBuf};
+use wearwell_stack::RunResult;
+
+/// A page that will be written in the end; whether that is possible was checked in the beginning.
+#[derive(Debug)]
+pub struct Page(PathBuf);
+
+impl Page {
+    /// Checks that `path` ends as pages do, that its directory takes files, and that it is none of the `inputs`.
+    pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
+        keep_apart(path, inputs)?;
+        let ending = path.extension().and_then(|extension| extension.to_str());
+        if !matches!(ending, Some("html" | "htm")) {
+            return Err(Failure::Usage(format!("{}: a report ends in .html", path.display())));
+        }
+        place_is_free(path)?;
+        Ok(Page(path.to_owned()))
+    }
+
+    /// Writes the page; if that fails, what was there before stays.
+    pub fn write<'a>(
+        &self,
+        title: &str,
+        runs: impl Iterator<Item = (&'a str, &'a RunResult)>,
+    ) -> Result<(), Failure> {
+        write_text(&self.0, &wearwell_report::page(title, &runs.collect::<Vec<_>>()))
+    }
+}

@@ -1,0 +1,127 @@
+//! Wear: how often the blocks were erased, how evenly, and where.
+
+use serde::{Deserialize, Serialize};
+use wearwell_engine::layer::NandReport;
+
+/// Classes of the histogram, at most one more.
+const ERASE_CLASSES: u32 = 100;
+/// Groups of neighbouring blocks, at most.
+const WEAR_GROUPS: usize = 1024;
+
+/// Wear since the drive was new.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WearResult {
+    /// Bad blocks, those from the factory included.
+    pub bad_blocks: u32,
+    /// Blocks that wore out.
+    pub worn_out_blocks: u32,
+    /// Mean erases of a block.
+    pub erases_mean: f64,
+    /// Standard deviation of the blocks' erases.
+    pub erases_deviation: f64,
+    /// Fewest erases of any block.
+    pub erases_min: u32,
+    /// Median.
+    pub erases_median: u32,
+    /// 99th percentile.
+    pub erases_p99: u32,
+    /// Most erases of any block.
+    pub erases_max: u32,
+    /// How many blocks were erased how often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<EraseHistogram>,
+    /// Where: mean erases of neighbouring blocks, in the order of the blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<WearMap>,
+}
+
+/// How many blocks were erased how often.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EraseHistogram {
+    /// Erases at which the first class begins.
+    pub first: u32,
+    /// Numbers of erases in a class.
+    pub width: u32,
+    /// Blocks in each class.
+    pub blocks: Vec<u32>,
+}
+
+/// Erases over the drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WearMap {
+    /// Neighbouring blocks in a group; the last one may have fewer.
+    pub blocks_in_group: u32,
+    /// Mean erases of a block of each group.
+    pub erases: Vec<f64>,
+}
+
+impl WearResult {
+    /// That of the flash.
+    pub(crate) fn of(nand: &NandReport) -> WearResult {
+        let mut counts = nand.erase_counts.clone();
+        counts.sort_unstable();
+        let blocks = counts.len() as f64;
+        let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
+        let squares: f64 = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum();
+        let quantile = |share: f64| counts[((counts.len() - 1) as f64 * share).round() as usize];
+        WearResult {
+            bad_blocks: nand.bad_blocks,
+            worn_out_blocks: nand.worn_out_blocks,
+            erases_mean: mean,
+            erases_deviation: (squares / blocks).sqrt(),
+            erases_min: quantile(0.0),
+            erases_median: quantile(0.5),
+            erases_p99: quantile(0.99),
+            erases_max: quantile(1.0),
+            histogram: Some(EraseHistogram::of(&counts)),
+            map: Some(WearMap::of(&nand.erase_counts)),
+        }
+    }
+}
+
+impl EraseHistogram {
+    /// Of the erases of all blocks, the fewest first.
+    fn of(sorted: &[u32]) -> Self {
+        let (first, last) = (sorted[0], sorted[sorted.len() - 1]);
+        let width = (last - first) / ERASE_CLASSES + 1;
+        let mut blocks = vec![0; ((last - first) / width) as usize + 1];
+        sorted.iter().for_each(|erases| blocks[((erases - first) / width) as usize] += 1);
+        EraseHistogram { first, width, blocks }
+    }
+}
+
+impl WearMap {
+    /// Of the erases of all blocks, in their order.
+    fn of(erase_counts: &[u32]) -> Self {
+        let in_group = erase_counts.len().div_ceil(WEAR_GROUPS).max(1);
+        let mean =
+            |group: &[u32]| group.iter().map(|&erases| f64::from(erases)).sum::<f64>() / group.len() as f64;
+        WearMap {
+            blocks_in_group: in_group as u32,
+            erases: erase_counts.chunks(in_group).map(mean).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_is_in_one_class() {
+        let histogram = EraseHistogram::of(&[3, 3, 4, 7]);
+        assert_eq!(histogram, EraseHistogram { first: 3, width: 1, blocks: vec![2, 1, 0, 0, 1] });
+        let wide: Vec<u32> = (0..1000).collect();
+        let histogram = EraseHistogram::of(&wide);
+        assert_eq!((histogram.width, histogram.blocks.len()), (10, 100));
+        assert_eq!(histogram.blocks.iter().sum::<u32>(), 1000);
+    }
+
+    #[test]
+    fn neighbours_are_gathered_where_there_are_many() {
+        assert_eq!(WearMap::of(&[5, 1, 2]), WearMap { blocks_in_group: 1, erases: vec![5.0, 1.0, 2.0] });
+        let map = WearMap::of(&[[2, 4]; 1024].concat());
+        assert_eq!((map.blocks_in_group, map.erases), (2, vec![3.0; 1024]));
+        assert_eq!(WearMap::of(&[1; 1025]).erases.len(), 513);
+    }
+}

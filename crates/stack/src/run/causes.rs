@@ -1,0 +1,69 @@
+//! What each layer wrote below and why, window by window.
+
+use super::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
+use wearwell_engine::counters::{Cause, Operation};
+
+/// What a layer wrote below for one cause, in each window of the time series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CauseSeries {
+    /// The layer.
+    pub layer: String,
+    /// Why it wrote.
+    pub cause: Cause,
+    /// Pages in each window; on the layer that stands on flash, pages programmed.
+    pub pages: Vec<u64>,
+}
+
+/// The same while a run goes on: by window, layer and cause.
+#[derive(Default)]
+pub(crate) struct Causes(Vec<Vec<[u64; Cause::ALL.len()]>>);
+
+impl Causes {
+    /// A window ended.
+    pub fn end_window(&mut self, before: &Snapshot, after: &Snapshot) {
+        let layers = before.reports.layers.iter().zip(&after.reports.layers).map(|(before, after)| {
+            let counters = after.counters.since(&before.counters);
+            Cause::ALL.map(|cause| counters.outgoing(cause, Operation::Write))
+        });
+        self.0.push(layers.collect());
+    }
+
+    /// Those of all layers, which are called `names`, and causes that wrote anything.
+    pub fn series(&self, names: &[&str]) -> Vec<CauseSeries> {
+        let each = |(at, layer): (usize, &&str)| {
+            Cause::ALL.map(|cause| CauseSeries {
+                layer: (*layer).to_owned(),
+                cause,
+                pages: self.0.iter().map(|window| window[at][cause as usize]).collect(),
+            })
+        };
+        let wrote = |series: &CauseSeries| series.pages.iter().any(|&pages| pages > 0);
+        names.iter().enumerate().flat_map(each).filter(wrote).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_that_wrote_nothing_are_left_out() {
+        let mut first = [0; Cause::ALL.len()];
+        (first[Cause::Host as usize], first[Cause::Cleaning as usize]) = (5, 2);
+        let mut second = [0; Cause::ALL.len()];
+        second[Cause::Host as usize] = 4;
+        let causes = Causes(vec![vec![first, second], vec![second, second]]);
+        let series = |layer: &str, cause, pages: &[u64]| CauseSeries {
+            layer: layer.into(),
+            cause,
+            pages: pages.to_vec(),
+        };
+        let expected = [
+            series("log", Cause::Host, &[5, 4]),
+            series("log", Cause::Cleaning, &[2, 0]),
+            series("ftl", Cause::Host, &[4, 4]),
+        ];
+        assert_eq!(causes.series(&["log", "ftl"]), expected);
+    }
+}
