@@ -75,9 +75,10 @@ fn one_layer_is_the_bare_ftl() {
     assert!((mean - nand.erases as f64 / 160.0).abs() < 1e-9);
 }
 
-/// Everything but the layer's own entry and the time that the run took.
+/// Everything but the layer's own entries and the time that the run took.
 fn without_top(mut result: RunResult) -> RunResult {
-    result.layers.remove(0);
+    let top = result.layers.remove(0);
+    result.causes.retain(|series| series.layer != top.name);
     let below = &mut result.layers[0];
     (below.arrivals, below.moved_again_pages) = (None, None);
     result.performance = Default::default();
