@@ -13,6 +13,9 @@ const FAR: usize = 12;
 const NEAR: usize = 5;
 /// The same of synchronisations that a limit of dirty entries asks for: in between, the entries of the translation page are fetched.
 const BETWEEN: usize = 8;
+/// Removals before which is fetched where the translation page of a dirty entry is, and later what its entries say.
+const DIRECTORY_AHEAD: usize = 24;
+const KNOWN_AHEAD: usize = 14;
 
 impl<F: Flash> PagedFtl<F> {
     /// The first of `pages` is about to be written, and then the others.
@@ -37,16 +40,18 @@ impl<F: Flash> PagedFtl<F> {
 
     /// An entry is about to be removed from the cache, to make room.
     #[inline(always)]
-    pub(super) fn foresee_removals(&self) {
+    pub(super) fn foresee_removals(&mut self) {
         // If it is dirty, all entries of its translation page are synchronised.
-        if let Some(page) = self.cache.dirty_removed_after(FAR) {
-            self.directory.prefetch(self.translation_page(page));
-            self.cache.companions(page).for_each(|page| self.space.contents.prefetch(page));
+        self.cache.follow_chains(|page| self.space.contents.prefetch_entry(page));
+        if let Some(page) = self.cache.dirty_removed_after(DIRECTORY_AHEAD) {
+            let number = self.translation_page(page);
+            self.directory.prefetch(number);
+            self.space.contents.prefetch_newest(number);
         }
-        if let Some(page) = self.cache.dirty_removed_after(NEAR) {
+        if let Some(page) = self.cache.dirty_removed_after(KNOWN_AHEAD) {
             self.foresee_version(page);
-            self.cache.companions(page).for_each(|page| self.foresee_known(page));
         }
+        self.cache.pages_removed_after(KNOWN_AHEAD).for_each(|page| self.foresee_known(page));
     }
 
     /// The dirty entry written the longest ago is about to be synchronised, to keep to their limit.

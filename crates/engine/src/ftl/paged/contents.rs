@@ -249,8 +249,20 @@ impl Contents {
     /// The table's entry of a logical page will be read and changed soon: a hint.
     #[inline]
     pub fn prefetch(&self, page: Lpn) {
+        self.prefetch_entry(page);
+        self.prefetch_newest(self.translation_page(page));
+    }
+
+    /// The same of the entry alone.
+    #[inline]
+    pub fn prefetch_entry(&self, page: Lpn) {
         prefetch(self.table.as_ptr().wrapping_add(page.index()));
-        prefetch(self.newest.as_ptr().wrapping_add(self.translation_page(page) as usize));
+    }
+
+    /// The newest version of translation page `number` will be read and replaced soon: a hint.
+    #[inline]
+    pub fn prefetch_newest(&self, number: u32) {
+        prefetch(self.newest.as_ptr().wrapping_add(number as usize));
     }
 
     /// The page of the validity store at `at` will be read soon: fetches what the step leads to, of those from the address to

@@ -294,6 +294,7 @@ impl<F: Flash> Space<F> {
         let (block, _) = self.split(at);
         self.pool.blocks.prefetch_score(block);
         self.pool.medium.prefetch_block(block);
+        self.protected.prefetch(block);
         prefetch(self.streams.as_ptr().wrapping_add(block.index()));
     }
 

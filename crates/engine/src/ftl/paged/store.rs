@@ -5,6 +5,7 @@ use super::contents::Contents;
 use super::counters;
 use super::directory::Directory;
 use super::part;
+use super::protected::Protected;
 use super::space::Space;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
@@ -131,6 +132,9 @@ impl<F: Flash> PagedFtl<F> {
         }
         space.cleans_metadata = config.cleans_metadata;
         space.protects = config.protects_versions();
+        if space.protects {
+            space.protected = Protected::of(size.blocks);
+        }
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
         let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
         let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
