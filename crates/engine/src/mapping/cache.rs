@@ -3,7 +3,7 @@
 use super::ENTRY_BYTES;
 use super::ahead::Ahead;
 use super::index::Index;
-use super::lists::{Chains, DIRTY, Links, Node, Queue, Ring, UNCERTAIN, UNIDENTIFIED, WriteOrder, follow};
+use super::lists::{Chains, DIRTY, Links, Node, Queue, Ring, UNCERTAIN, UNIDENTIFIED, WriteOrder};
 use crate::config::ConfigError;
 use crate::table::{filled, prefetch};
 use crate::units::{Divider, Lpn, Slot};
@@ -69,11 +69,11 @@ impl CacheConfig {
 }
 
 /// Removals before which the tables of an entry at the end of the queue are fetched, and its neighbours in them.
-const TABLES_AHEAD: usize = 58;
-const NEIGHBOURS_AHEAD: usize = 52;
+const TABLES_AHEAD: usize = 59;
+const NEIGHBOURS_AHEAD: usize = 55;
 /// The same of the entries of its translation page that are before it in the chain, one after the other, if it is dirty: a removal
 /// takes longer than memory does.
-const CHAIN_AHEAD: [usize; COMPANIONS] = [48, 44, 40, 36, 32];
+const CHAIN_AHEAD: [usize; COMPANIONS] = [52, 49, 46, 43, 40];
 /// Synchronisations before which an entry is fetched, where dirty entries are bounded.
 const WRITTEN_AHEAD: usize = 16;
 /// Entries of a translation page, at most, that are looked at beforehand.
@@ -273,7 +273,8 @@ impl MapCache {
         self.prefetch(Lpn(self.node(soon).page));
         self.write_order.prefetch(soon);
         let sooner = self.ahead.node(NEIGHBOURS_AHEAD);
-        let Node { flags, chain: Links { before, after }, .. } = *self.node(sooner);
+        let Node { page, flags, chain: Links { before, after }, .. } = *self.node(sooner);
+        self.index.prefetch_more(page);
         self.prefetch_node(before);
         self.prefetch_node(after);
         if flags & DIRTY != 0 {
@@ -291,7 +292,7 @@ impl MapCache {
     /// Follows the chains of the dirty entries that will be removed soon, each by one entry, which is fetched; `visit` is told the page of
     /// the one before it, which was fetched earlier.
     #[inline(always)]
-    pub fn follow_chains(&mut self, visit: impl Fn(Lpn)) {
+    pub fn follow_chains(&mut self, mut visit: impl FnMut(Lpn)) {
         if self.capacity < AHEAD_FROM {
             return;
         }
@@ -312,22 +313,8 @@ impl MapCache {
     /// `None` in a small cache, for which it is not worth while to know. A hint for prefetching.
     #[inline(always)]
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
-        self.dirty_node_removed_after(removals).map(|node| Lpn(self.node(node).page))
-    }
-
-    #[inline(always)]
-    fn dirty_node_removed_after(&self, removals: usize) -> Option<u32> {
-        let node = self.ahead.node(removals);
-        (self.capacity >= AHEAD_FROM && self.node(node).flags & DIRTY != 0).then_some(node)
-    }
-
-    /// The cached pages of the same translation page as the dirty one that will probably be removed after so many others, that one
-    /// first; a few of them at most. For prefetching.
-    #[inline(always)]
-    pub fn pages_removed_after(&self, removals: usize) -> impl Iterator<Item = Lpn> + '_ {
-        let first = self.dirty_node_removed_after(removals).unwrap_or(self.anchor());
-        let nodes = follow(first, self.anchor(), |node| self.node(node).chain.before);
-        nodes.take(COMPANIONS).map(|node| Lpn(self.node(node).page))
+        let node = self.node(self.ahead.node(removals));
+        (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
     /// The pages of the dirty entries that will probably be synchronised after so many others, where their number is bounded and those
@@ -432,6 +419,7 @@ impl MapCache {
     pub fn prefetch_near(&self, page: Lpn) {
         self.prefetch_node(self.chains.heads[self.translation_page_of(page.0) as usize]);
         self.prefetch_node(self.index.find_at_home(page.0, self.anchor()));
+        self.index.prefetch_more(page.0);
     }
 
     /// RAM of the cache on the modelled drive, bytes: [`ENTRY_BYTES`] for each entry that it may hold.

@@ -166,6 +166,15 @@ impl Index {
         prefetch(self.lines.as_ptr().wrapping_add(self.home(page)));
     }
 
+    /// The same of what a search reads besides, once the first line is there.
+    #[inline(always)]
+    pub fn prefetch_more(&self, page: u32) {
+        let home = self.home(page);
+        if self.lines[home].is_full() {
+            prefetch(self.lines.as_ptr().wrapping_add(self.after(home)));
+        }
+    }
+
     /// Entries in it, counted.
     pub fn count(&self) -> usize {
         self.lines.iter().flat_map(|line| line.pages).filter(|&page| page != EMPTY).count()

@@ -1,5 +1,6 @@
 //! The FTL: its parts, and what its user can ask of it.
 
+use super::ahead::Foreseen;
 use super::config::{Durability, PagedConfig};
 use super::contents::Contents;
 use super::counters;
@@ -88,6 +89,8 @@ pub struct PagedFtl<F: Flash> {
     pub(super) entries: Vec<(u32, Slot)>,
     pub(super) reports: Vec<(Slot, bool)>,
     pub(super) content: Vec<F::Payload>,
+    /// What will be needed soon.
+    pub(super) foreseen: Foreseen,
 }
 
 impl<F: Flash> PagedFtl<F> {
@@ -168,6 +171,7 @@ impl<F: Flash> PagedFtl<F> {
             entries: Vec::new(),
             reports: Vec::new(),
             content: Vec::new(),
+            foreseen: Foreseen::default(),
             config,
         })
     }
@@ -282,7 +286,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         check_range(pages, self.config.logical_pages)?;
         self.space.pool.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
-            self.foresee_writes(&pages[at..]);
+            self.foresee_writes(pages, at);
             self.write_page(page, data, hint)?;
         }
         Ok(())
