@@ -165,3 +165,25 @@ pub(super) fn check(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Wherever keys crowd, and however far from where they were expected.
+        #[test]
+        fn a_search_from_a_guess_finds_what_one_among_all_finds(
+            mut first_keys in prop::collection::vec(prop_oneof![0u64..40, 0u64..4096, 4000u64..4096], 0..200),
+            key in 0u64..4200,
+        ) {
+            let config = GeckoConfig::new(1024, 128, 4096);
+            first_keys.sort_unstable();
+            let expected = first_keys.iter().filter(|&&first| first < key).count();
+            let preamble = Preamble { level: 0, created: 0, covers: (0, 0) };
+            let run = Run { number: 0, preamble, first_keys, slots: Vec::new() };
+            prop_assert_eq!(run.pages_before(key, &config), expected);
+        }
+    }
+}
