@@ -8,6 +8,7 @@
 //! behind a fetch whose address it has yet to translate. A fetch alone costs as much time as that takes, a dozen in a row
 //! hardly more than one. So the steps are taken for several operations at a time.
 
+use super::foreseen::CLUMP;
 use super::store::PagedFtl;
 use crate::nand::{Flash, PageState};
 use crate::units::{BlockId, Lpn, Slot};
@@ -20,26 +21,12 @@ const BETWEEN: usize = 8;
 const NEAR: usize = 5;
 /// Writes for which a step is taken at a time.
 const WRITES: usize = 8;
-/// The same of removals from the cache; and removals before which is fetched where the translation page of a dirty entry is, and later what
-/// is kept of the place where that was written last.
-const REMOVALS: usize = 16;
+/// Removals before which is fetched where the translation page of a dirty entry is, and later what is kept of the place where that was
+/// written last.
 const DIRECTORY_AHEAD: usize = 32;
 const VERSION_AHEAD: usize = 16;
 /// Pages of a block that is cleaned for which a step is taken at a time. Some of them are valid.
 const MOVES: u32 = 32;
-
-/// Pages of the user whose entries in translation pages will be replaced soon, those found last; and removals from the cache.
-pub(super) struct Foreseen {
-    pages: [Lpn; 4 * REMOVALS],
-    found: usize,
-    removals: usize,
-}
-
-impl Default for Foreseen {
-    fn default() -> Self {
-        Foreseen { pages: [Lpn(0); 4 * REMOVALS], found: 0, removals: 0 }
-    }
-}
 
 impl<F: Flash> PagedFtl<F> {
     /// Page `at` of `pages` is about to be written, and then the others.
@@ -74,16 +61,12 @@ impl<F: Flash> PagedFtl<F> {
     pub(super) fn foresee_removals(&mut self) {
         // If it is dirty, all entries of its translation page are synchronised.
         let foreseen = &mut self.foreseen;
-        let found = foreseen.found;
-        self.cache.follow_chains(|page| {
-            foreseen.pages[foreseen.found % (4 * REMOVALS)] = page;
-            foreseen.found += 1;
-        });
-        if found / REMOVALS != self.foreseen.found / REMOVALS {
+        let clumps = foreseen.clumps();
+        self.cache.follow_chains(|page| foreseen.find(page));
+        if foreseen.clumps() > clumps {
             self.foresee_entries();
         }
-        self.foreseen.removals += 1;
-        if self.foreseen.removals.is_multiple_of(REMOVALS) {
+        if self.foreseen.remove() {
             self.foresee_versions();
         }
     }
@@ -91,16 +74,14 @@ impl<F: Flash> PagedFtl<F> {
     /// As many pages as are looked at together were found since the last time. Their entries are fetched, and what those of
     /// the ones before say.
     fn foresee_entries(&self) {
-        let end = self.foreseen.found / REMOVALS;
-        let clump = |back: usize| &self.foreseen.pages[(end + 4 - back) % 4 * REMOVALS..][..REMOVALS];
-        clump(1).iter().for_each(|&page| self.space.contents.prefetch_entry(page));
-        clump(2).iter().for_each(|&page| self.foresee_known(page));
+        self.foreseen.clump(1).iter().for_each(|&page| self.space.contents.prefetch_entry(page));
+        self.foreseen.clump(2).iter().for_each(|&page| self.foresee_known(page));
     }
 
     /// The versions of the translation pages of dirty entries that will be removed soon.
     fn foresee_versions(&self) {
         let soon = |first: usize| {
-            (first..first + REMOVALS).filter_map(|after| self.cache.dirty_removed_after(after))
+            (first..first + CLUMP).filter_map(|after| self.cache.dirty_removed_after(after))
         };
         for page in soon(DIRECTORY_AHEAD) {
             let number = self.translation_page(page);

@@ -1,10 +1,10 @@
 //! The FTL: its parts, and what its user can ask of it.
 
-use super::ahead::Foreseen;
 use super::config::{Durability, PagedConfig};
 use super::contents::Contents;
 use super::counters;
 use super::directory::Directory;
+use super::foreseen::Foreseen;
 use super::part;
 use super::protected::Protected;
 use super::space::Space;
