@@ -80,9 +80,8 @@ impl<F: Flash> PagedFtl<F> {
 
     /// The versions of the translation pages of dirty entries that will be removed soon.
     fn foresee_versions(&self) {
-        let soon = |first: usize| {
-            (first..first + CLUMP).filter_map(|after| self.cache.dirty_removed_after(after))
-        };
+        let soon =
+            |first: usize| (first..first + CLUMP).filter_map(|after| self.cache.dirty_removed_after(after));
         for page in soon(DIRECTORY_AHEAD) {
             let number = self.translation_page(page);
             self.directory.prefetch(number);

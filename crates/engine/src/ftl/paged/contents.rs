@@ -199,12 +199,28 @@ impl Contents {
     /// Lets go of what a page of the bitmap holds that was replaced: nobody reads it again, its spare area says all that
     /// recovery asks, and bitmaps written anew for each page of the user would soon fill the simulation's memory.
     pub fn forget_bitmap(&mut self, at: Slot) {
+        if let Some(words) = self.bitmap(at) {
+            *words = Box::default();
+        }
+    }
+
+    /// Gives the words of the bitmap's page at `from` to the page at `to`, and changes them there.
+    pub fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+        let mut words = std::mem::take(self.bitmap(from).expect("a page of the bitmap"));
+        change(&mut words);
+        *self.bitmap(to).expect("a page of the bitmap") = words;
+    }
+
+    /// The words of the bitmap's page at `at`, if one is there.
+    fn bitmap(&mut self, at: Slot) -> Option<&mut Box<[u64]>> {
         let (block, index) = self.block_of(at);
-        let Some(holder) = self.holders[block].checked_sub(1) else { return };
-        if let Some(MetaPage::Validity(page)) = self.held[holder as usize].pages.get_mut(index)
-            && let ValidityPage::Bitmap(bitmap) = &mut page.0
-        {
-            bitmap.words = Box::default();
+        let holder = self.holders[block].checked_sub(1)?;
+        match self.held[holder as usize].pages.get_mut(index)? {
+            MetaPage::Validity(page) => match &mut page.0 {
+                ValidityPage::Bitmap(bitmap) => Some(&mut bitmap.words),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
