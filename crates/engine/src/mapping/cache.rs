@@ -335,6 +335,7 @@ impl MapCache {
             node = self.write_order.neighbours(node).before;
         }
         self.prefetch_node(node);
+        self.write_order.prefetch(node);
         found
     }
 

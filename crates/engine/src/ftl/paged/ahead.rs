@@ -75,7 +75,10 @@ impl<F: Flash> PagedFtl<F> {
     /// the ones before say.
     fn foresee_entries(&self) {
         self.foreseen.clump(1).iter().for_each(|&page| self.space.contents.prefetch_entry(page));
-        self.foreseen.clump(2).iter().for_each(|&page| self.foresee_known(page));
+        // Before-images that were looked for at once are not reported again.
+        if !self.config.eager {
+            self.foreseen.clump(2).iter().for_each(|&page| self.foresee_known(page));
+        }
     }
 
     /// The versions of the translation pages of dirty entries that will be removed soon.
