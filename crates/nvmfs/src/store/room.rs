@@ -128,7 +128,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// The least recently used clean pages, up to `count`, become free: their inodes point to the SSD again.
     pub(super) fn evict(&mut self, count: u32) -> Result<()> {
-        let mut victims: Vec<PageId> = Vec::new();
+        let (mut victims, mut turns): (Vec<PageId>, Vec<(usize, u64)>) = Default::default();
         let mut next = self.pages.last(State::Clean);
         while let Some(page) = next.filter(|_| victims.len() < count as usize) {
             let block = pages::copy_of(&self.region, page);
@@ -138,10 +138,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = at.filter(|at| self.region.word(*at) == pointer && block != 0).ok_or_else(|| {
                 Error::Damaged(format!("page {} is not where inode {} has it", page.0, ino.0))
             })?;
-            let pointer = Place::Ssd(block).pointer(&self.region.areas);
-            self.region.store_word(at, pointer);
+            self.region.announce(at);
+            turns.push((at, Place::Ssd(block).pointer(&self.region.areas)));
             victims.push(page);
             next = self.pages.more_recent(&self.region, page);
+        }
+        for (at, pointer) in turns {
+            self.region.store_word(at, pointer);
         }
         // Before their content may be replaced.
         self.region.fence();
@@ -190,10 +193,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let Ok(inode) = self.region.inode(ino) else { continue };
             let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
             let places = places.map_err(|error| error.to_string())?;
-            let on_ssd = places.iter().filter(|place| matches!(place, Place::Ssd(_))).count() as u32;
-            let on_nvram = places.len() as u32 - on_ssd + u32::from(inode.xattrs != 0);
-            if (inode.nvram_blocks, inode.ssd_blocks) != (on_nvram, on_ssd) {
-                return Err(format!("inode {}: {inode:?} has {on_nvram} and {on_ssd} blocks", ino.0));
+            let blocks = places.len() as u32 + u32::from(inode.xattrs != 0);
+            if inode.blocks != blocks {
+                return Err(format!("inode {}: {inode:?} has {blocks} blocks", ino.0));
             }
         }
         Ok(())
