@@ -1,6 +1,7 @@
 //! Room on the NVRAM: how many pages may be dirty, and how pages become free.
 
 use super::pages::{self, State};
+use super::sums::Unit;
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
@@ -201,6 +202,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
+    /// Compares all metadata with its checksums.
+    fn check_sums(&self) -> std::result::Result<(), String> {
+        let inodes = (1..self.region.areas.inodes).map(|ino| Unit::Inode(Ino(ino)));
+        let pages = (0..self.region.areas.pages).map(PageId);
+        let metadata = pages.filter(|page| pages::state_of(&self.region, *page) == State::Metadata);
+        match inodes.chain(metadata.map(Unit::Page)).find(|unit| !self.region.is_sound(*unit)) {
+            Some(unit) => Err(format!("the checksum of {unit:?} is wrong")),
+            None => Ok(()),
+        }
+    }
+
     /// Counts everything again and compares with what is kept.
     ///
     /// # Errors
@@ -229,6 +241,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         self.check_inodes()?;
+        self.check_sums()?;
         let end = blocks_of(self.region.areas.extents());
         let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
         if valid != self.extents.valid_blocks() || copies != u64::from(self.pages.copies()) {

@@ -92,15 +92,12 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
         store.begin_epoch().expect("the drive is well");
         if found.scan.problem_count > 0 {
             problems += found.scan.problems.len() + found.scan.areas.len();
-            println!("DBG {:?}", found.scan.told());
             store.repair(&found.scan);
             nvram = store.region.into_nvram();
             continue;
         }
         let mut fs = Fs::to_repair(store).expect("blocks are right");
-        let names = repair(&mut fs, &CALLER).expect("there is room for lost files");
-        println!("DBG names {names:?}");
-        problems += names.len();
+        problems += repair(&mut fs, &CALLER).expect("there is room for lost files").len();
         assert_eq!(check(&fs.store().region).expect("blocks are right"), []);
         return Some((fs.close(), problems));
     }
