@@ -13,14 +13,15 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power docs-commands test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix docs-commands test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
 	@echo 'make test-quick   the unit tests of all crates and the house rules'
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
-	@echo 'make power   power cuts of every FTL, more than a million of them (minutes)'
+	@echo 'make power   power cuts of every FTL and of NVMFS, more than a million of them (minutes)'
+	@echo 'make posix   a mounted NVMFS under suites that others wrote, full, and killed (minutes; POSIX="kill --kills 10000")'
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
@@ -65,8 +66,18 @@ properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \
 		-p wearwell-engine -p wearwell-stack -p wearwell-study
 
+# Times as many cuts as `make test` makes.
+CUTS ?= 40
+
 power:
-	WEARWELL_CUTS=40 cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
+	WEARWELL_CUTS=$(CUTS) cargo test --release -p wearwell-engine --test ftl power:: -- --nocapture
+	WEARWELL_CUTS=$(CUTS) cargo test --release -p wearwell-nvmfs --test nvmfs crash:: -- --nocapture
+
+# Options of scripts/posix; PJDFSTEST and XFSTESTS are folders with the sources of those, which are fetched otherwise.
+POSIX ?=
+
+posix: build
+	$(PYTHON) scripts/posix $(POSIX) $(if $(PJDFSTEST),--pjdfstest $(PJDFSTEST)) $(if $(XFSTESTS),--xfstests $(XFSTESTS))
 
 # Of the program as users have it.
 docs-commands: build

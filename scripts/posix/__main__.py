@@ -1,0 +1,76 @@
+"""Try a mounted NVMFS by suites that others wrote, by filling it, and by killing it.
+
+What a suite needs and is not here is fetched; where that cannot be, the suite is left out, and the last lines say so.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+import kills
+import suites
+from mounted import Failure
+from sources import Missing
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def arguments():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="scripts/posix", description=__doc__)
+    named = ", ".join(f"{name} ({suite.__doc__.strip().rstrip('.')})" for name, suite in suites.ALL.items())
+    parser.add_argument("suite", nargs="*", help=f"suites, all unless named: {named}")
+    parser.add_argument("--binary", default=ROOT / "target/release/wearwell", help="the program that is tried")
+    parser.add_argument("--work", default=ROOT / "target/posix", help="where other people's suites are built")
+    parser.add_argument("--pjdfstest", metavar="DIR", help="its sources, if they need not be fetched")
+    parser.add_argument("--xfstests", metavar="DIR", help="the same of xfstests, whose fsx and fsstress are used")
+    parser.add_argument("--fsx-operations", type=int, default=20_000, help="on each kind of mount (default: %(default)s)")
+    parser.add_argument("--fsstress-operations", type=int, default=1_500, help="of each process (default: %(default)s)")
+    parser.add_argument("--full-cycles", type=int, default=20, help="times full and empty (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=200, help="kill -9 of the server (default: %(default)s)")
+    parser.add_argument("--kill-mode", choices=kills.MODES, help="on one kind of mount, not on all in turn")
+    parser.add_argument("--seed", type=int, default=1, help="of all random choices (default: %(default)s)")
+    parser.add_argument("--output", metavar="FILE", help="the results as JSON")
+    given = parser.parse_args()
+    unknown = [name for name in given.suite if name not in suites.ALL]
+    if unknown:
+        parser.error(f"there is no suite {', '.join(unknown)}; there are {', '.join(suites.ALL)}")
+    given.binary = pathlib.Path(given.binary).resolve()
+    if not given.binary.is_file():
+        parser.error(f"{given.binary} is not there; `make build` makes it")
+    return given
+
+
+def judged(suite, settings):
+    """Run a suite: how it ended, and what it says."""
+    try:
+        return "passed", suite(settings)
+    except Missing as why:
+        return "NOT RUN", str(why)
+    except Failure as why:
+        return "FAILED", str(why)
+
+
+def main():
+    """Run the suites, one after the other, and end with 1 if one failed."""
+    settings = arguments()
+    results = []
+    for name in settings.suite or suites.ALL:
+        begun = time.monotonic()
+        print(f"{name:<10} ", end="", flush=True)
+        verdict, text = judged(suites.ALL[name], settings)
+        seconds = round(time.monotonic() - begun, 1)
+        print(f"{verdict:<8} {seconds:>7.1f} s  {text}", flush=True)
+        results.append({"suite": name, "verdict": verdict, "seconds": seconds, "text": text})
+    if settings.output:
+        pathlib.Path(settings.output).write_text(json.dumps(results, indent=2) + "\n")
+    for one in results:
+        if one["verdict"] == "NOT RUN":
+            print(f"NOT RUN: {one['suite']}: {one['text'].splitlines()[0]}")
+    return 1 if any(one["verdict"] == "FAILED" for one in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,358 @@
+"""The server is killed while programs work on the mount; then it is mounted again, and all is there that they were told of.
+
+A program is a row of steps that its seed decides, and counts the steps that returned where the kill cannot reach. A model takes
+the same steps, so that the state after n of them is known; the step that was under way may be there or not. It is taken once
+more when the program goes on.
+"""
+
+import contextlib
+import errno
+import mmap
+import multiprocessing
+import os
+import random
+import signal
+import struct
+import time
+
+from mounted import Failure, FileSystem
+
+BLOCK = 4096
+# What a kill under way gives: the connection is lost, in several words.
+LOST = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF}
+
+# Options of the mount, and whether writes are synchronised before they count: where the kernel collects them, nothing else survives.
+MODES = {
+    "cached": ("allow_other", False),
+    "direct": ("allow_other,direct_io", False),
+    "collected": ("allow_other,writeback_cache", True),
+}
+# Here writes count too early, and are lost.
+UNSYNCHRONISED = ("allow_other,writeback_cache", False)
+
+
+class Program:
+    """Steps on a folder, and a model of what they leave."""
+
+    def __init__(self, directory, seed, must_sync):
+        self.directory = directory
+        self.seed = seed
+        self.must_sync = must_sync
+        # The step that was under way at the last kill.
+        self.first = 0
+
+    def random(self, step):
+        """Return what decides a step, the same whoever asks."""
+        return random.Random(f"{type(self).__name__} {self.seed} {step}")
+
+    def path(self, name):
+        """Return the path of a file of the program."""
+        return os.path.join(self.directory, name)
+
+    def written(self, name, at, data, more_flags=0):
+        """Write to a file so that it survives."""
+        flags = os.O_CREAT | os.O_WRONLY | more_flags
+        file = os.open(self.path(name), flags, 0o644)
+        try:
+            # The kill may come between two requests of one write, which then returns how far it came.
+            if os.pwrite(file, data, at) != len(data):
+                raise OSError(errno.EIO, "a write came to nothing half-way", name)
+            if self.must_sync:
+                os.fsync(file)
+        finally:
+            os.close(file)
+
+    def read(self, name):
+        """Return what is in a file, nothing if there is none."""
+        try:
+            with open(self.path(name), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+
+class Log(Program):
+    """Records are appended to a file, which is cut when it is long."""
+
+    LONG = 1 << 20
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.content = b""
+
+    def record(self, step):
+        """Return the record of a step, or none if the log is cut."""
+        choice = self.random(step)
+        return choice.randbytes(choice.randrange(1, 3 * BLOCK)) if len(self.content) < self.LONG else None
+
+    def take(self, step):
+        """Take the step."""
+        record = self.record(step)
+        if record is None:
+            self.written("log", 0, b"", os.O_TRUNC)
+        else:
+            self.written("log", len(self.content), record)
+
+    def model(self, step):
+        """Take the step in the model."""
+        record = self.record(step)
+        self.content = b"" if record is None else self.content + record
+
+    def compare(self, step):
+        """Fail unless the file is what was acknowledged, and a beginning of the record under way."""
+        found, record = self.read("log"), self.record(step)
+        if record is None and found == b"":
+            return
+        if found[: len(self.content)] != self.content:
+            raise Failure(f"the log lost something: {len(found)} bytes, {len(self.content)} acknowledged")
+        if not (record or b"").startswith(found[len(self.content) :]):
+            raise Failure("the log ends with what nobody wrote")
+
+
+class Overwrites(Program):
+    """Blocks of a file are overwritten in random order."""
+
+    BLOCKS = 512
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.newest = {}
+
+    def block(self, step):
+        """Return the block of a step and its content."""
+        choice = self.random(step)
+        return choice.randrange(self.BLOCKS), struct.pack("<Q", step) + choice.randbytes(BLOCK - 8)
+
+    def take(self, step):
+        """Take the step."""
+        block, data = self.block(step)
+        self.written("blocks", block * BLOCK, data)
+
+    def model(self, step):
+        """Take the step in the model."""
+        self.newest[self.block(step)[0]] = step
+
+    def compare(self, step):
+        """Fail unless each block holds its newest content; the one under way may."""
+        content = self.read("blocks")
+        under_way, data = self.block(step)
+        for block in range(self.BLOCKS):
+            found = content[block * BLOCK : (block + 1) * BLOCK]
+            newest = self.newest.get(block)
+            known = found.strip(b"\0") == b"" if newest is None else found == self.block(newest)[1]
+            if not known and not (block == under_way and found == data):
+                held = struct.unpack("<Q", found[:8])[0] if len(found) >= 8 else None
+                raise Failure(f"block {block} holds step {held}, not {newest}")
+
+
+class Mapped(Overwrites):
+    """The same through shared memory and msync."""
+
+    BLOCKS = 64
+
+    def take(self, step):
+        """Take the step."""
+        block, data = self.block(step)
+        file = os.open(self.path("blocks"), os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            os.ftruncate(file, self.BLOCKS * BLOCK)
+            with mmap.mmap(file, self.BLOCKS * BLOCK) as mapped:
+                mapped[block * BLOCK : (block + 1) * BLOCK] = data
+                mapped.flush()
+        finally:
+            os.close(file)
+
+
+class Replacements(Program):
+    """Files are replaced by renaming another to them, as editors and databases do."""
+
+    NAMES = 8
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.newest = {}
+
+    def file(self, step):
+        """Return the name of a step and its content."""
+        choice = self.random(step)
+        return f"file{choice.randrange(self.NAMES)}", choice.randbytes(choice.randrange(1, 8 * BLOCK))
+
+    def take(self, step):
+        """Take the step."""
+        name, data = self.file(step)
+        self.written("new", 0, data, os.O_TRUNC)
+        os.rename(self.path("new"), self.path(name))
+
+    def model(self, step):
+        """Take the step in the model."""
+        self.newest[self.file(step)[0]] = step
+
+    def compare(self, step):
+        """Fail unless each file is whole and the newest; the one under way may be."""
+        under_way, data = self.file(step)
+        for name in (f"file{number}" for number in range(self.NAMES)):
+            found, newest = self.read(name), self.newest.get(name)
+            known = b"" if newest is None else self.file(newest)[1]
+            if found != known and not (name == under_way and found == data):
+                raise Failure(f"{name}: {len(found)} bytes are not what step {newest} left ({len(known)} bytes)")
+
+
+class Names(Program):
+    """Names come, go, move and are linked."""
+
+    NAMES = 40
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.kinds = {}
+
+    def action(self, step):
+        """Return what a step does, which is possible by the model: its kind, a name and another."""
+        choice = self.random(step)
+        name, other = (f"n{choice.randrange(self.NAMES)}" for _ in range(2))
+        kind = self.kinds.get(name)
+        if kind is None:
+            return choice.choice(["file", "directory", "symlink"]), name, other
+        if other not in self.kinds and choice.random() < 0.5:
+            return "link" if kind == "file" and choice.random() < 0.5 else "rename", name, other
+        return "remove", name, other
+
+    def take(self, step):
+        """Take the step. That it was taken before the kill, and only its return was lost, is no error."""
+        with contextlib.suppress(*(FileExistsError, FileNotFoundError) if step == self.first else ()):
+            self.act(*self.action(step))
+
+    def act(self, action, name, other):
+        """Do what a step does."""
+        path, target = self.path(name), self.path(other)
+        if action == "file":
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        elif action == "directory":
+            os.mkdir(path)
+        elif action == "symlink":
+            os.symlink(other, path)
+        elif action == "link":
+            os.link(path, target)
+        elif action == "rename":
+            os.rename(path, target)
+        else:
+            (os.rmdir if self.kinds[name] == "directory" else os.unlink)(path)
+
+    def after(self, step):
+        """Return the names after the step, and what they are."""
+        action, name, other = self.action(step)
+        kinds = dict(self.kinds)
+        if action == "link":
+            kinds[other] = kinds[name]
+        elif action == "rename":
+            kinds[other] = kinds.pop(name)
+        elif action == "remove":
+            del kinds[name]
+        else:
+            kinds[name] = action
+        return kinds
+
+    def model(self, step):
+        """Take the step in the model."""
+        self.kinds = self.after(step)
+
+    def compare(self, step):
+        """Fail unless the names are those before or after the step under way."""
+        kind = {True: "symlink"}
+        found = {}
+        for entry in os.scandir(self.directory):
+            is_directory = entry.is_dir(follow_symlinks=False)
+            found[entry.name] = kind.get(entry.is_symlink(), "directory" if is_directory else "file")
+        if found not in (self.kinds, self.after(step)):
+            wrong = sorted(set(found.items()) ^ set(self.kinds.items()))
+            raise Failure(f"names are not what they were: {wrong}")
+
+
+PROGRAMS = (Log, Overwrites, Mapped, Replacements, Names)
+
+
+def work(program, counter):
+    """Take steps until the mount is gone. Each is counted when it has returned."""
+    try:
+        while True:
+            (step,) = struct.unpack("<Q", counter[:8])
+            program.take(step)
+            counter[:8] = struct.pack("<Q", step + 1)
+            program.model(step)
+    except OSError as error:
+        if error.errno in LOST:
+            os._exit(0)
+        raise
+
+
+def killed_once(system, programs, counters, delay_s):
+    """Let all programs work, kill the server after so many seconds, and mount it again."""
+    fork = multiprocessing.get_context("fork")
+    workers = [fork.Process(target=work, args=pair) for pair in zip(programs, counters, strict=True)]
+    for worker in workers:
+        worker.start()
+    time.sleep(delay_s)
+    system.kill()
+    for worker in workers:
+        worker.join(60)
+        # A mapped page of a file system that is gone is a bus error.
+        if worker.exitcode not in (0, -signal.SIGBUS):
+            worker.kill()
+            raise Failure(f"a program ended with {worker.exitcode} and not because the mount was gone")
+    system.clear()
+    system.mount()
+
+
+def settle(program, counter, known):
+    """Bring the model to what was acknowledged, and compare; the steps that are known now."""
+    (done,) = struct.unpack("<Q", counter[:8])
+    for step in range(known, done):
+        program.model(step)
+    program.compare(done)
+    program.first = done
+    return done
+
+
+def rounds(settings, mode, kills, seed):
+    """Kill a file system so often, on one kind of mount. Returns the steps that were acknowledged."""
+    options, must_sync = mode
+    moments = random.Random(seed)
+    with FileSystem(settings.binary, 16, 96, options) as system:
+        programs = []
+        for kind in PROGRAMS:
+            directory = system.root / kind.__name__
+            directory.mkdir()
+            programs.append(kind(str(directory), seed, must_sync))
+        counters = [mmap.mmap(-1, mmap.PAGESIZE) for _ in programs]
+        known = [0] * len(programs)
+        for kill in range(kills):
+            killed_once(system, programs, counters, moments.uniform(0.002, 0.1))
+            for place, program in enumerate(programs):
+                try:
+                    known[place] = settle(program, counters[place], known[place])
+                except Failure as why:
+                    where = f"{options}, seed {seed}, kill {kill + 1}, {type(program).__name__}, step"
+                    (step,) = struct.unpack("<Q", counters[place][:8])
+                    raise Failure(f"{where} {step}: {why}") from why
+            if kill % 20 == 19:
+                system.check()
+                system.mount()
+        system.check()
+    return sum(known)
+
+
+def loop(settings):
+    """Kill it as often as the settings say, in one mode or in all of them."""
+    modes = [MODES[settings.kill_mode]] if settings.kill_mode else list(MODES.values())
+    each = -(-settings.kills // len(modes))
+    steps = sum(rounds(settings, mode, each, settings.seed + place) for place, mode in enumerate(modes))
+    return f"{each * len(modes):,} kills under {len(PROGRAMS)} programs, {steps:,} steps acknowledged, none lost"
+
+
+def finds_a_loss(settings):
+    """Kill mounts whose writes do not survive until a loss is found; the number of kills that it may take is the setting."""
+    try:
+        rounds(settings, UNSYNCHRONISED, settings.kills, settings.seed)
+    except Failure as found:
+        return f"found, as it must be: {found}"
+    raise Failure(f"of {settings.kills} kills of a mount that loses writes none was found out")

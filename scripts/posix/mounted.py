@@ -1,0 +1,106 @@
+"""A file system that is made for a suite, mounted, killed, mounted again and checked."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+MIB = 1 << 20
+# A mount after a kill has millions of files to look at, or a busy machine under it.
+PATIENCE_S = 120
+
+
+class Failure(Exception):
+    """What a suite found; the message says it."""
+
+
+def run(command, **options):
+    """Run a command to its end and return it with its output, which a failure shows."""
+    return subprocess.run(
+        [str(part) for part in command], text=True, errors="replace", stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, check=False, **options,
+    )
+
+
+class FileSystem:
+    """NVMFS over NVRAM in memory and an SSD that is a sparse file, each of so many MiB, in a folder of its own."""
+
+    def __init__(self, binary, nvram_mib, ssd_mib, options="allow_other"):
+        self.binary = binary
+        self.options = options
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wearwell-posix-"))
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        self.memory = pathlib.Path(tempfile.mkdtemp(prefix="wearwell-posix-", dir=memory))
+        self.root = self.folder / "mounted"
+        self.root.mkdir()
+        self.server = None
+        self.log = open(self.folder / "server.log", "w+b")
+        self.devices = ["--nvram", self.memory / "nvram", "--ssd", self.folder / "ssd"]
+        sizes = ["--size", f"{nvram_mib} MiB", "--ssd-size", f"{ssd_mib} MiB"]
+        made = run([binary, "nvmfs", "mkfs", *self.devices, *sizes])
+        if made.returncode:
+            self.remove()
+            raise Failure(f"mkfs: {made.stdout.strip()}")
+
+    def __enter__(self):
+        try:
+            self.mount()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self.kill()
+            self.clear()
+        self.remove()
+
+    def mount(self):
+        """Mount it, and return when it is mounted."""
+        command = [self.binary, "nvmfs", "mount", *self.devices, "-o", self.options, self.root]
+        self.server = subprocess.Popen([str(part) for part in command], stdout=self.log, stderr=self.log)
+        until = time.monotonic() + PATIENCE_S
+        while not os.path.ismount(self.root):
+            if self.server.poll() is not None or time.monotonic() > until:
+                self.log.seek(0)
+                raise Failure(f"mount: {self.log.read()[-2000:].decode(errors='replace').strip()}")
+            time.sleep(0.002)
+
+    def kill(self):
+        """Kill the server, as a crash would: what is asked of the mount point gives errors."""
+        if self.server is not None:
+            self.server.send_signal(signal.SIGKILL)
+            self.server.wait()
+            self.server = None
+
+    def clear(self):
+        """Make the mount point a folder again."""
+        while run(["umount", "--lazy", self.root]).returncode == 0:
+            pass
+
+    def unmount(self):
+        """Unmount it, and return when its devices are free."""
+        ended = run([self.binary, "nvmfs", "umount", self.root])
+        if ended.returncode:
+            raise Failure(f"umount: {ended.stdout.strip()}")
+        if self.server.wait(PATIENCE_S):
+            raise Failure(f"the server ended with {self.server.returncode}")
+        self.server = None
+
+    def check(self):
+        """Unmount it, let `fsck` look at it, and fail if that has anything to say."""
+        self.unmount()
+        checked = run([self.binary, "nvmfs", "fsck", *self.devices])
+        if checked.returncode:
+            raise Failure(f"fsck ended with {checked.returncode}: {checked.stdout.strip()[-2000:]}")
+
+    def remove(self):
+        """Remove every file that was made."""
+        self.log.close()
+        shutil.rmtree(self.memory, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
