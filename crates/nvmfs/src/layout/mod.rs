@@ -7,8 +7,8 @@ mod place;
 mod superblock;
 mod xattrs;
 
-pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES};
+pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use checked::{checked_number, checked_word};
 pub use inode::{
     DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of,

@@ -62,10 +62,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Refuses a page that holds another block than the pointer to it says.
     fn check_page(&self, page: PageId, ino: Ino, block: u64) -> Result<()> {
-        let is_data = matches!(
-            pages::state_of(&self.region, page),
-            State::Clean | State::Dirty | State::Kept
-        );
+        let is_data =
+            matches!(pages::state_of(&self.region, page), State::Clean | State::Dirty | State::Kept);
         if is_data && pages::owner_of(&self.region, page) == (ino, block as u32) {
             return Ok(());
         }

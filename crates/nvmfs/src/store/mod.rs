@@ -15,6 +15,7 @@ mod recycle;
 mod region;
 mod room;
 mod scan;
+mod scrub;
 mod seals;
 mod sums;
 mod verify;
@@ -27,6 +28,7 @@ pub use pages::State;
 pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
+pub use scrub::Scrub;
 pub use sums::Unit;
 
 use crate::api::{BLOCK_BYTES, Ino, Result};
@@ -43,7 +45,7 @@ use write_out::WriteOut;
 
 /// What has a wrong checksum.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wrongs {
+struct Wrongs {
     /// How often such a thing was found.
     pub count: u64,
     /// The last of them.
@@ -79,7 +81,9 @@ pub struct Store<N, S> {
     /// What goes to the SSD although there is room for it.
     write_out: WriteOut,
     /// What was found to have a wrong checksum since it was opened.
-    pub(crate) found: Wrongs,
+    found: Wrongs,
+    /// How far the look at everything is.
+    pass: scrub::Pass,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -101,6 +105,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             in_flight: BTreeSet::new(),
             write_out: WriteOut::default(),
             found: Wrongs::default(),
+            pass: scrub::Pass::default(),
             scratch: Vec::new(),
         }
     }

@@ -8,8 +8,8 @@ use super::seals::{closed_word, look};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
-    kind_bits,
+    Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
+    SUPERBLOCK_BYTES, Superblock, kind_bits,
 };
 use crate::nvram::Nvram;
 use crate::options::{Format, OptionError, Options};
@@ -363,5 +363,9 @@ fn erase<N: Nvram>(nvram: &mut N, end: usize) {
     }
 }
 
-const _: () = assert!(SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT && ListEnds::SUM_AT + 4 <= Epoch::AT && Epoch::NEXT_AT + Epoch::BYTES <= Changing::AT);
+const _: () = assert!(
+    SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT
+        && ListEnds::SUM_AT + 4 <= Epoch::AT
+        && Epoch::NEXT_AT + Epoch::BYTES <= Changing::AT
+);
 const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

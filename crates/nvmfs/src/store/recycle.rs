@@ -114,10 +114,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if run > 0 {
                 scratch.resize(run * BLOCK_BYTES, 0);
                 result = self.ssd.read(valid[from].block, &mut scratch).map_err(Error::Ssd);
-                for (one, content) in
-                    valid[from..from + run].iter().zip(scratch.chunks(BLOCK_BYTES))
-                {
-                    result = result.and_then(|()| self.check_data(one.ino, one.file_block, one.block, content));
+                for (one, content) in valid[from..from + run].iter().zip(scratch.chunks(BLOCK_BYTES)) {
+                    result =
+                        result.and_then(|()| self.check_data(one.ino, one.file_block, one.block, content));
                 }
                 let (blocks, _) = scratch.as_chunks::<BLOCK_BYTES>();
                 for (one, content) in

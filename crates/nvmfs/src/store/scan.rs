@@ -6,7 +6,8 @@ use super::sums::Unit;
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    Field, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK, PageId, Place,
+    Field, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK, PageId,
+    Place,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;

@@ -17,11 +17,13 @@ use std::collections::{BTreeSet, VecDeque};
 const SUMMED_AT_ONCE: usize = Changing::COUNT / 2;
 
 /// What has a checksum of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Unit {
     /// An inode.
+    #[error("inode {}", .0.0)]
     Inode(Ino),
     /// A page of metadata.
+    #[error("page {} of metadata", .0.0)]
     Page(PageId),
 }
 
@@ -148,6 +150,12 @@ impl<N: Nvram> Region<N> {
         self.noted.has(unit) || self.half(unit.sum_at(&self.areas)) == unit.sum(self.bytes(), &self.areas)
     }
 
+    /// Something has a wrong checksum, and keeps it; whether that is news.
+    pub(super) fn set_damaged(&mut self, unit: Unit) -> bool {
+        self.noted.set(unit, true);
+        self.noted.damaged.insert(unit)
+    }
+
     /// Metadata at `at` is going to change word by word, after the next fence.
     pub fn announce(&mut self, at: usize) {
         if self.noted.is_checked
@@ -157,9 +165,8 @@ impl<N: Nvram> Region<N> {
             if self.is_sound(unit) {
                 self.note_changing(unit);
             } else {
-                // Its checksum stays wrong, whatever becomes of it.
-                self.noted.damaged.insert(unit);
-                self.noted.set(unit, true);
+                // Whatever becomes of it.
+                self.set_damaged(unit);
             }
         }
     }

@@ -10,7 +10,8 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// A block of the SSD, whose it is, and its checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("block {block} of inode {}, block {place} of the SSD, has a wrong checksum", .ino.0)]
 pub(super) struct Summed {
     pub place: u64,
     pub ino: Ino,
@@ -35,12 +36,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(());
         }
         let sum = self.region.half(self.region.areas.ssd_sum(place));
-        if (Summed { place, ino, block, sum }).is(content) {
+        let summed = Summed { place, ino, block, sum };
+        if summed.is(content) {
             return Ok(());
         }
-        let problem = format!("block {block} of inode {}, block {place} of the SSD, has a wrong checksum", ino.0);
-        self.found.note(problem.clone());
-        Err(Error::Damaged(problem))
+        self.found.note(summed.to_string());
+        Err(Error::Damaged(summed.to_string()))
     }
 
     /// The same of blocks that lie one after the other.

@@ -45,7 +45,8 @@ struct Whole {
 fn interrupted(placement: PlacementKind) -> Image {
     let closed = image(placement, true);
     let ssd = closed.ssd();
-    let (mut fs, _) = Fs::mount(PlainNvram::from(closed.nvram), Arc::clone(&ssd), options()).expect("it was closed");
+    let (mut fs, _) =
+        Fs::mount(PlainNvram::from(closed.nvram), Arc::clone(&ssd), options()).expect("it was closed");
     let ino = fs.make(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
     fs.write(ino, 0, &[5; 20_000], &CALLER).expect("room");
     let nvram = fs.into_store().region.into_nvram().into_bytes();
@@ -63,7 +64,11 @@ impl Whole {
         };
         let metadata = [&pieces.directories, &pieces.pointers, &pieces.xattrs, &pieces.targets];
         let mut nvram = vec![
-            vec![0..SUPERBLOCK_BYTES, areas.log..areas.log + 8, Changing::AT..Changing::AT + 8 * Changing::COUNT],
+            vec![
+                0..SUPERBLOCK_BYTES,
+                areas.log..areas.log + 8,
+                Changing::AT..Changing::AT + 8 * Changing::COUNT,
+            ],
             some(&pieces.inodes, Field::Blocks as usize),
             some(&pieces.inodes.iter().map(|at| at + Field::Sum as usize).collect::<Vec<_>>(), 4),
             some(&pieces.inodes.iter().map(|at| at + 56).collect::<Vec<_>>(), SIZE_OF_INODE - 56),
@@ -81,7 +86,10 @@ impl Whole {
                 Epoch::AT..Epoch::AT + Epoch::BYTES,
                 Epoch::NEXT_AT..Epoch::NEXT_AT + Epoch::BYTES,
             ]);
-            nvram.push(some(&pieces.inodes.iter().map(|at| at + Field::Blocks as usize).collect::<Vec<_>>(), 4));
+            nvram.push(some(
+                &pieces.inodes.iter().map(|at| at + Field::Blocks as usize).collect::<Vec<_>>(),
+                4,
+            ));
             nvram.push(some(&pieces.data, BLOCK_BYTES));
             nvram.push(vec![areas.page_table..areas.page_table + areas.pages as usize * PAGE_INFO_BYTES]);
             blocks.extend(copies(&image));
@@ -207,7 +215,9 @@ fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
 /// Whether fsck finds anything.
 fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
     let nvram = PlainNvram::from(nvram.to_vec());
-    let Ok((store, found)) = Store::open_damaged(nvram, Arc::new(ssd.clone()), options()) else { return true };
+    let Ok((store, found)) = Store::open_damaged(nvram, Arc::new(ssd.clone()), options()) else {
+        return true;
+    };
     found.scan.problem_count > 0
         || check(&store.region).is_ok_and(|problems| !problems.is_empty())
         || !store.check_all_data().expect("it can be read").is_empty()
