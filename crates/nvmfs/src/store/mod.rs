@@ -9,6 +9,7 @@ mod extents;
 mod flush;
 mod homes;
 mod map;
+mod noted;
 mod open;
 mod pages;
 mod recycle;
@@ -23,13 +24,13 @@ mod write_out;
 
 pub use epoch::NoPair;
 pub use flush::Batch;
+pub use noted::Unit;
 pub use open::{Found, OpenError};
 pub use pages::State;
 pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
 pub use scrub::Scrub;
-pub use sums::Unit;
 
 use crate::api::{BLOCK_BYTES, Ino, Result};
 use crate::layout::{Epoch, Field, PageId, Superblock};

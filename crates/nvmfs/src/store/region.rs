@@ -1,6 +1,6 @@
 //! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
 
-use super::sums::{Noted, Unit};
+use super::noted::{Noted, Unit};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{Areas, Field, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word};
 use crate::nvram::Nvram;

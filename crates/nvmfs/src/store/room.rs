@@ -1,7 +1,7 @@
 //! Room on the NVRAM: how many pages may be dirty, and how pages become free.
 
+use super::noted::Unit;
 use super::pages::{self, State};
-use super::sums::Unit;
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};

@@ -1,7 +1,7 @@
 //! Everything that has a checksum is looked at now and then, a little at a time, while the file system is in use.
 
+use super::noted::Unit;
 use super::pages::{self, State};
-use super::sums::Unit;
 use super::verify::{Summed, wrong_blocks};
 use super::{Store, extents};
 use crate::api::{Ino, Result};

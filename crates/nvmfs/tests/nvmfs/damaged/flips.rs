@@ -91,7 +91,8 @@ impl Whole {
                 4,
             ));
             nvram.push(some(&pieces.data, BLOCK_BYTES));
-            nvram.push(vec![areas.page_table..areas.page_table + areas.pages as usize * PAGE_INFO_BYTES]);
+            let table_bytes = areas.pages as usize * PAGE_INFO_BYTES;
+            nvram.push(std::iter::once(areas.page_table..areas.page_table + table_bytes).collect());
             blocks.extend(copies(&image));
         }
         nvram.push(blocks.iter().map(|block| areas.ssd_sum(*block)).map(|at| at..at + SUM_BYTES).collect());

@@ -4,6 +4,7 @@ mod damage;
 mod flips;
 mod image;
 mod life;
+mod mounted;
 mod nvrams;
 mod pieces;
 mod ssds;
