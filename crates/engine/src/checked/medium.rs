@@ -219,6 +219,10 @@ impl<F: Flash> Flash for CheckedMedium<F> {
         self.inner.read_spare(block, page, cause)
     }
 
+    fn prefetch_spares(&self, block: BlockId) {
+        self.inner.prefetch_spares(block);
+    }
+
     fn note(&self, block: BlockId) -> u64 {
         self.inner.note(block)
     }

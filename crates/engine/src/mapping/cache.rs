@@ -69,12 +69,15 @@ impl CacheConfig {
 }
 
 /// Removals before which the tables of an entry at the end of the queue are fetched, and its neighbours in them.
-const TABLES_AHEAD: usize = 26;
-const NEIGHBOURS_AHEAD: usize = 20;
+const TABLES_AHEAD: usize = 59;
+const NEIGHBOURS_AHEAD: usize = 55;
+/// The same of the entries of its translation page that are before it in the chain, one after the other, if it is dirty: a removal
+/// takes longer than memory does.
+const CHAIN_AHEAD: [usize; COMPANIONS] = [52, 49, 46, 43, 40];
 /// Synchronisations before which an entry is fetched, where dirty entries are bounded.
 const WRITTEN_AHEAD: usize = 16;
 /// Entries of a translation page, at most, that are looked at beforehand.
-const COMPANIONS: usize = 4;
+const COMPANIONS: usize = 5;
 /// Entries from which on a cache looks ahead: those of a smaller one are all in the processor's.
 const AHEAD_FROM: u32 = 1 << 11;
 
@@ -263,17 +266,22 @@ impl MapCache {
     /// time in a cache of 2^19 entries.
     #[inline(always)]
     fn look_ahead(&mut self, removed: u32) {
-        let nodes = &self.queue.0;
-        let farthest = self.ahead.removed(removed, |node| nodes[node as usize].queue.before);
+        let (nodes, end) = (&self.queue.0, self.anchor());
+        let farthest = self.ahead.removed(removed, end, |node| nodes[node as usize].queue.before);
         self.prefetch_node(farthest);
         let soon = self.ahead.node(TABLES_AHEAD);
         self.prefetch(Lpn(self.node(soon).page));
         self.write_order.prefetch(soon);
         let sooner = self.ahead.node(NEIGHBOURS_AHEAD);
-        let Links { before, after } = self.node(sooner).chain;
-        [before, after].into_iter().for_each(|node| self.prefetch_node(node));
-        let Links { before, after } = self.write_order.neighbours(sooner);
-        [before, after].into_iter().for_each(|node| self.write_order.prefetch(node));
+        let Node { page, flags, chain: Links { before, after }, .. } = *self.node(sooner);
+        self.index.prefetch_more(page);
+        self.prefetch_node(before);
+        self.prefetch_node(after);
+        if flags & DIRTY != 0 {
+            *self.ahead.followed(NEIGHBOURS_AHEAD) = sooner;
+            let Links { before, after } = self.write_order.neighbours(sooner);
+            [before, after].into_iter().for_each(|node| self.write_order.prefetch(node));
+        }
     }
 
     #[inline(always)]
@@ -281,8 +289,28 @@ impl MapCache {
         prefetch(self.queue.0.as_ptr().wrapping_add(node as usize));
     }
 
-    /// The page of the entry that will probably be removed, as the least recently used one, after so many others, at most 16,
-    /// if it is dirty; `None` in a small cache, for which it is not worth while to know. A hint for prefetching.
+    /// Follows the chains of the dirty entries that will be removed soon, each by one entry, which is fetched; `visit` is told the page of
+    /// the one before it, which was fetched earlier.
+    #[inline(always)]
+    pub fn follow_chains(&mut self, mut visit: impl FnMut(Lpn)) {
+        if self.capacity < AHEAD_FROM {
+            return;
+        }
+        let end = self.anchor();
+        for removals in CHAIN_AHEAD {
+            let followed = self.ahead.followed(removals);
+            if *followed != end {
+                let Node { page, chain, .. } = self.queue.0[*followed as usize];
+                *followed = chain.before;
+                self.write_order.prefetch(chain.before);
+                self.prefetch_node(chain.before);
+                visit(Lpn(page));
+            }
+        }
+    }
+
+    /// The page of the entry that will probably be removed, as the least recently used one, after so many others, if it is dirty;
+    /// `None` in a small cache, for which it is not worth while to know. A hint for prefetching.
     #[inline(always)]
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.ahead.node(removals));
@@ -307,6 +335,7 @@ impl MapCache {
             node = self.write_order.neighbours(node).before;
         }
         self.prefetch_node(node);
+        self.write_order.prefetch(node);
         found
     }
 
@@ -390,9 +419,8 @@ impl MapCache {
     #[inline(always)]
     pub fn prefetch_near(&self, page: Lpn) {
         self.prefetch_node(self.chains.heads[self.translation_page_of(page.0) as usize]);
-        if let Some(node) = self.index.find(page.0) {
-            self.prefetch_node(node);
-        }
+        self.prefetch_node(self.index.find_at_home(page.0, self.anchor()));
+        self.index.prefetch_more(page.0);
     }
 
     /// RAM of the cache on the modelled drive, bytes: [`ENTRY_BYTES`] for each entry that it may hold.

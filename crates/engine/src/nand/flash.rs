@@ -14,6 +14,9 @@ pub trait Flash: Medium {
     /// What the spare area of a page says, as the device's own notes: costs nothing, and is for checks.
     fn spare(&self, block: BlockId, page: u32) -> PageState;
 
+    /// The spare areas of all pages of the block will be read soon: a hint.
+    fn prefetch_spares(&self, block: BlockId);
+
     /// Reads the spare area of a page.
     fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState;
 
@@ -40,12 +43,16 @@ impl<P: Payload> Nand<P> {
 }
 
 impl<P: Payload> Flash for Nand<P> {
-    #[inline]
+    #[inline(always)]
     fn spare(&self, block: BlockId, page: u32) -> PageState {
         self.spares().page(block, page)
     }
 
-    #[inline]
+    fn prefetch_spares(&self, block: BlockId) {
+        self.spares().prefetch(block);
+    }
+
+    #[inline(always)]
     fn read_spare(&mut self, block: BlockId, page: u32, _cause: Cause) -> PageState {
         self.spare_reads += 1;
         self.spare(block, page)

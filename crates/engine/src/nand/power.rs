@@ -217,6 +217,10 @@ impl<F: Flash> Flash for Fragile<F> {
         self.flash.read_spare(block, page, cause)
     }
 
+    fn prefetch_spares(&self, block: BlockId) {
+        self.flash.prefetch_spares(block);
+    }
+
     fn note(&self, block: BlockId) -> u64 {
         self.flash.note(block)
     }

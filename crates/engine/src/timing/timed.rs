@@ -140,6 +140,10 @@ impl<P: Payload> Flash for Timed<P> {
         self.nand.read_spare(block, page, cause)
     }
 
+    fn prefetch_spares(&self, block: BlockId) {
+        self.nand.prefetch_spares(block);
+    }
+
     fn note(&self, block: BlockId) -> u64 {
         self.nand.note(block)
     }

@@ -29,6 +29,10 @@ pub trait ValidityFlash {
         Ok(to)
     }
 
+    /// The page of the bitmap at `to` was written without its words: they are those of the page at `from`, which will be discarded and
+    /// never read again, and are changed by `change`.
+    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64]));
+
     /// The page will not be read any more: once all pages of its block are so, the block may be erased.
     fn discard(&mut self, at: Slot);
 
@@ -177,6 +181,15 @@ impl ValidityFlash for MemoryFlash {
 
     fn peek(&self, at: Slot) -> Option<&ValidityPage> {
         self.stored(at).map(|stored| &stored.page)
+    }
+
+    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+        let Some(ValidityPage::Bitmap(page)) = self.peek(from) else { panic!("a page of the bitmap") };
+        let mut words = page.words.clone();
+        change(&mut words);
+        let stored = self.slots[to.0 as usize].as_mut().expect("a page that is in flash");
+        let ValidityPage::Bitmap(page) = &mut stored.page else { panic!("a page of the bitmap") };
+        page.words = words;
     }
 
     fn discard(&mut self, at: Slot) {

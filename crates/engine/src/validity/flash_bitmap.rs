@@ -26,6 +26,11 @@ fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// `word` with the bits of `mask` given one value.
+fn assigned(word: u64, mask: u64, invalid: bool) -> u64 {
+    if invalid { word | mask } else { word & !mask }
+}
+
 impl FlashBitmap {
     /// No page of `blocks` blocks of `pages_per_block` pages of `page_bytes` bytes is invalid.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
@@ -65,6 +70,32 @@ impl FlashBitmap {
         first..first + pages
     }
 
+    /// Gives the bits of a page of the bitmap one value, if they are not in others, too; the new version, if there must be one.
+    ///
+    /// All that can fail is writing it. So its words need no copy: when it is written, it gets those of the version before.
+    fn moved_on(
+        &self,
+        page: usize,
+        bits: Range<u64>,
+        invalid: bool,
+        flash: &mut dyn ValidityFlash,
+    ) -> Result<Option<Slot>, LayerError> {
+        let at = self.directory[page];
+        if at == Slot::NONE {
+            return self.rewritten(page, bits, invalid, flash);
+        }
+        let words = words_of(flash.read(at)?);
+        if masks(bits.clone()).all(|(word, mask)| assigned(words[word], mask, invalid) == words[word]) {
+            return Ok(None);
+        }
+        let to =
+            flash.append(ValidityPage::Bitmap(BitmapPage { index: page as u32, words: Box::default() }))?;
+        flash.hand_over(at, to, &|words| {
+            masks(bits.clone()).for_each(|(word, mask)| words[word] = assigned(words[word], mask, invalid));
+        });
+        Ok(Some(to))
+    }
+
     /// Gives the bits of a page of the bitmap one value; the new version, if there must be one.
     fn rewritten(
         &self,
@@ -81,7 +112,7 @@ impl FlashBitmap {
         };
         let mut changed = false;
         for (word, mask) in masks(bits) {
-            let value = if invalid { words[word] | mask } else { words[word] & !mask };
+            let value = assigned(words[word], mask, invalid);
             changed |= value != words[word];
             words[word] = value;
         }
@@ -99,6 +130,13 @@ impl FlashBitmap {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError> {
         let mut written: Vec<(usize, Slot)> = Vec::new();
+        let mut places = self.places(bits.clone());
+        if let (Some((page, bits)), None) = (places.next(), places.next()) {
+            if let Some(to) = self.moved_on(page, bits, invalid, flash)? {
+                self.replace(page, to, flash);
+            }
+            return Ok(());
+        }
         for (page, bits) in self.places(bits) {
             match self.rewritten(page, bits, invalid, flash) {
                 Ok(to) => written.extend(to.map(|to| (page, to))),
@@ -108,13 +146,16 @@ impl FlashBitmap {
                 }
             }
         }
-        for (page, to) in written {
-            let from = std::mem::replace(&mut self.directory[page], to);
-            if from != Slot::NONE {
-                flash.discard(from);
-            }
-        }
+        written.into_iter().for_each(|(page, to)| self.replace(page, to, flash));
         Ok(())
+    }
+
+    /// The new version of a page is at `to`.
+    fn replace(&mut self, page: usize, to: Slot, flash: &mut dyn ValidityFlash) {
+        let from = std::mem::replace(&mut self.directory[page], to);
+        if from != Slot::NONE {
+            flash.discard(from);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::flash::newest_of_each;
 use super::{Found, LogEntry, LogPage, PageSet, PageValidity, ValidityFlash, ValidityPage};
 use crate::config::ConfigError;
 use crate::layer::{LayerError, RamPart};
-use crate::table::filled;
+use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Slot};
 use std::collections::VecDeque;
 
@@ -160,6 +160,13 @@ impl ValidityLog {
         BlockId(self.block_of.quotient(page.0))
     }
 
+    /// What is kept of the page's block will be looked at soon: a hint.
+    fn foresee(&self, page: Slot) {
+        let block = self.block(page).index();
+        prefetch(self.heads.as_ptr().wrapping_add(block));
+        prefetch(self.erased.as_ptr().wrapping_add(block));
+    }
+
     /// Number of the page that is written next.
     fn next_page(&self) -> u32 {
         self.oldest + self.pages.len() as u32
@@ -202,6 +209,7 @@ impl ValidityLog {
                 break;
             }
             let entries = log_page(flash.read(self.pages[0])?).entries.clone();
+            entries.iter().for_each(|entry| self.foresee(entry.page));
             for entry in &entries {
                 if entry.time <= self.erased[self.block(entry.page).index()] {
                     continue;
@@ -281,6 +289,10 @@ impl PageValidity for ValidityLog {
         let time = flash.now().max(self.erased[self.block(page).index()] + 1);
         self.push(page, time);
         Ok(())
+    }
+
+    fn prefetch(&self, page: Slot) {
+        self.foresee(page);
     }
 
     fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {

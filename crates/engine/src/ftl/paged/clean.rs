@@ -183,6 +183,7 @@ impl<F: Flash> PagedFtl<F> {
     /// Places that pages were moved from are not reported, since all of them are about to be erased. If power is lost before,
     /// they must be found as if they had yet to be reported: until then the validity store notes how things stood at first.
     fn empty_user(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
+        self.foresee_cleaning(victim);
         self.find_invalid(victim)?;
         self.cleaning = Some(victim);
         self.space.settled = self.space.pool.sequence;
@@ -198,6 +199,7 @@ impl<F: Flash> PagedFtl<F> {
         let done = moved.and_then(|()| self.give_back(victim, cause));
         self.space.frozen = None;
         self.cleaning = None;
+        self.foresee_next_cleaning();
         done
     }
 

@@ -53,6 +53,24 @@ struct Held {
     changes: Vec<Change>,
 }
 
+impl Held {
+    /// The pages will be dropped, and each leads to memory elsewhere that is given back: fetches all of it, a step at a time.
+    fn foresee_drop(&self) {
+        let validity = || {
+            self.pages
+                .iter()
+                .filter_map(|page| if let MetaPage::Validity(page) = page { Some(page) } else { None })
+        };
+        validity().for_each(|page| prefetch(&raw const **page));
+        validity().for_each(|page| {
+            if let ValidityPage::Gecko(page) = &page.0 {
+                // What the allocator keeps of a piece of memory is before it.
+                prefetch(page.entries.as_ptr().wrapping_sub(1));
+            }
+        });
+    }
+}
+
 /// Contents of the flash-resident translation table and of all other metadata pages, by their place in flash.
 ///
 /// Of the table's pages the newest versions are kept whole, in one array, and older ones as differences: a
@@ -181,12 +199,28 @@ impl Contents {
     /// Lets go of what a page of the bitmap holds that was replaced: nobody reads it again, its spare area says all that
     /// recovery asks, and bitmaps written anew for each page of the user would soon fill the simulation's memory.
     pub fn forget_bitmap(&mut self, at: Slot) {
+        if let Some(words) = self.bitmap(at) {
+            *words = Box::default();
+        }
+    }
+
+    /// Gives the words of the bitmap's page at `from` to the page at `to`, and changes them there.
+    pub fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+        let mut words = std::mem::take(self.bitmap(from).expect("a page of the bitmap"));
+        change(&mut words);
+        *self.bitmap(to).expect("a page of the bitmap") = words;
+    }
+
+    /// The words of the bitmap's page at `at`, if one is there.
+    fn bitmap(&mut self, at: Slot) -> Option<&mut Box<[u64]>> {
         let (block, index) = self.block_of(at);
-        let Some(holder) = self.holders[block].checked_sub(1) else { return };
-        if let Some(MetaPage::Validity(page)) = self.held[holder as usize].pages.get_mut(index)
-            && let ValidityPage::Bitmap(bitmap) = &mut page.0
-        {
-            bitmap.words = Box::default();
+        let holder = self.holders[block].checked_sub(1)?;
+        match self.held[holder as usize].pages.get_mut(index)? {
+            MetaPage::Validity(page) => match &mut page.0 {
+                ValidityPage::Bitmap(bitmap) => Some(&mut bitmap.words),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -195,6 +229,7 @@ impl Contents {
         let holder = std::mem::take(&mut self.holders[block.index()]);
         if holder > 0 {
             let held = &mut self.held[holder as usize - 1];
+            held.foresee_drop();
             held.pages.clear();
             held.changes.clear();
             // When a drive is filled a version changes a thousand entries; hardly any later one does.
@@ -249,8 +284,20 @@ impl Contents {
     /// The table's entry of a logical page will be read and changed soon: a hint.
     #[inline]
     pub fn prefetch(&self, page: Lpn) {
+        self.prefetch_entry(page);
+        self.prefetch_newest(self.translation_page(page));
+    }
+
+    /// The same of the entry alone.
+    #[inline]
+    pub fn prefetch_entry(&self, page: Lpn) {
         prefetch(self.table.as_ptr().wrapping_add(page.index()));
-        prefetch(self.newest.as_ptr().wrapping_add(self.translation_page(page) as usize));
+    }
+
+    /// The newest version of translation page `number` will be read and replaced soon: a hint.
+    #[inline]
+    pub fn prefetch_newest(&self, number: u32) {
+        prefetch(self.newest.as_ptr().wrapping_add(number as usize));
     }
 
     /// The page of the validity store at `at` will be read soon: fetches what the step leads to, of those from the address to

@@ -12,6 +12,7 @@ mod config;
 mod contents;
 mod counters;
 mod directory;
+mod foreseen;
 mod judged;
 mod known;
 mod learn;

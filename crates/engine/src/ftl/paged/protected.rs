@@ -1,5 +1,6 @@
 //! Blocks that may not be erased yet.
 
+use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 
 /// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation pages
@@ -8,7 +9,7 @@ use crate::units::BlockId;
 #[derive(Debug, Default)]
 pub struct Protected {
     blocks: Vec<(BlockId, u64)>,
-    /// Place of each block in that list, plus 1; 0 for one that is not in it. Empty until there is one.
+    /// Place of each block in that list, plus 1; 0 for one that is not in it. It may end before the last block.
     places: Vec<u32>,
     /// Up to which number all were released last, unless one was added since that would be released, too.
     released: Option<u64>,
@@ -17,6 +18,19 @@ pub struct Protected {
 }
 
 impl Protected {
+    /// None of so many blocks is protected.
+    pub fn of(blocks: u32) -> Self {
+        Protected { places: filled(blocks as usize, 0), ..Protected::default() }
+    }
+
+    /// The block will soon be protected, perhaps: a hint.
+    #[inline]
+    pub fn prefetch(&self, block: BlockId) {
+        if let Some(place) = self.places.get(block.index()) {
+            prefetch(place);
+        }
+    }
+
     #[inline]
     fn place(&self, block: BlockId) -> Option<usize> {
         (*self.places.get(block.index())? as usize).checked_sub(1)

@@ -251,6 +251,10 @@ impl<F: Flash> Space<F> {
         if let Some(opened) = self.host_opened.get_mut(block.index()) {
             *opened = self.pool.blocks.now();
         }
+        if let Some(&next) = self.pool.erased.front() {
+            self.prefetch_block(next);
+            self.pool.medium.prefetch_spares(next);
+        }
         Ok(self.pool.open(stream, block))
     }
 
@@ -294,7 +298,15 @@ impl<F: Flash> Space<F> {
         let (block, _) = self.split(at);
         self.pool.blocks.prefetch_score(block);
         self.pool.medium.prefetch_block(block);
+        self.protected.prefetch(block);
         prefetch(self.streams.as_ptr().wrapping_add(block.index()));
+    }
+
+    /// The block will soon be opened, or erased: a hint.
+    pub fn prefetch_block(&self, block: BlockId) {
+        self.prefetch_place(self.slot(block, 0));
+        prefetch(self.opened.as_ptr().wrapping_add(block.index()));
+        self.contents.foresee(self.slot(block, 0), 0);
     }
 
     /// One valid page less in its block.

@@ -4,7 +4,9 @@ use super::config::{Durability, PagedConfig};
 use super::contents::Contents;
 use super::counters;
 use super::directory::Directory;
+use super::foreseen::Foreseen;
 use super::part;
+use super::protected::Protected;
 use super::space::Space;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
@@ -87,6 +89,8 @@ pub struct PagedFtl<F: Flash> {
     pub(super) entries: Vec<(u32, Slot)>,
     pub(super) reports: Vec<(Slot, bool)>,
     pub(super) content: Vec<F::Payload>,
+    /// What will be needed soon.
+    pub(super) foreseen: Foreseen,
 }
 
 impl<F: Flash> PagedFtl<F> {
@@ -131,6 +135,9 @@ impl<F: Flash> PagedFtl<F> {
         }
         space.cleans_metadata = config.cleans_metadata;
         space.protects = config.protects_versions();
+        if space.protects {
+            space.protected = Protected::of(size.blocks);
+        }
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
         let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
         let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
@@ -164,6 +171,7 @@ impl<F: Flash> PagedFtl<F> {
             entries: Vec::new(),
             reports: Vec::new(),
             content: Vec::new(),
+            foreseen: Foreseen::default(),
             config,
         })
     }
@@ -278,7 +286,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         check_range(pages, self.config.logical_pages)?;
         self.space.pool.moves.begin(pages);
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
-            self.foresee_writes(&pages[at..]);
+            self.foresee_writes(pages, at);
             self.write_page(page, data, hint)?;
         }
         Ok(())

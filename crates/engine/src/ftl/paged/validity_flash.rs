@@ -47,6 +47,10 @@ impl<F: Flash> ValidityFlash for Space<F> {
         }
     }
 
+    fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
+        self.contents.hand_over(from, to, change);
+    }
+
     fn discard(&mut self, at: Slot) {
         if let Some(unneeded) = &mut self.unneeded {
             unneeded.insert(at);

@@ -1,10 +1,15 @@
 //! Writing the buffer, and the merges that this leads to.
 
 use super::Gecko;
+use super::foresee::foresee_merge;
 use super::merge::Merge;
 use super::run::{Run, gecko_page, level_of};
 use crate::layer::LayerError;
+use crate::table::room;
 use crate::validity::ValidityFlash;
+
+/// Words of entries for which memory is kept from one merge to the next.
+const KEPT_WORDS: usize = 1 << 17;
 
 impl Gecko {
     /// Writes the buffer, `told` being when the call under way began. On an error the store is as it was.
@@ -59,7 +64,9 @@ impl Gecko {
                     flash.read(at)?;
                 }
             }
-            entries = self.merged_with(merged, &entries, flash)?;
+            let room = self.unused.pop().unwrap_or_default();
+            let out = self.merged_with(merged, &entries, room, flash)?;
+            self.keep(std::mem::replace(&mut entries, out));
             let run = &self.runs[merged];
             covers.0 = run.preamble.covers.0;
             // What a merge comes to is foreseen from the pages put in; alignment can make the result a little longer.
@@ -68,7 +75,15 @@ impl Gecko {
             merged += 1;
         }
         self.write_run(&entries, (created, covers), true, written, flash)?;
+        self.keep(entries);
         Ok(merged)
+    }
+
+    /// Keeps the memory of entries that are merged, unless it is that of a large run, of which there are few.
+    fn keep(&mut self, entries: Vec<u64>) {
+        if self.unused.len() < 2 && entries.capacity() <= KEPT_WORDS {
+            self.unused.push(entries);
+        }
     }
 
     /// Whether a run of `pages` pages belongs into the level of the run at `next`, or past it.
@@ -79,19 +94,24 @@ impl Gecko {
             .is_some_and(|run| level_of(run.slots.len() as u64, ratio) <= level_of(pages, ratio))
     }
 
-    /// The entries merged with those of the run at `index`, which is read.
+    /// The entries merged with those of the run at `index`, which is read, in the memory of `out` if there is enough.
     fn merged_with(
         &self,
         index: usize,
         newer: &[u64],
+        mut out: Vec<u64>,
         flash: &mut dyn ValidityFlash,
     ) -> Result<Vec<u64>, LayerError> {
         let is_oldest = index + 1 == self.runs.len();
         let slots = &self.runs[index].slots;
         let most = newer.len() + slots.len() * self.config.page_entries() as usize * self.layout.stride;
-        let mut out = Vec::with_capacity(most);
+        out.clear();
+        if out.capacity() < most {
+            out = room(most);
+        }
         let mut merge = Merge::new(self.layout, newer, is_oldest);
-        for &at in slots {
+        for (next, &at) in (1..).zip(slots) {
+            foresee_merge(&slots[next..], flash);
             merge.page(&gecko_page(flash.read(at)?).entries, &mut out);
         }
         merge.finish(&mut out);
@@ -102,7 +122,7 @@ impl Gecko {
     pub(super) fn all_merged(&self, flash: &mut dyn ValidityFlash) -> Result<Vec<u64>, LayerError> {
         let mut entries = self.buffer.sorted();
         for index in 0..self.runs.len() {
-            entries = self.merged_with(index, &entries, flash)?;
+            entries = self.merged_with(index, &entries, Vec::new(), flash)?;
         }
         Ok(entries)
     }

@@ -1,10 +1,10 @@
-//! Looking ahead in a query: a page of each run is read, and each is found through several others in memory. So all are
-//! fetched together, a step at a time, before the first is looked at.
+//! Looking ahead. In a query a page of each run is read, and each is found through several others in memory. So all are
+//! fetched together, a step at a time, before the first is looked at. A merge reads one page after the other: while one is merged those
+//! behind it are fetched, each one step farther than the one behind it.
 
 use super::Gecko;
-use super::run::is_aligned;
 use crate::table::prefetch;
-use crate::units::BlockId;
+use crate::units::{BlockId, Slot};
 use crate::validity::{ValidityFlash, ValidityPage};
 
 /// Steps from the address of a page to its entries, see [`ValidityFlash::foresee`].
@@ -17,9 +17,8 @@ const SPREAD: usize = 20;
 impl Gecko {
     /// Finds the pages of each run that may hold entries of the block, and fetches what looking into them will read.
     pub(super) fn foresee(&mut self, block: BlockId, flash: &dyn ValidityFlash) {
-        let is_aligned = is_aligned(&self.config);
         self.wanted.clear();
-        let pages = self.runs.iter().map(|run| run.pages_of(block, &self.layout, is_aligned));
+        let pages = self.runs.iter().map(|run| run.pages_of(block, &self.layout, &self.config));
         self.wanted.extend(pages);
         if self.runs.last().is_none_or(|run| run.slots.len() < FORESEE_FROM) {
             return;
@@ -30,6 +29,12 @@ impl Gecko {
         };
         for step in 0..STEPS {
             firsts().for_each(|(run, page)| flash.foresee(run.slots[page], step));
+        }
+        // The search begins in the middle; of the addresses beside it the processor then knows the translation.
+        for (run, page) in firsts() {
+            if let Some(ValidityPage::Gecko(found)) = flash.peek(run.slots[page]) {
+                prefetch(found.entries.as_ptr().wrapping_add(found.entries.len() / 2));
+            }
         }
         for (run, page) in firsts() {
             let Some(ValidityPage::Gecko(found)) = flash.peek(run.slots[page]) else { continue };
@@ -50,5 +55,15 @@ impl Gecko {
             }
             (low..=high).step_by(8).for_each(fetch);
         }
+    }
+}
+
+/// The pages at `next` are merged one after the other, when the one in hand is.
+pub(super) fn foresee_merge(next: &[Slot], flash: &dyn ValidityFlash) {
+    for (&at, step) in next.iter().skip(1).zip((0..STEPS).rev()) {
+        flash.foresee(at, step);
+    }
+    if let Some(ValidityPage::Gecko(page)) = next.first().and_then(|&at| flash.peek(at)) {
+        page.entries.iter().step_by(8).for_each(|entry| prefetch(entry));
     }
 }

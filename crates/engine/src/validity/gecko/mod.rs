@@ -85,6 +85,8 @@ pub struct Gecko {
     report: GeckoReport,
     /// Of each run, the pages that may hold entries of the block asked for.
     wanted: Vec<Range<usize>>,
+    /// Memory for entries that are merged.
+    unused: Vec<Vec<u64>>,
 }
 
 impl Gecko {
@@ -107,6 +109,7 @@ impl Gecko {
             durable_until: 0,
             report: GeckoReport::default(),
             wanted: Vec::new(),
+            unused: Vec::new(),
         })
     }
 
@@ -195,12 +198,11 @@ impl PageValidity for Gecko {
 
     fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet) {
         let mut is_erased = self.buffer.collect_block(block, invalid);
-        let is_aligned = is_aligned(&self.config);
         for run in &self.runs {
             if is_erased {
                 break;
             }
-            for page in run.pages_of(block, &self.layout, is_aligned) {
+            for page in run.pages_of(block, &self.layout, &self.config) {
                 let page = gecko_page(flash.peek(run.slots[page]).expect("a page of the directory"));
                 is_erased |= self.layout.collect_block(&page.entries, block, invalid);
             }

@@ -20,13 +20,31 @@ pub(super) struct Run {
 
 impl Run {
     /// Pages that may hold entries of the block.
-    pub fn pages_of(&self, block: BlockId, layout: &Layout, is_aligned: bool) -> Range<usize> {
+    pub fn pages_of(&self, block: BlockId, layout: &Layout, config: &GeckoConfig) -> Range<usize> {
         let first = layout.first_key(block);
-        let end = self.first_keys.partition_point(|key| *key < first + u64::from(layout.parts));
-        if is_aligned {
+        let end = self.pages_before(first + u64::from(layout.parts), config);
+        if is_aligned(config) {
             return end.saturating_sub(1)..end;
         }
-        self.first_keys.partition_point(|key| *key <= first).saturating_sub(1)..end
+        self.pages_before(first + 1, config).saturating_sub(1)..end
+    }
+
+    /// Pages whose first key is below `key`. Keys are spread evenly, so it is known about where the search ends: the middles of a search
+    /// among all would miss the processor's cache one after the other.
+    fn pages_before(&self, key: u64, config: &GeckoConfig) -> usize {
+        let keys = &self.first_keys;
+        let guess = (key as f64 / config.most_entries() as f64 * keys.len() as f64) as usize;
+        let (mut low, mut high) = (guess.min(keys.len()), guess.min(keys.len()));
+        let mut reach = 4;
+        while low > 0 && keys[low - 1] >= key {
+            low = low.saturating_sub(reach);
+            reach *= 2;
+        }
+        while high < keys.len() && keys[high] < key {
+            high = (high + reach).min(keys.len());
+            reach *= 2;
+        }
+        low + keys[low..high].partition_point(|first| *first < key)
     }
 }
 
@@ -146,4 +164,26 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Wherever keys crowd, and however far from where they were expected.
+        #[test]
+        fn a_search_from_a_guess_finds_what_one_among_all_finds(
+            mut first_keys in prop::collection::vec(prop_oneof![0u64..40, 0u64..4096, 4000u64..4096], 0..200),
+            key in 0u64..4200,
+        ) {
+            let config = GeckoConfig::new(1024, 128, 4096);
+            first_keys.sort_unstable();
+            let expected = first_keys.iter().filter(|&&first| first < key).count();
+            let preamble = Preamble { level: 0, created: 0, covers: (0, 0) };
+            let run = Run { number: 0, preamble, first_keys, slots: Vec::new() };
+            prop_assert_eq!(run.pages_before(key, &config), expected);
+        }
+    }
 }
