@@ -21,6 +21,7 @@ use damaged::{image, life, pieces};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
+use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::placement::PlacementKind;
 
 const EDIT_BYTES: usize = 13;
@@ -32,18 +33,23 @@ type Whole = (image::Image, Vec<usize>, Vec<u64>);
 fn images() -> &'static [Whole] {
     static IMAGES: OnceLock<Vec<Whole>> = OnceLock::new();
     IMAGES.get_or_init(|| {
+        let with = [Checksums::None, Checksums::All];
         let kinds = PlacementKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]);
-        kinds.map(|(kind, is_closed)| {
-            let image = image::image(kind, is_closed);
-            let found = pieces::Pieces::of(&image);
-            let areas = &image.areas;
-            let mut starts = vec![0, areas.log, areas.page_table, areas.owners, areas.bitmap];
-            for some in [found.inodes, found.directories, found.pointers, found.xattrs, found.targets] {
-                starts.extend(some);
-            }
-            (image, starts, found.places)
-        })
-        .collect()
+        // Without checksums nothing but what it says stands between damage and those who use it.
+        let kinds =
+            with.into_iter().flat_map(|with| kinds.clone().map(move |(kind, closed)| (kind, closed, with)));
+        kinds
+            .map(|(kind, is_closed, checksums)| {
+                let image = image::image_with(kind, is_closed, checksums);
+                let found = pieces::Pieces::of(&image);
+                let areas = &image.areas;
+                let mut starts = vec![0, areas.log, areas.page_table, areas.owners, areas.bitmap];
+                for some in [found.inodes, found.directories, found.pointers, found.xattrs, found.targets] {
+                    starts.extend(some);
+                }
+                (image, starts, found.places)
+            })
+            .collect()
     })
 }
 

@@ -36,6 +36,12 @@ pub trait Mountable: FileSystem {
     /// Begins a piece of work, if there is one before the next request.
     fn begin_work(&mut self) -> Result<Option<Self::Job>>;
 
+    /// Begins a piece of looking at what is there, which is done now and then when there is nothing else to do; none when all was
+    /// looked at once more.
+    fn begin_check(&mut self) -> Result<Option<Self::Job>> {
+        Ok(None)
+    }
+
     /// Its slow part.
     fn run(job: &Self::Job) -> io::Result<()>;
 
@@ -71,6 +77,8 @@ pub struct Options {
     pub writeback_cache: bool,
     /// Nothing can be executed.
     pub no_programs: bool,
+    /// What is there is looked at in the background.
+    pub scrub: bool,
     /// How long the kernel keeps names and attributes.
     pub keep: Duration,
 }
@@ -84,6 +92,7 @@ impl Default for Options {
             direct_io: false,
             writeback_cache: false,
             no_programs: false,
+            scrub: true,
             keep: Duration::from_secs(60),
         }
     }
@@ -130,7 +139,7 @@ pub fn mount<F: Mountable + Send + 'static>(
     // So that the table of mounts says fuse.nvmfs, as root's own mounts do not otherwise; kernels of before 2019 refuse it.
     let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
         .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
-    let worker = Worker::start(shared.clone())?;
+    let worker = Worker::start(shared.clone(), options.scrub)?;
     let session = std::thread::Builder::new().name("nvmfs-requests".into()).spawn(move || session.run())?;
     Ok(Mounted { at, session: Some(session), shared, worker: Some(worker) })
 }

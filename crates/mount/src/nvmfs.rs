@@ -15,6 +15,10 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         self.begin_background()
     }
 
+    fn begin_check(&mut self) -> Result<Option<Work<S>>> {
+        Ok(Nvmfs::begin_check(self))
+    }
+
     fn run(work: &Work<S>) -> io::Result<()> {
         work.run()
     }

@@ -8,11 +8,15 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::{Ino, Result};
 
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
+/// A piece of what is there is looked at in this time: 5 MiB of the SSD in a second.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// When all was looked at, it is once more after this time.
+const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
 
@@ -111,9 +115,11 @@ pub struct Worker {
 
 impl Worker {
     /// Starts it.
-    pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>) -> io::Result<Self> {
+    pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>, scrub: bool) -> io::Result<Self> {
         let ours = shared.clone();
-        let thread = std::thread::Builder::new().name("nvmfs-background".into()).spawn(move || ours.run())?;
+        let next_check = scrub.then(|| Instant::now() + CHECK_EVERY);
+        let thread = std::thread::Builder::new().name("nvmfs-background".into());
+        let thread = thread.spawn(move || ours.run(next_check))?;
         Ok(Worker { thread, ask: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
     }
 
@@ -126,14 +132,30 @@ impl Worker {
 }
 
 impl<F: Mountable> Shared<F> {
-    /// Works until told to stop.
-    fn run(&self) -> Result<()> {
-        let mut last = Ok(());
+    /// Looks at a piece of what is there, if it is time to; when it is time for the next.
+    fn check(&self, at: Option<Instant>) -> Option<Instant> {
+        let due = at.filter(|at| *at <= Instant::now());
+        if due.is_none() {
+            return at;
+        }
+        // What fails or is wrong is told by `report`.
+        let Some(Ok(Some(job))) = self.locked(F::begin_check) else {
+            return Some(Instant::now() + CHECK_PAUSE);
+        };
+        let outcome = F::run(&job);
+        let _ = self.locked(|file_system| file_system.end_work(job, outcome));
+        Some(Instant::now() + CHECK_EVERY)
+    }
+
+    /// Works until told to stop; what is there is looked at from `next_check` on.
+    fn run(&self, next_check: Option<Instant>) -> Result<()> {
+        let (mut last, mut next_check) = (Ok(()), next_check);
         // No request has been looked at yet, so that work left by the last mount is found.
         let mut looked_at = u64::MAX;
         while !self.stop.load(Ordering::Relaxed) {
             let before = self.requests.load(Ordering::Relaxed);
             if before == looked_at {
+                next_check = self.check(next_check);
                 std::thread::sleep(IDLE);
                 continue;
             }
@@ -145,6 +167,7 @@ impl<F: Mountable> Shared<F> {
                 // What failed is tried again when something has changed.
                 Ok(false) | Err(_) => {
                     looked_at = before;
+                    next_check = self.check(next_check);
                     std::thread::sleep(IDLE);
                 }
             }

@@ -1,6 +1,6 @@
 //! What may be chosen: when a file system is made, and each time it is opened.
 
-use crate::layout::EXTENT_BLOCKS;
+use crate::layout::{Checksums, EXTENT_BLOCKS};
 use crate::placement::PlacementKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,20 @@ pub struct Format {
     pub placement: PlacementKind,
     /// The times of the root directory, ns since 1970.
     pub now_ns: i64,
+    /// What has checksums.
+    pub checksums: Checksums,
 }
 
 impl Default for Format {
     fn default() -> Self {
-        Format { id: 0, inodes: None, reserve: 0.05, placement: PlacementKind::default(), now_ns: 0 }
+        Format {
+            id: 0,
+            inodes: None,
+            reserve: 0.05,
+            placement: PlacementKind::default(),
+            now_ns: 0,
+            checksums: Checksums::default(),
+        }
     }
 }
 

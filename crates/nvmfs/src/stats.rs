@@ -103,6 +103,24 @@ impl Sub for Counts {
     }
 }
 
+/// What checksums showed since the file system was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChecksumStats {
+    /// Data has them too.
+    pub of_data: bool,
+    /// How often something did not have its checksum: reading it, changing it, or looking at everything.
+    pub wrong: u64,
+    /// What that was the last time.
+    pub last_wrong: Option<String>,
+    /// How often everything was looked at in the background.
+    pub passes: u64,
+    /// Inodes and pages of metadata that were.
+    pub checked_metadata: u64,
+    /// Blocks of the SSD that were.
+    pub checked_blocks: u64,
+}
+
 /// How things stand, and what was done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -149,6 +167,9 @@ pub struct Stats {
     pub no_space: u64,
     /// What was full the last time.
     pub last_no_space: Option<String>,
+    /// What checksums showed, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<ChecksumStats>,
     /// What the drive did, if it is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<Drive>,

@@ -13,6 +13,7 @@ const INODE_TABLE: u64 = 4096 + (64 << 10);
 const INODE_BYTES: u64 = 128;
 /// Fields of an inode, bytes from its start.
 const LINKS: u64 = 4;
+const MODIFIED: u64 = 32;
 const POINTERS: u64 = 72;
 const ROOT: u64 = 1;
 
@@ -113,6 +114,8 @@ fn damage_of_blocks_and_names_is_told_left_and_repaired() {
         (field(ROOT, POINTERS), &[0xff; 8], "pointer to block 0 leads nowhere"),
         (field(ROOT, LINKS), &[9], "it has 2 links"),
     ];
+    // Beside the checksum of the inode.
+    let problems = 2;
     for (at, bytes, told) in damages {
         let images = Images::new();
         images.damage(at, bytes);
@@ -122,9 +125,42 @@ fn damage_of_blocks_and_names_is_told_left_and_repaired() {
         assert!(images.content() == before);
         let (out, _) = images.fsck(&["--repair", "--json"], 1);
         let report: Value = serde_json::from_str(&out).unwrap();
-        assert_eq!((report["repaired"].as_bool(), report["problem_count"].as_u64()), (Some(true), Some(1)));
+        assert_eq!(
+            (report["repaired"].as_bool(), report["problem_count"].as_u64()),
+            (Some(true), Some(problems))
+        );
         assert_eq!(images.fsck(&[], 0).0, "unmounted properly; 1 inode in use, 0 problems\n");
     }
+}
+
+/// What only a checksum tells: a time.
+#[test]
+fn a_changed_bit_is_told_refused_and_taken_as_it_is() {
+    let images = Images::new();
+    images.damage(field(ROOT, MODIFIED), &[0x5a]);
+    let (out, _) = images.fsck(&[], 4);
+    assert!(out.contains("inode 1: the checksum of its inode is wrong"), "{out}");
+    let before = images.content();
+    let directory = images.path("");
+    let (_, err) = images.command("mount", &[directory.to_str().unwrap()], 1);
+    assert!(err.contains("checksum of its inode") && err.contains("run fsck"), "{err}");
+    assert_eq!(images.fsck(&["--quick"], 4).0.lines().count(), 2);
+    assert!(images.content().1 == before.1);
+    images.fsck(&["--repair"], 1);
+    images.fsck(&[], 0);
+}
+
+#[test]
+fn checksums_of_data_take_nvram_unless_there_are_none() {
+    let images = Images::new();
+    let pages = |images: &Images| {
+        let stats = images.stats();
+        (stats["pages"].as_u64().unwrap(), stats["checksums"]["of_data"].as_bool().unwrap())
+    };
+    let (with, has) = pages(&images);
+    images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB", "--force", "--no-data-checksums"], 0);
+    let (without, has_none) = pages(&images);
+    assert!(has && !has_none && with < without, "{with} and {without} pages");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             gid: inode.gid,
             device: if is_device { inode.related } else { 0 },
             size_bytes: inode.size_bytes,
-            blocks: u64::from(inode.nvram_blocks) + u64::from(inode.ssd_blocks),
+            blocks: inode.blocks.into(),
             accessed_ns: inode.accessed_ns,
             modified_ns: inode.modified_ns,
             changed_ns: inode.changed_ns,

@@ -4,7 +4,7 @@ use super::Nvmfs;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::Batch;
+use crate::store::{Batch, Scrub};
 
 /// A piece of work beside requests.
 pub enum Work<S> {
@@ -12,6 +12,8 @@ pub enum Work<S> {
     Write(Batch<S>),
     /// An extent was recycled, which is done; there may be more to do.
     Done,
+    /// Blocks that are to be read and compared with their checksums.
+    Check(Scrub<S>),
 }
 
 impl<S: Ssd> Work<S> {
@@ -23,6 +25,7 @@ impl<S: Ssd> Work<S> {
         match self {
             Work::Write(batch) => batch.write(),
             Work::Done => Ok(()),
+            Work::Check(scrub) => scrub.read(),
         }
     }
 }
@@ -65,6 +68,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(None)
     }
 
+    /// The next piece of looking at everything that has a checksum, to be run and ended as other work. `None` when all was looked
+    /// at once more.
+    pub fn begin_check(&mut self) -> Option<Work<S>> {
+        self.store.begin_scrub().map(Work::Check)
+    }
+
     /// What [`Nvmfs::begin_background`] gave was run; if a batch was not written, its pages stay dirty.
     ///
     /// # Errors
@@ -73,6 +82,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         match work {
             Work::Write(batch) => self.store.end_flush(batch, outcome),
             Work::Done => Ok(outcome?),
+            Work::Check(scrub) => self.store.end_scrub(scrub, outcome),
         }
     }
 }

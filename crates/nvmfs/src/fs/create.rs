@@ -49,7 +49,7 @@ impl New<'_> {
         if let New::Link(target) = self {
             inode.size_bytes = target.len() as u64;
             match page {
-                Some(pointer) => (inode.pointers[0], inode.nvram_blocks) = (pointer, 1),
+                Some(pointer) => (inode.pointers[0], inode.blocks) = (pointer, 1),
                 None => inode.set_inline_target(target),
             }
         }
@@ -151,7 +151,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(None);
         }
         let page = self.store.new_metadata_page(ino)?;
-        self.store.region.store(self.store.region.areas.page(page), target);
+        self.store.region.store_page(page, target);
         self.store.region.fence();
         Ok(Some(page))
     }
@@ -168,7 +168,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let at = self.store.region.pointer_at(ino, 0)?.expect("a direct pointer");
         let page = self.store.region.pointer_page(at)?.filter(|_| inode.size_bytes <= BLOCK_BYTES as u64);
         let page = page.ok_or_else(|| Error::Damaged(format!("link {} has no target", ino.0)))?;
-        Ok(self.store.region.page(page)[..inode.size_bytes as usize].to_vec())
+        Ok(self.store.region.sound_page(page)?[..inode.size_bytes as usize].to_vec())
     }
 
     /// Gives a file another name.

@@ -181,6 +181,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             available_blocks: self.store.available_blocks(),
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
+            checksums: self.store.checksum_stats(),
             drive: self.store.ssd().drive(),
         }
     }

@@ -43,18 +43,16 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
 }
 
 fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -> Result<()> {
-    let region = &mut fs.store.region;
-    for problem in problems {
-        if let Some((at, word)) = problem.word {
-            region.store_word(at, word);
-        }
-        if problem.what == WrongName::NoRoot {
-            let mode = kind_bits(Kind::Directory) | 0o755;
-            let root = Inode { mode, links: 2, related: ROOT.0, ..Inode::default() };
-            region.store(region.inode_at(ROOT)?, &root.encode());
-        }
+    if problems.iter().any(|problem| problem.what == WrongName::NoRoot) {
+        let mode = kind_bits(Kind::Directory) | 0o755;
+        let root = Inode { mode, links: 2, related: ROOT.0, ..Inode::default() };
+        fs.store.region.store(fs.store.region.inode_at(ROOT)?, &root.encode());
     }
-    region.fence();
+    fs.store.patch(problems.iter().filter_map(|problem| problem.word));
+    if problems.iter().any(|problem| problem.what == WrongName::Xattrs) {
+        // What nothing leads to any more is free.
+        fs.store.rescan();
+    }
     // What was known of them in memory may be wrong now.
     fs.names = Names::new(&fs.store.region, fs.store.options().index_bytes)?;
     Ok(())

@@ -13,7 +13,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let at = self.store.region.field(ino, Field::Xattrs)?;
         match self.store.region.pointer_page(at)? {
             None => Ok(Xattrs::new()),
-            Some(page) => decode_xattrs(self.store.region.page(page)).ok_or_else(|| {
+            Some(page) => decode_xattrs(self.store.region.sound_page(page)?).ok_or_else(|| {
                 Error::Damaged(format!("the extended attributes of inode {} make no sense", ino.0))
             }),
         }
@@ -25,7 +25,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if !xattrs.is_empty() {
             let page = self.store.new_metadata_page(ino)?;
             let region = &mut self.store.region;
-            region.store(region.areas.page(page), &encode_xattrs(xattrs));
+            region.store_page(page, &encode_xattrs(xattrs));
             region.fence();
             pointer = Place::Nvram(page).pointer(&region.areas);
         }

@@ -9,9 +9,13 @@ pub const SIZE_OF_INODE: usize = 128;
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 64 << 10;
 /// Bytes kept of each page of NVRAM: whose it is, its place in its list, its second copy on the SSD.
-pub(super) const PAGE_INFO_BYTES: usize = 32;
+pub(crate) const PAGE_INFO_BYTES: usize = 32;
+/// Where the checksum of a page of metadata stands in what is kept of it.
+pub(crate) const PAGE_SUM_AT: usize = 28;
 /// Bytes kept of each block of the SSD: whose it is.
 const OWNER_BYTES: usize = 8;
+/// Bytes of the checksum of a block of the SSD.
+pub const SUM_BYTES: usize = 4;
 /// Fewest pages for data: several extents' worth, so that flushing and cleaning have room to work in.
 pub const MIN_PAGES: u32 = 6 * EXTENT_BLOCKS as u32;
 /// Fewest extents of the SSD, the label's among them.
@@ -57,11 +61,11 @@ pub enum LayoutError {
 /// Where the areas of the NVRAM begin, bytes, and how much fits.
 ///
 /// ```text
-/// superblock | undo log | inode table | block bitmap | page table | owners of SSD blocks | pages
+/// superblock | undo log | inode table | block bitmap | page table | owners of SSD blocks | their checksums | pages
 /// ```
 ///
-/// The superblock, inodes and what they point to are the truth. The bitmap, the page table (`page_info` and both LRU
-/// lists) and the owners can be worked out from them, and are after a power cut.
+/// The superblock, inodes and what they point to are the truth, and the checksums. The bitmap, the page table (`page_info` and
+/// both LRU lists) but for the checksums in it, and the owners can be worked out from them, and are after a power cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Areas {
     /// Bytes of the region.
@@ -80,6 +84,8 @@ pub struct Areas {
     pub page_table: usize,
     /// Start of the owners.
     pub owners: usize,
+    /// Start of the checksums of the SSD's blocks: where the pages start if there are none.
+    pub sums: usize,
     /// Start of the pages.
     pub data: usize,
     /// Number of pages.
@@ -91,11 +97,24 @@ fn words(bits: u64) -> u64 {
 }
 
 impl Areas {
-    /// Lays out a region.
+    /// Lays out a region without checksums of the SSD's blocks.
     ///
     /// # Errors
     /// Sizes that are too small, or larger than addresses reach.
     pub fn new(nvram_bytes: u64, ssd_blocks: u64, inodes: u32) -> Result<Self, LayoutError> {
+        Areas::with_sums(nvram_bytes, ssd_blocks, inodes, false)
+    }
+
+    /// Lays out a region, with or without checksums of the SSD's blocks.
+    ///
+    /// # Errors
+    /// Sizes that are too small, or larger than addresses reach.
+    pub fn with_sums(
+        nvram_bytes: u64,
+        ssd_blocks: u64,
+        inodes: u32,
+        has_sums: bool,
+    ) -> Result<Self, LayoutError> {
         if nvram_bytes > MAX_NVRAM_BYTES {
             return Err(LayoutError::TooMuchNvram(nvram_bytes));
         }
@@ -117,7 +136,8 @@ impl Areas {
         let most_pages = nvram_bytes / block;
         let page_table = align(bitmap + 8 * (words(most_pages) + words(ssd_blocks)));
         let owners = align(page_table + most_pages * PAGE_INFO_BYTES as u64);
-        let data = align(owners + ssd_blocks * OWNER_BYTES as u64);
+        let sums = align(owners + ssd_blocks * OWNER_BYTES as u64);
+        let data = if has_sums { align(sums + ssd_blocks * SUM_BYTES as u64) } else { sums };
         let pages = nvram_bytes.saturating_sub(data) / block;
         // Places in lists are numbers of 32 bits, the last of which means nowhere.
         let pages = pages.min(u64::from(u32::MAX - 1)) as u32;
@@ -133,6 +153,7 @@ impl Areas {
             bitmap: bitmap as usize,
             page_table: page_table as usize,
             owners: owners as usize,
+            sums: sums as usize,
             data: data as usize,
             pages,
         })
@@ -160,6 +181,22 @@ impl Areas {
         self.page_table + page.0 as usize * PAGE_INFO_BYTES
     }
 
+    /// First byte of the checksum of a page of metadata.
+    pub fn page_sum(&self, page: PageId) -> usize {
+        self.page_info(page) + PAGE_SUM_AT
+    }
+
+    /// Whether the blocks of the SSD have checksums.
+    pub fn has_sums(&self) -> bool {
+        self.sums < self.data
+    }
+
+    /// First byte of the checksum of a block of the SSD.
+    pub fn ssd_sum(&self, block: u64) -> usize {
+        debug_assert!(self.has_sums() && block < self.ssd_blocks);
+        self.sums + block as usize * SUM_BYTES
+    }
+
     /// First byte of the owner of a block of the SSD.
     pub fn owner(&self, block: u64) -> usize {
         debug_assert!(block < self.ssd_blocks);
@@ -184,12 +221,15 @@ mod tests {
     #[test]
     fn areas_follow_one_another_and_fit() {
         for (megabytes, blocks, inodes) in [(8, 8192, 256), (64, 1 << 20, 4096), (4096, 16 << 20, 1 << 20)] {
-            let areas = Areas::new(megabytes << 20, blocks, inodes).unwrap();
+            let areas = Areas::with_sums(megabytes << 20, blocks, inodes, true).unwrap();
+            let plain = Areas::new(megabytes << 20, blocks, inodes).unwrap();
+            assert!(plain.sums == plain.data && plain.sums == areas.sums && areas.pages < plain.pages);
             let inodes_end = areas.inode(Ino(inodes - 1)).unwrap() + SIZE_OF_INODE;
             assert!(areas.log_end() <= areas.inode_table && inodes_end <= areas.bitmap);
             assert!(areas.ssd_bitmap() + 8 * words(blocks) as usize <= areas.page_table);
             assert!(areas.page_info(PageId(areas.pages - 1)) + PAGE_INFO_BYTES <= areas.owners);
-            assert!(areas.owner(blocks - 1) + OWNER_BYTES <= areas.data);
+            assert!(areas.owner(blocks - 1) + OWNER_BYTES <= areas.sums);
+            assert!(areas.ssd_sum(blocks - 1) + SUM_BYTES <= areas.data);
             let end = areas.page(PageId(areas.pages - 1)) + BLOCK_BYTES;
             assert!(end as u64 <= areas.nvram_bytes);
         }

@@ -15,6 +15,9 @@ pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 5
 /// Most blocks of a directory, 32 GiB: as far as positions of 32 bits reach that count 8 bytes.
 pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
+/// CRC-32 of an inode that is all zeros.
+const SUM_OF_ZEROS: u32 = 0xc2a8_fa9d;
+
 /// Where a field begins within an inode, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -29,10 +32,10 @@ pub enum Field {
     Modified = 32,
     /// [`Inode::changed_ns`].
     Changed = 40,
-    /// [`Inode::nvram_blocks`].
-    NvramBlocks = 48,
-    /// [`Inode::ssd_blocks`].
-    SsdBlocks = 52,
+    /// [`Inode::blocks`].
+    Blocks = 48,
+    /// The checksum of all but itself and the blocks.
+    Sum = 52,
     /// [`Inode::xattrs`].
     Xattrs = 64,
     /// [`Inode::pointers`].
@@ -58,10 +61,8 @@ pub struct Inode {
     pub modified_ns: i64,
     /// Last change of anything, ns since 1970.
     pub changed_ns: i64,
-    /// Blocks on NVRAM, pointers and attributes among them. Worked out anew after a power cut.
-    pub nvram_blocks: u32,
-    /// Blocks on the SSD alone. Worked out anew after a power cut.
-    pub ssd_blocks: u32,
+    /// Blocks on NVRAM and those on the SSD alone, pointers and attributes among them. Worked out anew when it is opened.
+    pub blocks: u32,
     /// How often the number was given away.
     pub generation: u32,
     /// Device number of a device file; parent of a directory; else 0.
@@ -92,8 +93,7 @@ impl Inode {
             accessed_ns: word(bytes, Field::Accessed as usize) as i64,
             modified_ns: word(bytes, Field::Modified as usize) as i64,
             changed_ns: word(bytes, Field::Changed as usize) as i64,
-            nvram_blocks: half(bytes, Field::NvramBlocks as usize),
-            ssd_blocks: half(bytes, Field::SsdBlocks as usize),
+            blocks: half(bytes, Field::Blocks as usize),
             generation: half(bytes, 56),
             related: half(bytes, 60),
             xattrs: word(bytes, Field::Xattrs as usize),
@@ -101,7 +101,14 @@ impl Inode {
         }
     }
 
-    /// Writes an inode.
+    /// The checksum of an inode's bytes, 0 of zeros. What it does not cover is worked out from what it does.
+    pub fn sum(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
+        let mut covered = *bytes;
+        covered[Field::Blocks as usize..Field::Sum as usize + 4].fill(0);
+        crc32fast::hash(&covered) ^ SUM_OF_ZEROS
+    }
+
+    /// Writes an inode, with its checksum.
     pub fn encode(&self) -> [u8; SIZE_OF_INODE] {
         let mut bytes = [0; SIZE_OF_INODE];
         let halves = [
@@ -109,8 +116,7 @@ impl Inode {
             (4, self.links),
             (8, self.uid),
             (12, self.gid),
-            (Field::NvramBlocks as usize, self.nvram_blocks),
-            (Field::SsdBlocks as usize, self.ssd_blocks),
+            (Field::Blocks as usize, self.blocks),
             (56, self.generation),
             (60, self.related),
         ];
@@ -129,6 +135,8 @@ impl Inode {
         for (at, value) in words.into_iter().chain(pointers) {
             bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
+        let sum = Inode::sum(&bytes);
+        bytes[Field::Sum as usize..Field::Sum as usize + 4].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
@@ -186,7 +194,17 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_an_inode(bytes: [u8; SIZE_OF_INODE]) {
-            prop_assert_eq!(Inode::decode(&bytes).encode(), bytes);
+            let mut expected = bytes;
+            expected[Field::Sum as usize..][..4].copy_from_slice(&Inode::sum(&bytes).to_le_bytes());
+            prop_assert_eq!(Inode::decode(&bytes).encode(), expected);
+        }
+
+        #[test]
+        fn any_bit_of_an_inode_counts(bytes: [u8; SIZE_OF_INODE], bit in 0..SIZE_OF_INODE * 8) {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let is_covered = !(Field::Blocks as usize..Field::Sum as usize + 4).contains(&(bit / 8));
+            prop_assert_eq!(Inode::sum(&bytes) != Inode::sum(&damaged), is_covered);
         }
 
         #[test]
@@ -197,6 +215,11 @@ mod tests {
             prop_assert!(inode.is_inline_link());
             prop_assert_eq!(inode.inline_target(), target);
         }
+    }
+
+    #[test]
+    fn an_inode_of_zeros_has_a_checksum_of_zero() {
+        assert_eq!(Inode::default().encode(), [0; SIZE_OF_INODE]);
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! What lies where on the two devices, and how it is written there (section III-E).
 
 mod areas;
+mod checked;
 mod inode;
 mod place;
 mod superblock;
 mod xattrs;
 
-pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE};
+pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES};
+pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
+pub use checked::{checked_number, checked_word};
 pub use inode::{
     DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of,
 };
 pub use place::{NVRAM_BASE, Place};
-pub use superblock::{Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock};
+pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock};
 pub use xattrs::{Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
 
 /// Words of a block of pointers.

@@ -5,7 +5,35 @@ use crate::placement::PlacementKind;
 
 /// Bytes of the superblock, checksum included. Behind it in the page stands what changes.
 pub const SUPERBLOCK_BYTES: usize = 64;
+/// What a file system without checksums begins with, as those made before there were any.
 const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
+/// What one with checksums begins with. A word, so that one changes to the other untorn.
+const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
+
+/// What has checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Checksums {
+    /// Nothing: for what is never opened again. Mounting it makes those of metadata.
+    None,
+    /// Metadata.
+    Metadata,
+    /// Metadata, data on the SSD, and, while the file system is closed, data on NVRAM.
+    #[default]
+    All,
+}
+
+/// Places of metadata that change otherwise than by an update that is whole or not at all: so many words behind the superblock.
+///
+/// Of what they tell no checksum is known to be right after a power cut; they are worked out anew. All are 0 in a file system
+/// that was closed.
+pub struct Changing;
+
+impl Changing {
+    /// Where the words stand.
+    pub const AT: usize = 2048;
+    /// How many there are.
+    pub const COUNT: usize = 256;
+}
 
 /// First and last page of each list, and whether they may be believed; behind the superblock.
 ///
@@ -25,6 +53,8 @@ impl ListEnds {
     pub const CLEAN: u64 = u64::from_le_bytes(*b"closed!\n");
     /// Where the ends stand.
     pub const AT: usize = 520;
+    /// Where the checksum of the page table stands, and of the ends.
+    pub const SUM_AT: usize = 536;
 
     /// As bytes.
     pub fn encode(&self) -> [u8; 16] {
@@ -103,6 +133,8 @@ pub struct Superblock {
     pub reserve_permille: u16,
     /// Where data goes.
     pub placement: PlacementKind,
+    /// What has checksums.
+    pub checksums: Checksums,
 }
 
 impl Superblock {
@@ -116,9 +148,17 @@ impl Superblock {
         bytes[40..44].copy_from_slice(&self.inodes.to_le_bytes());
         bytes[44..46].copy_from_slice(&self.reserve_permille.to_le_bytes());
         bytes[46] = self.placement.code();
+        bytes[47] = u8::from(self.checksums == Checksums::All);
+        // As if there were no checksums, so that it stays right when there are some later.
         let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
         bytes[SUPERBLOCK_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.first_word().to_le_bytes());
         bytes
+    }
+
+    /// What it begins with: all that changes of it when it gets checksums of metadata.
+    pub fn first_word(&self) -> u64 {
+        if self.checksums == Checksums::None { MAGIC } else { CHECKED_MAGIC }
     }
 
     /// From bytes; `None` if it is no superblock, or damaged.
@@ -126,10 +166,17 @@ impl Superblock {
         let bytes: &[u8; SUPERBLOCK_BYTES] = bytes.get(..SUPERBLOCK_BYTES)?.try_into().ok()?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-        let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
-        if word(0) != MAGIC || half(SUPERBLOCK_BYTES - 4) != sum {
+        let mut as_without = *bytes;
+        as_without[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        if half(SUPERBLOCK_BYTES - 4) != crc32fast::hash(&as_without[..SUPERBLOCK_BYTES - 4]) {
             return None;
         }
+        let checksums = match (word(0), bytes[47]) {
+            (MAGIC, 0) => Checksums::None,
+            (CHECKED_MAGIC, 0) => Checksums::Metadata,
+            (CHECKED_MAGIC, 1) => Checksums::All,
+            _ => return None,
+        };
         Some(Superblock {
             id: u128::from(word(8)) | u128::from(word(16)) << 64,
             nvram_bytes: word(24),
@@ -137,6 +184,7 @@ impl Superblock {
             inodes: half(40),
             reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
             placement: PlacementKind::of_code(bytes[46])?,
+            checksums,
         })
     }
 
@@ -145,7 +193,8 @@ impl Superblock {
     /// # Errors
     /// Sizes that no file system has.
     pub fn areas(&self) -> Result<Areas, LayoutError> {
-        Areas::new(self.nvram_bytes, self.ssd_blocks, self.inodes)
+        let has_sums = self.checksums == Checksums::All;
+        Areas::with_sums(self.nvram_bytes, self.ssd_blocks, self.inodes, has_sums)
     }
 }
 
@@ -169,6 +218,12 @@ mod tests {
 
     #[test]
     fn a_superblock_comes_back_and_a_damaged_one_does_not() {
+        for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
+            superblock_comes_back(checksums);
+        }
+    }
+
+    fn superblock_comes_back(checksums: Checksums) {
         let superblock = Superblock {
             id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             nvram_bytes: 8 << 20,
@@ -176,6 +231,7 @@ mod tests {
             inodes: 256,
             reserve_permille: 50,
             placement: PlacementKind::Nvmfs,
+            checksums,
         };
         let bytes = superblock.encode();
         assert_eq!(Superblock::decode(&bytes), Some(superblock));

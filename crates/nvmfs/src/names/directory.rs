@@ -75,7 +75,7 @@ fn damaged(dir: Ino, block: u32, at: usize) -> Error {
     Error::Damaged(format!("directory {} has a bad entry at byte {at} of block {block}", dir.0))
 }
 
-/// The records of a page of a directory, up to the first that makes no sense.
+/// The records of a page of a directory, up to the first that makes no sense; none if its checksum is wrong.
 pub(super) fn records_of<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -83,8 +83,12 @@ pub(super) fn records_of<N: Nvram>(
     page: PageId,
 ) -> impl Iterator<Item = Result<Record<'_>>> {
     let mut is_over = false;
-    record::records(region.page(page), region.areas.inodes)
-        .map(move |record| record.map_err(|bad| damaged(dir, block, bad.at)))
+    let unsound = region.sound_page(page).err().map(Err);
+    let records = record::records(region.page(page), region.areas.inodes)
+        .map(move |record| record.map_err(|bad| damaged(dir, block, bad.at)));
+    unsound
+        .into_iter()
+        .chain(records)
         .take_while(move |record| !std::mem::replace(&mut is_over, record.is_err()))
 }
 

@@ -44,7 +44,8 @@ impl Inodes {
             for ino in after.chain(1..self.last.0 + 1).map(Ino) {
                 let inode: Inode = region.raw_inode(ino)?;
                 if inode.kind().is_none() {
-                    return Ok((ino, inode.generation.wrapping_add(1)));
+                    // One whose mode was damaged may be in use.
+                    return Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)));
                 }
             }
         }

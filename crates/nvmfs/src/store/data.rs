@@ -1,7 +1,7 @@
 //! Reading and writing a file's blocks (section III-B).
 
 use super::pages::{self, State};
-use super::{FULL_OF_DATA, Store};
+use super::{FULL_OF_DATA, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
@@ -39,6 +39,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     out[done..done + length].fill(0);
                 }
                 Place::Nvram(page) => {
+                    self.check_page(page, ino, block)?;
                     self.counts.read_hits += 1;
                     out[done..done + length]
                         .copy_from_slice(&self.region.page(page)[within..within + length]);
@@ -57,6 +58,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             done += length;
         }
         Ok(())
+    }
+
+    /// Refuses a page that holds another block than the pointer to it says.
+    fn check_page(&self, page: PageId, ino: Ino, block: u64) -> Result<()> {
+        let is_data =
+            matches!(pages::state_of(&self.region, page), State::Clean | State::Dirty | State::Kept);
+        if is_data && pages::owner_of(&self.region, page) == (ino, block as u32) {
+            return Ok(());
+        }
+        Err(led_astray(ino, block))
+    }
+
+    /// The same of a block of the SSD.
+    fn check_block(&self, place: u64, ino: Ino, block: u64) -> Result<()> {
+        match extents::owner_of(&self.region, place) == (ino, block as u32) {
+            true => Ok(()),
+            false => Err(led_astray(ino, block)),
+        }
     }
 
     /// How many blocks from `block` on, up to `most` and an extent's worth, lie one after the other on the SSD.
@@ -80,13 +99,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         within: usize,
         out: &mut [u8],
     ) -> Result<()> {
+        (0..blocks).try_for_each(|number| self.check_block(first + number, ino, block + number))?;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(blocks as usize * BLOCK_BYTES, 0);
-        let read = self.ssd.read(first, &mut scratch);
+        let read = self.ssd.read(first, &mut scratch).map_err(Error::Ssd);
+        let read = read.and_then(|()| self.check_run(ino, block, first, &scratch));
         if read.is_ok() {
             out.copy_from_slice(&scratch[within..within + out.len()]);
         }
-        let kept = read.map_err(Error::Ssd).and_then(|()| self.keep_run(ino, block, first, &scratch));
+        let kept = read.and_then(|()| self.keep_run(ino, block, first, &scratch));
         self.scratch = scratch;
         self.counts.ssd_read_blocks += blocks;
         kept
@@ -97,6 +118,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let (chunks, _) = content.as_chunks::<BLOCK_BYTES>();
         if !self.make_room_for_cache(chunks.len() as u32)? {
             return Ok(());
+        }
+        // Those between the two stand in the same block of pointers, or nearly all.
+        for ends in [block, block + chunks.len() as u64 - 1] {
+            let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
+            self.region.announce(at);
         }
         let mut kept = Vec::with_capacity(chunks.len());
         for (number, chunk) in chunks.iter().enumerate() {
@@ -147,6 +173,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let data = &data[..self.room_for(ino, offset, data.len())?];
         let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
+        // Its size and times are going to change.
+        self.region.announce(self.region.inode_at(ino)?);
         let mut fresh = Vec::new();
         let mut done = 0;
         let mut failed = None;
@@ -202,14 +230,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let was = self.region.place(self.region.word(at))?;
         self.counts.written_holes += u64::from(was == Place::Hole);
         if let Place::Nvram(page) = was {
+            self.check_page(page, ino, block)?;
             self.counts.write_hits += 1;
             self.dirty(page)?;
             self.region.store(self.region.areas.page(page) + within, data);
             return Ok(());
         }
+        self.region.announce(at);
         let mut content = [0; BLOCK_BYTES];
         if let (Place::Ssd(from), true) = (was, data.len() < BLOCK_BYTES) {
+            self.check_block(from, ino, block)?;
             self.ssd.read(from, &mut content)?;
+            self.check_data(ino, block as u32, from, &content)?;
             self.counts.ssd_read_blocks += 1;
         }
         content[within..within + data.len()].copy_from_slice(data);
@@ -274,6 +306,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         Ok(())
     }
+}
+
+fn led_astray(ino: Ino, block: u64) -> Error {
+    Error::Damaged(format!("block {block} of inode {} is not where its pointer leads", ino.0))
 }
 
 /// The blocks that a range of bytes touches.

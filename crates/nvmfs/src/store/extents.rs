@@ -5,7 +5,7 @@ use super::region::Region;
 use crate::api::Ino;
 use crate::layout::EXTENT_BLOCKS;
 use crate::nvram::Nvram;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// An extent that is being written, or holds the label.
 const HELD: u16 = u16::MAX;
@@ -20,6 +20,8 @@ pub struct Extents {
     valid: Vec<u16>,
     free: VecDeque<u32>,
     valid_blocks: u64,
+    /// Those that are not emptied, as something in them cannot be moved.
+    aside: BTreeSet<u32>,
 }
 
 /// The extent of a block.
@@ -37,7 +39,8 @@ impl Extents {
     pub fn empty(extents: u32) -> Self {
         let mut valid = vec![0; extents as usize];
         valid[0] = HELD;
-        Extents { valid, free: VecDeque::with_capacity(extents as usize), valid_blocks: 0 }
+        let free = VecDeque::with_capacity(extents as usize);
+        Extents { valid, free, valid_blocks: 0, aside: BTreeSet::new() }
     }
 
     /// Extents without a valid block become free, the lowest to be used first; after the owners were told.
@@ -99,6 +102,7 @@ impl Extents {
 
     /// An extent that was taken holds nothing after all, or nothing any more.
     pub fn give_back(&mut self, extent: u32) {
+        self.aside.remove(&extent);
         self.valid[extent as usize] = FREE;
         self.free.push_back(extent);
     }
@@ -127,10 +131,17 @@ impl Extents {
         (*valid == 0).then_some(extent)
     }
 
-    /// The extent in use with the fewest valid blocks, the lowest of several; none that is full.
+    /// The extent in use with the fewest valid blocks, the lowest of several; none that is full, or set aside.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
+        let is_aside = |extent: usize| !self.aside.is_empty() && self.aside.contains(&(extent as u32));
+        let used = used.filter(|(extent, _)| !is_aside(*extent));
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
+    }
+
+    /// An extent is not emptied, until nothing in it is valid any more.
+    pub fn set_aside(&mut self, extent: u32) {
+        self.aside.insert(extent);
     }
 
     /// Number of extents by valid blocks, from 0 to 128.

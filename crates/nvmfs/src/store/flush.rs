@@ -1,13 +1,14 @@
 //! Dirty pages go to the SSD, an extent at a time, and become clean (sections III-B and III-D).
 
 use super::pages::{self, State};
+use super::sums::data_sum;
 use super::{Store, extents};
-use crate::api::{BLOCK_BYTES, Error, Result};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::options::Grouping;
 use crate::ssd::Ssd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Extents kept for what cleaning moves: flushing does not take the last ones before it has cleaned, if there is room for it.
 pub(super) const LAST_EXTENTS: u32 = 2;
@@ -24,6 +25,9 @@ pub struct Batch<S> {
     pub(super) requests: Vec<(u64, usize)>,
     pub(super) pages: Vec<PageId>,
     pub(super) content: Vec<u8>,
+    /// Whose blocks they are, where blocks of the SSD have checksums, and these, once it is written.
+    owners: Vec<(Ino, u32)>,
+    sums: OnceLock<Vec<u32>>,
     pub(super) stream: u16,
     pub(super) ssd: Arc<S>,
 }
@@ -34,6 +38,7 @@ impl<S: Ssd> Batch<S> {
     /// # Errors
     /// Those of the SSD.
     pub fn write(&self) -> std::io::Result<()> {
+        self.sums();
         let mut rest = &self.content[..];
         for &(first, pages) in &self.requests {
             let (content, after) = rest.split_at(pages * BLOCK_BYTES);
@@ -41,6 +46,13 @@ impl<S: Ssd> Batch<S> {
             rest = after;
         }
         self.ssd.flush()
+    }
+
+    /// The checksums of its pages; none if blocks of the SSD have none.
+    fn sums(&self) -> &[u32] {
+        let (blocks, _) = self.content.as_chunks::<BLOCK_BYTES>();
+        let sum = |(owner, block): (&(Ino, u32), &[u8; BLOCK_BYTES])| data_sum(owner.0, owner.1, block);
+        self.sums.get_or_init(|| self.owners.iter().zip(blocks).map(sum).collect())
     }
 }
 
@@ -107,12 +119,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         pages: Vec<PageId>,
         stream: u16,
     ) -> Batch<S> {
+        let owner = |page: &PageId| pages::owner_of(&self.region, *page);
+        let owners =
+            if self.region.areas.has_sums() { pages.iter().map(owner).collect() } else { Vec::new() };
         let mut content = Vec::with_capacity(pages.len() * BLOCK_BYTES);
         for &page in &pages {
             content.extend_from_slice(self.region.page(page));
             pages::set_flushing(&mut self.region, page, true);
         }
-        Batch { extent, requests, pages, content, stream, ssd: Arc::clone(&self.ssd) }
+        let (sums, ssd) = (OnceLock::new(), Arc::clone(&self.ssd));
+        Batch { extent, requests, pages, content, owners, sums, stream, ssd }
     }
 
     /// An extent's worth of dirty pages, the least recently used first, that are likely to be updated alike.
@@ -172,9 +188,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if let Some(extent) = batch.extent {
                 self.give_copy(page, extents::first_block(extent) + number as u64);
             }
+            if let Some(&sum) = batch.sums().get(number) {
+                let at = self.region.areas.ssd_sum(pages::copy_of(&self.region, page));
+                self.region.store(at, &sum.to_le_bytes());
+            }
             pages::set_flushing(&mut self.region, page, false);
             self.pages.change(&mut self.region, page, State::Clean, true);
             kept += 1;
+        }
+        if self.region.areas.has_sums() {
+            // Before a pointer leads to what they are of.
+            self.region.fence();
         }
         if let (Some(extent), 0) = (batch.extent, kept) {
             self.free_extent(extent);

@@ -9,21 +9,28 @@ mod extents;
 mod flush;
 mod homes;
 mod map;
+mod noted;
 mod open;
 mod pages;
 mod recycle;
 mod region;
 mod room;
 mod scan;
+mod scrub;
+mod seals;
+mod sums;
+mod verify;
 mod write_out;
 
 pub use epoch::NoPair;
 pub use flush::Batch;
+pub use noted::Unit;
 pub use open::{Found, OpenError};
 pub use pages::State;
 pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
-pub use scan::{Problem, Scan, Wrong};
+pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
+pub use scrub::Scrub;
 
 use crate::api::{BLOCK_BYTES, Ino, Result};
 use crate::layout::{Epoch, Field, PageId, Superblock};
@@ -36,6 +43,23 @@ use pages::Pages;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use write_out::WriteOut;
+
+/// What has a wrong checksum.
+#[derive(Clone, Debug, Default)]
+struct Wrongs {
+    /// How often such a thing was found.
+    pub count: u64,
+    /// The last of them.
+    pub last: Option<String>,
+}
+
+impl Wrongs {
+    /// One more was found.
+    pub fn note(&mut self, what: String) {
+        self.count += 1;
+        self.last = Some(what);
+    }
+}
 
 /// Blocks of files on NVRAM and SSD.
 pub struct Store<N, S> {
@@ -57,6 +81,10 @@ pub struct Store<N, S> {
     in_flight: BTreeSet<u64>,
     /// What goes to the SSD although there is room for it.
     write_out: WriteOut,
+    /// What was found to have a wrong checksum since it was opened.
+    found: Wrongs,
+    /// How far the look at everything is.
+    pass: scrub::Pass,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -77,6 +105,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             open_extent: None,
             in_flight: BTreeSet::new(),
             write_out: WriteOut::default(),
+            found: Wrongs::default(),
+            pass: scrub::Pass::default(),
             scratch: Vec::new(),
         }
     }
@@ -116,6 +146,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.check_room_for_metadata(1)?;
         let page = self.pages.take_free(&mut self.region).expect("room was made");
+        self.region.announce_fresh(page);
         self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
         pages::own(&mut self.region, page, ino, 0);
         self.pages.put(&mut self.region, page, State::Metadata, false);
@@ -138,12 +169,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Counts blocks that a file has more, or fewer, on NVRAM and SSD.
     fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
-        for (field, change) in [(Field::NvramBlocks, nvram), (Field::SsdBlocks, ssd)] {
-            if change != 0 {
-                let at = self.region.field(ino, field)?;
-                let count = self.region.half(at).wrapping_add_signed(change);
-                self.region.note_half(at, count);
-            }
+        if nvram + ssd != 0 {
+            let at = self.region.field(ino, Field::Blocks)?;
+            let count = self.region.half(at).wrapping_add_signed(nvram + ssd);
+            self.region.note_half(at, count);
         }
         Ok(())
     }

@@ -3,12 +3,13 @@
 use super::epoch::{NoPair, Pair, read_label, write_label};
 use super::pages::{self, State};
 use super::region::Region;
-use super::scan::Scan;
+use super::scan::{Scan, WrongArea};
+use super::seals::{closed_word, look};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
-    kind_bits,
+    Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
+    SUPERBLOCK_BYTES, Superblock, kind_bits,
 };
 use crate::nvram::Nvram;
 use crate::options::{Format, OptionError, Options};
@@ -91,6 +92,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             inodes: format.inodes.unwrap_or((nvram_bytes / BLOCK_BYTES as u64).min(1 << 30) as u32),
             reserve_permille: (format.reserve * 1000.0).round() as u16,
             placement: format.placement,
+            checksums: format.checksums,
         };
         let areas = superblock.areas()?;
         // A drive that cannot trim has only to be written.
@@ -98,7 +100,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         write_label(&*ssd, superblock.id, Epoch::default())?;
         let mut nvram = nvram;
         erase(&mut nvram, areas.bitmap);
-        let mut region = Region::open(nvram, areas);
+        let mut region = Region::open(nvram, areas, superblock.checksums != Checksums::None);
         let root =
             Inode { mode: kind_bits(Kind::Directory) | 0o755, links: 2, related: ROOT.0, ..Inode::default() };
         let root = Inode {
@@ -125,12 +127,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Devices that do not hold it, damage that needs fsck.
     pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        let (mut store, found) = Self::open_damaged(nvram, ssd, options)?;
-        if let Some(first) = found.scan.problems.first() {
-            let others = found.scan.problem_count - 1;
-            return Err(OpenError::Damaged { first: first.to_string(), others });
-        }
+        let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
+        refuse_damaged(&found.scan)?;
         store.begin_epoch()?;
+        store.begin_checksums();
         store.cut_too_long(&found.scan)?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
@@ -143,7 +143,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        Self::open_with(nvram, ssd, options, Pair::OfOneMount)
+        Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Told)
     }
 
     /// The same of NVRAM and SSD of different mounts of one file system: what was changed between them is wrong.
@@ -151,10 +151,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// Devices that do not hold a file system.
     pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        Self::open_with(nvram, ssd, options, Pair::OfAnyMounts)
+        Self::open_with(nvram, ssd, options, Pair::OfAnyMounts, Damage::Told)
     }
 
-    fn open_with(nvram: N, ssd: Arc<S>, options: Options, pair: Pair) -> Result<(Self, Found), OpenError> {
+    fn open_with(
+        nvram: N,
+        ssd: Arc<S>,
+        options: Options,
+        pair: Pair,
+        damage: Damage,
+    ) -> Result<(Self, Found), OpenError> {
         options.check()?;
         let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
         options.check_for(superblock.placement)?;
@@ -168,26 +174,47 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let on_ssd = read_label(&*ssd, superblock.id)?.map_err(OpenError::WrongSsd)?;
         let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
-        let mut region = Region::open(nvram, areas);
-        let was_closed = region.word(ListEnds::CLEAN_AT) == ListEnds::CLEAN;
-        let lists = if was_closed { saved_lists(&region) } else { Vec::new() };
-        region.store_word(ListEnds::CLEAN_AT, 0);
+        let is_checked = superblock.checksums != Checksums::None;
+        let seen = if is_checked { look(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
+        if damage == Damage::Refused {
+            // As long as nothing was changed, so that the next one finds it too.
+            refuse_damaged(&seen)?;
+        }
+        let mut region = Region::open(nvram, areas, is_checked);
+        let was_closed = closed_word(region.bytes()) == ListEnds::CLEAN;
+        let are_lists_sound = was_closed && !seen.areas.contains(&WrongArea::Lists);
+        let lists = if are_lists_sound { saved_lists(&region) } else { Vec::new() };
+        region.patch_word(ListEnds::CLEAN_AT, 0);
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
         store.epoch = epoch;
-        let scan = store.scan();
+        let scan = store.scan_as(was_closed).after(seen);
         store.restore(&lists);
         Ok((store, Found { was_closed, scan }))
     }
 
+    /// A file system without checksums gets those of metadata, which nothing is wrong with.
+    fn begin_checksums(&mut self) {
+        if self.region.is_checked() {
+            return;
+        }
+        self.region.begin_checksums();
+        self.superblock.checksums = Checksums::Metadata;
+        // One word makes it one that has them.
+        self.region.patch_word(0, self.superblock.first_word());
+        self.region.fence();
+    }
+
     /// Closes the file system: the order of its lists, and what is on the SSD as well, will be known when it is opened.
     pub fn close(mut self) -> N {
+        self.seal();
         let [clean, dirty] = self.pages.ends();
         let areas = self.region.areas.clone();
         self.region.save(areas.inode_table, areas.data - areas.inode_table);
         self.region.store(ListEnds::AT, &ListEnds { clean, dirty }.encode());
+        self.region.store(ListEnds::SUM_AT, &self.table_sum().to_le_bytes());
         self.region.fence();
-        self.region.store_word(ListEnds::CLEAN_AT, ListEnds::CLEAN);
+        self.region.patch_word(ListEnds::CLEAN_AT, ListEnds::CLEAN);
         self.region.fence();
         self.region.into_nvram()
     }
@@ -236,13 +263,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let (mut scan, mut repaired) = (scan, 0);
         // Each round clears words that the next one does not come to.
         while scan.problem_count > 0 {
-            repaired += scan.problems.len() as u64;
+            repaired += (scan.areas.len() + scan.problems.len()) as u64;
             self.repair(&scan);
-            scan = self.scan();
-            self.extents.find_free();
+            scan = self.rescan();
         }
         self.cut_too_long(&scan)?;
         Ok((scan, repaired))
+    }
+
+    /// Works out anew what follows from the inodes.
+    pub(crate) fn rescan(&mut self) -> Scan {
+        let scan = self.scan();
+        self.extents.find_free();
+        scan
     }
 
     /// Frees blocks beyond the ends of files, which were being cut or extended.
@@ -250,12 +283,41 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         scan.too_long.iter().try_for_each(|&(ino, block)| self.cut(ino, block, u64::MAX))
     }
 
-    /// Puts right what a scan told of.
+    /// Puts right what a scan told of. All metadata gets the checksum of what it is then.
     pub fn repair(&mut self, scan: &Scan) {
-        for problem in &scan.problems {
-            self.region.store_word(problem.at, problem.repaired);
+        self.patch(scan.problems.iter().filter_map(|problem| problem.word));
+    }
+
+    /// Sets words of metadata that is damaged, which then counts as right.
+    pub(crate) fn patch(&mut self, words: impl IntoIterator<Item = (usize, u64)>) {
+        for (at, word) in words {
+            self.region.patch_word(at, word);
         }
         self.region.fence();
+        if self.region.is_checked() {
+            self.region.sum_anew();
+        }
+    }
+}
+
+/// What is done about damage that is seen before anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    /// The file system is not opened.
+    Refused,
+    /// It is told with all else.
+    Told,
+}
+
+/// Refuses a file system with which something is wrong.
+fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
+    // That of which mount it is stands there twice, and both are written anew.
+    if scan.problem_count == 1 && scan.areas == [WrongArea::Epoch] {
+        return Ok(());
+    }
+    match scan.told().into_iter().next() {
+        Some(first) => Err(OpenError::Damaged { first, others: scan.problem_count - 1 }),
+        None => Ok(()),
     }
 }
 
@@ -301,5 +363,9 @@ fn erase<N: Nvram>(nvram: &mut N, end: usize) {
     }
 }
 
-const _: () = assert!(SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT && ListEnds::AT + 16 <= Epoch::AT);
+const _: () = assert!(
+    SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT
+        && ListEnds::SUM_AT + 4 <= Epoch::AT
+        && Epoch::NEXT_AT + Epoch::BYTES <= Changing::AT
+);
 const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

@@ -195,7 +195,18 @@ fn link<N: Nvram>(region: &mut Region<N>, neighbour: u32, direction: usize, to: 
 
 /// What a page is used for.
 pub fn state_of<N: Nvram>(region: &Region<N>, page: PageId) -> State {
-    match region.bytes()[region.areas.page_info(page) + STATE] {
+    state_in(&region.bytes()[region.areas.page_info(page)..])
+}
+
+/// Whose block a page holds, by what is kept of it.
+pub fn block_in(info: &[u8]) -> (Ino, u32) {
+    let half = |at: usize| u32::from_le_bytes(info[at..at + 4].try_into().expect("4 bytes"));
+    (Ino(half(INO)), half(BLOCK))
+}
+
+/// What a page is used for, by what is kept of it.
+pub fn state_in(info: &[u8]) -> State {
+    match info[STATE] {
         1 => State::Clean,
         2 => State::Dirty,
         3 => State::Metadata,

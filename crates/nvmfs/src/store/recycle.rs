@@ -56,13 +56,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NoSpace`] if every extent is full.
     pub(super) fn clean_one(&mut self) -> Result<()> {
-        let victim = self.extents.emptiest().ok_or(Error::NoSpace("every extent of the SSD is full"))?;
-        // Before looking what is where: making room turns pointers.
-        if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
-            return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
-        }
-        let mut valid = self.valid_blocks_of(victim)?;
-        self.bring(&mut valid)?;
+        let valid = loop {
+            let victim = self.extents.emptiest().ok_or(Error::NoSpace("every extent of the SSD is full"))?;
+            // Before looking what is where: making room turns pointers.
+            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
+                return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
+            }
+            let mut valid = self.valid_blocks_of(victim)?;
+            match self.bring(&mut valid) {
+                // Moved, it would no longer be known for damaged.
+                Err(Error::Damaged(_)) => self.extents.set_aside(victim),
+                brought => break brought.map(|()| valid)?,
+            }
+        };
         self.region.fence();
         let mut changes = Changes::default();
         for one in &valid {
@@ -107,7 +113,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let run = run_of(&valid[from..]);
             if run > 0 {
                 scratch.resize(run * BLOCK_BYTES, 0);
-                result = self.ssd.read(valid[from].block, &mut scratch);
+                result = self.ssd.read(valid[from].block, &mut scratch).map_err(Error::Ssd);
+                for (one, content) in valid[from..from + run].iter().zip(scratch.chunks(BLOCK_BYTES)) {
+                    result =
+                        result.and_then(|()| self.check_data(one.ino, one.file_block, one.block, content));
+                }
                 let (blocks, _) = scratch.as_chunks::<BLOCK_BYTES>();
                 for (one, content) in
                     valid[from..from + run].iter_mut().zip(blocks).filter(|_| result.is_ok())
@@ -126,7 +136,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.pages.put(&mut self.region, page, State::Free, false);
             }
         }
-        Ok(result?)
+        result
     }
 
     /// A block that was moved: its page is dirty, its place on the SSD free.

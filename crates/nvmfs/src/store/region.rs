@@ -1,7 +1,8 @@
 //! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
 
+use super::noted::{Noted, Unit};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{Areas, Field, Inode, PageId, Place, SIZE_OF_INODE};
+use crate::layout::{Areas, Field, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word};
 use crate::nvram::Nvram;
 
 /// Bytes before the old content in an entry of the log: update, place, length, checksum.
@@ -56,14 +57,27 @@ pub struct Region<N> {
     pub areas: Areas,
     /// Number of the update that the log is for: entries of others mean nothing.
     update: u64,
+    /// What has no checksum at the moment.
+    pub(super) noted: Noted,
 }
 
 impl<N: Nvram> Region<N> {
-    /// The NVRAM of a file system. What an interrupted update did is undone.
-    pub fn open(nvram: N, areas: Areas) -> Self {
-        let mut region = Region { nvram, areas, update: 0 };
-        region.update = region.word(region.areas.log);
-        region.undo();
+    /// The NVRAM of a file system, whose metadata may have checksums. What an interrupted update did is undone, and what was
+    /// changing besides gets its checksum.
+    pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
+        let noted = Noted::new(&areas, is_checked);
+        let mut region = Region { nvram, areas, update: 0, noted };
+        match update_of(region.bytes(), &region.areas, is_checked) {
+            Some(update) => {
+                region.update = update;
+                region.undo();
+            }
+            // Nobody knows of which update the log is.
+            None => region.clear_log(),
+        }
+        if is_checked {
+            region.sum_what_was_changing();
+        }
         region
     }
 
@@ -107,15 +121,29 @@ impl<N: Nvram> Region<N> {
         self.nvram.write_back(at, bytes.len());
     }
 
-    /// Stores a word of 8 bytes, untorn, that survives the next fence.
+    /// Stores a word of 8 bytes, untorn, that survives the next fence. In metadata its checksum is seen to.
     pub fn store_word(&mut self, at: usize, word: u64) {
+        self.before_change(at);
+        self.patch_word(at, word);
+    }
+
+    /// The same of what has no checksum, or gets it otherwise.
+    pub(crate) fn patch_word(&mut self, at: usize, word: u64) {
         self.nvram.store_word(at, word);
         self.nvram.write_back(at, 8);
+    }
+
+    /// Stores the content of a page of metadata, which survives the next fence.
+    pub fn store_page(&mut self, page: PageId, bytes: &[u8]) {
+        let at = self.areas.page(page);
+        self.before_change(at);
+        self.store(at, bytes);
     }
 
     /// What was stored before survives.
     pub fn fence(&mut self) {
         self.nvram.fence();
+        self.noted.fenced();
     }
 
     /// Makes all of an area survive that was only noted.
@@ -148,8 +176,25 @@ impl<N: Nvram> Region<N> {
 
     /// An inode that is in use.
     pub fn inode(&self, ino: Ino) -> Result<Inode> {
-        let inode = self.raw_inode(ino)?;
+        let inode = self.sound_inode(ino)?;
         if inode.kind().is_none() { Err(Error::NotFound) } else { Ok(inode) }
+    }
+
+    /// An inode, in use or not, whose checksum is right.
+    pub fn sound_inode(&self, ino: Ino) -> Result<Inode> {
+        let inode = self.raw_inode(ino)?;
+        match self.is_sound(Unit::Inode(ino)) {
+            true => Ok(inode),
+            false => Err(Error::Damaged(format!("the checksum of inode {} is wrong", ino.0))),
+        }
+    }
+
+    /// The content of a page of metadata, whose checksum is right.
+    pub fn sound_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
+        match self.is_sound(Unit::Page(page)) {
+            true => Ok(self.page(page)),
+            false => Err(Error::Damaged(format!("the checksum of page {} of metadata is wrong", page.0))),
+        }
     }
 
     /// Where a field of an inode stands.
@@ -160,8 +205,13 @@ impl<N: Nvram> Region<N> {
     /// Makes all `changes`, or, if power is cut, none (section III-D).
     ///
     /// What they replace is written to the log and is safe before anything is replaced; when the new content is safe, the
-    /// log is given up by counting on. Three fences.
+    /// log is given up by counting on. Three fences. Inodes change with their checksums; the first fence is that of what
+    /// is noted as changing of others.
     pub fn apply(&mut self, changes: Changes) {
+        self.make_room_for_notes(changes.bytes.len());
+        for (at, _) in &changes.bytes {
+            self.announce(*at);
+        }
         let inodes = changes.inodes.into_iter().map(|(ino, inode)| {
             let at = self.areas.inode(ino).expect("it was read");
             (at, inode.encode().to_vec())
@@ -171,7 +221,7 @@ impl<N: Nvram> Region<N> {
         for (at, bytes) in &writes {
             end = self.write_entry(end, *at, bytes.len());
         }
-        self.nvram.fence();
+        self.fence();
         for (at, bytes) in &writes {
             self.store(*at, bytes);
         }
@@ -201,8 +251,28 @@ impl<N: Nvram> Region<N> {
 
     fn end_update(&mut self) {
         self.update = self.update.wrapping_add(1);
-        self.store_word(self.areas.log, self.update);
+        self.write_update();
+    }
+
+    fn write_update(&mut self) {
+        let word = if self.noted.is_checked { checked_word(self.update) } else { self.update };
+        self.patch_word(self.areas.log, word);
         self.nvram.fence();
+    }
+
+    /// From now on metadata has checksums, and the number of the update.
+    pub(super) fn begin_checksums(&mut self) {
+        self.begin_to_check();
+        self.update = checked_number(checked_word(self.update)).expect("it was made one");
+        self.write_update();
+    }
+
+    /// Nothing that is in the log counts, whichever update it was of.
+    fn clear_log(&mut self) {
+        self.store(self.areas.log, &vec![0; self.areas.log_end() - self.areas.log]);
+        self.nvram.fence();
+        self.update = 0;
+        self.end_update();
     }
 
     /// The entry of the log at `from`, if it belongs to the unfinished update: place, old content, end of the entry.
@@ -242,6 +312,12 @@ impl<N: Nvram> Region<N> {
     }
 }
 
+/// Number of the update that the log is for; `None` if it is damaged.
+pub(super) fn update_of(bytes: &[u8], areas: &Areas, is_checked: bool) -> Option<u64> {
+    let word = u64::from_le_bytes(bytes[areas.log..areas.log + 8].try_into().expect("8 bytes"));
+    if is_checked { checked_number(word) } else { Some(word) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,16 +327,16 @@ mod tests {
     fn entries_of_an_interrupted_log_do_not_join_the_next_update() {
         let areas = Areas::new(8 << 20, 8192, 256).unwrap();
         let (first, second) = (areas.data, areas.data + 64);
-        let mut region = Region::open(PlainNvram::new(8 << 20), areas.clone());
+        let mut region = Region::open(PlainNvram::new(8 << 20), areas.clone(), true);
         let log = areas.log + 8;
         let after_first = region.write_entry(log, first, 8);
         region.write_entry(after_first, second, 8);
         region.store(log, &[0; ENTRY_HEAD]);
-        let mut region = Region::open(region.into_nvram(), areas.clone());
-        region.store_word(second, 7);
+        let mut region = Region::open(region.into_nvram(), areas.clone(), true);
+        region.patch_word(second, 7);
         region.write_entry(log, first, 8);
-        region.store_word(first, 9);
-        let region = Region::open(region.into_nvram(), areas);
+        region.patch_word(first, 9);
+        let region = Region::open(region.into_nvram(), areas, true);
         assert_eq!((region.word(first), region.word(second)), (0, 7));
     }
 }

@@ -1,5 +1,6 @@
 //! Room on the NVRAM: how many pages may be dirty, and how pages become free.
 
+use super::noted::Unit;
 use super::pages::{self, State};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
@@ -128,7 +129,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// The least recently used clean pages, up to `count`, become free: their inodes point to the SSD again.
     pub(super) fn evict(&mut self, count: u32) -> Result<()> {
-        let mut victims: Vec<PageId> = Vec::new();
+        let (mut victims, mut turns): (Vec<PageId>, Vec<(usize, u64)>) = Default::default();
         let mut next = self.pages.last(State::Clean);
         while let Some(page) = next.filter(|_| victims.len() < count as usize) {
             let block = pages::copy_of(&self.region, page);
@@ -138,10 +139,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = at.filter(|at| self.region.word(*at) == pointer && block != 0).ok_or_else(|| {
                 Error::Damaged(format!("page {} is not where inode {} has it", page.0, ino.0))
             })?;
-            let pointer = Place::Ssd(block).pointer(&self.region.areas);
-            self.region.store_word(at, pointer);
+            self.region.announce(at);
+            turns.push((at, Place::Ssd(block).pointer(&self.region.areas)));
             victims.push(page);
             next = self.pages.more_recent(&self.region, page);
+        }
+        for (at, pointer) in turns {
+            self.region.store_word(at, pointer);
         }
         // Before their content may be replaced.
         self.region.fence();
@@ -190,13 +194,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let Ok(inode) = self.region.inode(ino) else { continue };
             let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
             let places = places.map_err(|error| error.to_string())?;
-            let on_ssd = places.iter().filter(|place| matches!(place, Place::Ssd(_))).count() as u32;
-            let on_nvram = places.len() as u32 - on_ssd + u32::from(inode.xattrs != 0);
-            if (inode.nvram_blocks, inode.ssd_blocks) != (on_nvram, on_ssd) {
-                return Err(format!("inode {}: {inode:?} has {on_nvram} and {on_ssd} blocks", ino.0));
+            let blocks = places.len() as u32 + u32::from(inode.xattrs != 0);
+            if inode.blocks != blocks {
+                return Err(format!("inode {}: {inode:?} has {blocks} blocks", ino.0));
             }
         }
         Ok(())
+    }
+
+    /// Compares all metadata with its checksums.
+    fn check_sums(&self) -> std::result::Result<(), String> {
+        let inodes = (1..self.region.areas.inodes).map(|ino| Unit::Inode(Ino(ino)));
+        let pages = (0..self.region.areas.pages).map(PageId);
+        let metadata = pages.filter(|page| pages::state_of(&self.region, *page) == State::Metadata);
+        match inodes.chain(metadata.map(Unit::Page)).find(|unit| !self.region.is_sound(*unit)) {
+            Some(unit) => Err(format!("the checksum of {unit:?} is wrong")),
+            None => Ok(()),
+        }
     }
 
     /// Counts everything again and compares with what is kept.
@@ -227,6 +241,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         self.check_inodes()?;
+        self.check_sums()?;
         let end = blocks_of(self.region.areas.extents());
         let valid = (EXTENT_BLOCKS..end).filter(|block| extents::bit(&self.region, *block)).count() as u64;
         if valid != self.extents.valid_blocks() || copies != u64::from(self.pages.copies()) {

@@ -1,12 +1,20 @@
 //! All inodes and what they point to, walked: how page table, owners and bitmap come about when a file system is opened,
 //! and the part of fsck that looks at blocks (section III-D).
 
+use super::noted::Unit;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
-use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::layout::{
+    Field, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK, PageId,
+    Place,
+};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
+use std::ops::Range;
+
+/// Bytes of the tables that are cleared at once; a page's or more.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Problems told; of more only the number.
 const MOST_TOLD: usize = 1000;
@@ -14,9 +22,38 @@ const MOST_TOLD: usize = 1000;
 /// Pointers to nowhere that a page of pointers may have at least; with more, unless others are as many, it is none.
 const MOST_BAD_POINTERS: usize = 8;
 
+/// A part of a file that has a checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Part {
+    /// The inode.
+    #[error("inode")]
+    Inode,
+    /// A block of pointers, above this block first.
+    #[error("pointers to block {0} and others")]
+    Pointers(u64),
+    /// A block of a directory, or of a link's target.
+    #[error("block {0}, on NVRAM")]
+    Block(u64),
+    /// The page of extended attributes.
+    #[error("extended attributes")]
+    Xattrs,
+    /// A block of data, on NVRAM.
+    #[error("data of block {0}, on NVRAM")]
+    NvramData(u64),
+    /// A block of data, on the SSD.
+    #[error("data of block {0}, on the SSD")]
+    SsdData(u64),
+}
+
 /// What is wrong with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
+    /// Something in it was changed by nobody; which, cannot be told.
+    #[error("the checksum of its {0} is wrong")]
+    Checksum(Part),
+    /// The number of its blocks was changed by nobody.
+    #[error("it says another number of blocks than it has")]
+    Blocks,
     /// The mode names no kind of file.
     #[error("its mode names no kind of file")]
     Mode,
@@ -40,7 +77,7 @@ pub enum Wrong {
     Xattrs,
 }
 
-/// Something wrong, and how it is put right: a word is cleared.
+/// Something wrong, and how it is put right: a word is cleared. What has a wrong checksum is taken as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inode {}: {what}", .ino.0)]
 pub struct Problem {
@@ -48,16 +85,36 @@ pub struct Problem {
     pub ino: Ino,
     /// What is wrong.
     pub what: Wrong,
-    /// The word of 8 bytes that is set to `repaired`.
-    pub at: usize,
-    /// What it is set to.
-    pub repaired: u64,
+    /// The word of 8 bytes that is set, and what to; none of a checksum.
+    pub word: Option<(usize, u64)>,
+}
+
+/// What is wrong with what belongs to no file. Nothing depends on any of these alone: opening works out anew what they tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongArea {
+    /// The number of the update in hand.
+    #[error("the log of updates does not say which it is of")]
+    Log,
+    /// The word that says whether it was closed.
+    #[error("the word that says whether it was closed says neither")]
+    Closed,
+    /// The page table of a file system that was closed.
+    #[error("the checksum of the lists of pages is wrong")]
+    Lists,
+    /// What was changing.
+    #[error("what says which metadata was changing makes no sense")]
+    Changing,
+    /// One of two places that say of which mount the NVRAM is.
+    #[error("one of two places does not say of which mount it is")]
+    Epoch,
 }
 
 /// What a walk found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// Problems, the first thousand.
+    /// What is wrong with areas of the NVRAM, which opening put right.
+    pub areas: Vec<WrongArea>,
+    /// Problems of files, the first thousand.
     pub problems: Vec<Problem>,
     /// All problems.
     pub problem_count: u64,
@@ -67,6 +124,31 @@ pub struct Scan {
     pub orphans: Vec<Ino>,
     /// Files with blocks beyond their end, which were being cut or extended, and their first such block.
     pub too_long: Vec<(Ino, u64)>,
+}
+
+impl Scan {
+    /// All that is wrong, in words.
+    pub fn told(&self) -> Vec<String> {
+        let areas = self.areas.iter().map(ToString::to_string);
+        areas.chain(self.problems.iter().map(ToString::to_string)).collect()
+    }
+
+    /// With what was seen before.
+    pub(super) fn after(mut self, before: Scan) -> Scan {
+        self.problem_count += before.problem_count;
+        self.areas = before.areas;
+        self.problems.splice(..0, before.problems);
+        self.problems.truncate(MOST_TOLD);
+        self
+    }
+
+    /// One more thing is wrong with a file.
+    pub(super) fn complain(&mut self, problem: Problem) {
+        self.problem_count += 1;
+        if self.problems.len() < MOST_TOLD {
+            self.problems.push(problem);
+        }
+    }
 }
 
 /// What a pointer may lead to.
@@ -80,12 +162,18 @@ enum Allowed {
     Entries,
 }
 
+/// A range in pieces.
+fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    range.clone().step_by(PIECE_BYTES).map(move |at| at..range.end.min(at + PIECE_BYTES))
+}
+
 struct Walk<'a, N, S> {
     store: &'a mut Store<N, S>,
     scan: Scan,
     ino: Ino,
-    nvram_blocks: u32,
-    ssd_blocks: u32,
+    blocks: u32,
+    /// Inodes say how many blocks they have: the file system was closed.
+    is_counted: bool,
     /// First block beyond the end, if the file has any.
     beyond: Option<u64>,
     end: u64,
@@ -99,13 +187,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Walks all inodes, and writes down from them who owns which page and block. Which extents are free is still to be
     /// found, when all blocks are known.
     pub(super) fn scan(&mut self) -> Scan {
+        self.scan_as(false)
+    }
+
+    /// The same of a file system that was closed: each inode says how many blocks it has.
+    pub(super) fn scan_as(&mut self, was_closed: bool) -> Scan {
         self.forget();
+        let is_counted = was_closed && self.region.is_checked();
         let mut walk = Walk {
             store: self,
             scan: Scan::default(),
             ino: Ino(0),
-            nvram_blocks: 0,
-            ssd_blocks: 0,
+            blocks: 0,
+            is_counted,
             beyond: None,
             end: 0,
             after_last: 0,
@@ -119,14 +213,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         scan
     }
 
-    /// Forgets who owns what.
+    /// Forgets who owns what; the checksums of pages of metadata, which stand between, stay.
     fn forget(&mut self) {
-        let zeros = vec![0; 1 << 20];
-        let mut at = self.region.areas.bitmap;
-        while at < self.region.areas.data {
-            let length = zeros.len().min(self.region.areas.data - at);
-            self.region.note(at, &zeros[..length]);
-            at += length;
+        let zeros = vec![0; PIECE_BYTES];
+        let areas = &self.region.areas;
+        let (table, owners, sums) = (areas.page_table, areas.owners, areas.sums);
+        for piece in pieces(areas.bitmap..table).chain(pieces(owners..sums)) {
+            self.region.note(piece.start, &zeros[..piece.len()]);
+        }
+        for piece in pieces(table..owners) {
+            let mut infos = self.region.bytes()[piece.clone()].to_vec();
+            infos.chunks_mut(PAGE_INFO_BYTES).for_each(|info| info[..PAGE_SUM_AT].fill(0));
+            self.region.note(piece.start, &infos);
         }
         self.pages = pages::Pages::empty();
         self.extents = extents::Extents::empty(self.region.areas.extents());
@@ -144,18 +242,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
-        self.scan.problem_count += 1;
-        if self.scan.problems.len() < MOST_TOLD {
-            self.scan.problems.push(Problem { ino: self.ino, what, at, repaired });
+        self.scan.complain(Problem { ino: self.ino, what, word: Some((at, repaired)) });
+    }
+
+    /// Tells of a checksum that is wrong.
+    fn check_sum(&mut self, unit: Unit, part: Part) {
+        if !self.store.region.is_sound(unit) {
+            self.scan.complain(Problem { ino: self.ino, what: Wrong::Checksum(part), word: None });
         }
     }
 
     fn inode(&mut self, ino: Ino) {
         let at = self.store.region.areas.inode(ino).expect("a number within the table");
+        (self.ino, self.blocks) = (ino, 0);
+        self.check_sum(Unit::Inode(ino), Part::Inode);
         if self.store.region.half(at) == 0 {
             return;
         }
-        (self.ino, self.nvram_blocks, self.ssd_blocks) = (ino, 0, 0);
         (self.beyond, self.after_last) = (None, 0);
         let inode = self.store.region.raw_inode(ino).expect("a number within the table");
         let Some(kind) = inode.kind() else {
@@ -188,8 +291,12 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
 
     fn xattrs(&mut self, inode: &Inode, at: usize) {
         let field = at + Field::Xattrs as usize;
-        if inode.xattrs != 0 && self.metadata_page(inode.xattrs).is_none() {
-            self.complain(Wrong::Xattrs, field, 0);
+        if inode.xattrs == 0 {
+            return;
+        }
+        match self.metadata_page(inode.xattrs) {
+            Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
+            None => self.complain(Wrong::Xattrs, field, 0),
         }
     }
 
@@ -225,6 +332,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.complain(Wrong::Pointer { block: start }, at, 0);
             return;
         };
+        self.check_sum(Unit::Page(page), Part::Pointers(start));
         if start >= self.end && self.beyond.is_none() {
             // Made for a block that then was not written.
             self.beyond = Some(start);
@@ -261,7 +369,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
         pages::own(&mut store.region, page, self.ino, 0);
         store.pages.put(&mut store.region, page, State::Metadata, false);
-        self.nvram_blocks += 1;
+        self.blocks += 1;
         Some(page)
     }
 
@@ -270,7 +378,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let place = Place::of(pointer, &self.store.region.areas).filter(|_| is_reached);
         let taken = match place {
             Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
-            Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some(),
+            Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
+                self.check_sum(Unit::Page(page), Part::Block(block));
+                true
+            }),
             Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
             _ => {
                 self.complain(Wrong::Pointer { block }, at, 0);
@@ -294,7 +405,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             pages::own(&mut store.region, page, self.ino, block as u32);
             // Without page_info nothing is known to be on the SSD as well.
             store.pages.put(&mut store.region, page, self.state, false);
-            self.nvram_blocks += 1;
+            self.blocks += 1;
         }
         is_free
     }
@@ -304,18 +415,18 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let is_free = !extents::bit(&store.region, number);
         if is_free {
             store.extents.claim(&mut store.region, number, self.ino, block as u32);
-            self.ssd_blocks += 1;
+            self.blocks += 1;
         }
         is_free
     }
 
     /// Writes down how many blocks the inode has.
     fn finish(&mut self, inode: &Inode, at: usize) {
-        if inode.nvram_blocks != self.nvram_blocks {
-            self.store.region.note_half(at + Field::NvramBlocks as usize, self.nvram_blocks);
-        }
-        if inode.ssd_blocks != self.ssd_blocks {
-            self.store.region.note_half(at + Field::SsdBlocks as usize, self.ssd_blocks);
+        if inode.blocks != self.blocks {
+            if self.is_counted {
+                self.scan.complain(Problem { ino: self.ino, what: Wrong::Blocks, word: None });
+            }
+            self.store.region.note_half(at + Field::Blocks as usize, self.blocks);
         }
         if let Some(block) = self.beyond {
             self.scan.too_long.push((self.ino, block));

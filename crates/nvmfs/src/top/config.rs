@@ -85,6 +85,7 @@ impl TopConfig {
                 reserve: self.reserve,
                 placement: self.placement,
                 now_ns: 0,
+                ..Format::default()
             },
             options: self.options.clone(),
             workload: self.workload.clone(),

@@ -2,6 +2,7 @@
 
 use crate::api::{Error, ROOT};
 use crate::fs::Nvmfs;
+use crate::layout::Checksums;
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::{BlockRequest, CountingSsd, Recorded};
@@ -69,7 +70,9 @@ impl Machine {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         });
         let nvram = PlainNvram::new(settings.nvram_bytes as usize);
-        let fs = Nvmfs::format(nvram, Arc::new(ssd), &settings.format, settings.options.clone())?;
+        // Nobody opens it again, and its drive keeps no content to be compared with a checksum.
+        let format = Format { checksums: Checksums::None, ..settings.format.clone() };
+        let fs = Nvmfs::format(nvram, Arc::new(ssd), &format, settings.options.clone())?;
         let capacity_bytes = fs.store().capacity_blocks() * crate::api::BLOCK_BYTES as u64;
         let workload = settings.workload.build(capacity_bytes, settings.seed)?;
         let options = PlayOptions { step_ns: STEP_NS, ..PlayOptions::default() };

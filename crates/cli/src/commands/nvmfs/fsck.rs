@@ -16,8 +16,10 @@ use wearwell_nvmfs::store::{Found, Store};
 
 /// Checks a file system that is not mounted
 ///
-/// First all inodes and where their blocks lie, then all names and what they lead to. Changes nothing without --repair. With
-/// it, pointers that lead nowhere become holes, and files that no name leads to get one in /lost+found.
+/// First all inodes, their checksums and where their blocks lie, then all names and what they lead to, then the data on the SSD
+/// against its checksums. Changes nothing without --repair. With it, pointers that lead nowhere become holes, files that no name
+/// leads to get one in /lost+found, and what has a wrong checksum on NVRAM is taken as it is. Data on the SSD that has a wrong
+/// one is left: reading it is an error until it is written anew or deleted.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -31,6 +33,9 @@ pub struct Args {
     /// For a copy that is all that is left. Files that were not written since it was made are as they were.
     #[arg(long, requires = "repair")]
     unpaired: bool,
+    /// Leaves out the data on the SSD, which takes as long as reading it
+    #[arg(long)]
+    quick: bool,
     /// Prints JSON, for programs
     #[arg(long)]
     json: bool,
@@ -67,13 +72,15 @@ struct Report {
     problem_count: u64,
     /// Problems, not all where there are many.
     problems: Vec<String>,
-    /// They were corrected.
+    /// They were corrected, but for those that are left.
     repaired: bool,
+    /// Problems that nothing can correct: data that is lost.
+    left: u64,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let report = if args.repair { repair(&args.devices, args.unpaired) } else { check(&args.devices) };
+    let report = if args.repair { repair(args) } else { check(args) };
     let report = report.map_err(|failure| match failure {
         Failure::Run(message) => Failure::Checked(NOT_CHECKED, format!("error: {message}")),
         other => other,
@@ -83,12 +90,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     } else {
         as_text(&report)
     })?;
-    match (report.problem_count, args.repair) {
+    let (count, left) = (report.problem_count, report.left);
+    match (count, args.repair) {
         (0, _) => Ok(()),
-        (count, true) => {
-            Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem"))))
-        }
-        (count, false) => Err(Failure::Checked(
+        (_, true) if left > 0 => Err(Failure::Checked(
+            LEFT,
+            format!(
+                "corrected: {}; left: {} of data, which is lost: bring these files back from a copy, or delete them",
+                counted(count - left, "problem"),
+                counted(left, "block")
+            ),
+        )),
+        (_, true) => Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem")))),
+        (_, false) => Err(Failure::Checked(
             LEFT,
             format!("left: {}; --repair corrects what it can", counted(count, "problem")),
         )),
@@ -96,19 +110,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Looks at a copy of the NVRAM. Names are looked at as they are when the blocks are right.
-fn check(devices: &Devices) -> Result<Report, Failure> {
-    let (nvram, ssd) = devices.open_to_read()?;
+fn check(args: &Args) -> Result<Report, Failure> {
+    let (nvram, ssd) = args.devices.open_to_read()?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
     let (fs, mut report) = with_right_blocks(opened.map_err(Failure::run)?)?;
     report.tell(&names::check::check(&fs.store().region).map_err(Failure::run)?);
+    report.look_at_data(&fs, args.quick)?;
     Ok(report)
 }
 
 /// Puts right all that is wrong, and finishes what was interrupted.
-fn repair(devices: &Devices, unpaired: bool) -> Result<Report, Failure> {
-    let (nvram, ssd) = (devices.open_nvram()?, Arc::new(devices.open_ssd()?));
+fn repair(args: &Args) -> Result<Report, Failure> {
+    let (nvram, ssd) = (args.devices.open_nvram()?, Arc::new(args.devices.open_ssd()?));
     let options = Options { mark: random()?, ..Options::default() };
-    let opened = match unpaired {
+    let opened = match args.unpaired {
         true => Store::open_unpaired(nvram, ssd, options),
         false => Store::open_damaged(nvram, ssd, options),
     };
@@ -120,6 +135,7 @@ fn repair(devices: &Devices, unpaired: bool) -> Result<Report, Failure> {
     // Removes orphans too.
     report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
+    report.look_at_data(&fs, args.quick)?;
     fs.close();
     Ok(report)
 }
@@ -129,10 +145,10 @@ fn with_right_blocks<N: Nvram, S: Ssd>(
     (mut store, found): (Store<N, S>, Found),
 ) -> Result<(Nvmfs<N, S>, Report), Failure> {
     let Found { was_closed, scan } = found;
-    let problems = scan.problems.iter().map(ToString::to_string).collect();
+    let problems = scan.told();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());
-    let report = Report { was_closed, inodes, orphans, problem_count, problems, repaired: false };
+    let report = Report { was_closed, inodes, orphans, problem_count, problems, repaired: false, left: 0 };
     Ok((Nvmfs::to_repair(store).map_err(Failure::run)?, report))
 }
 
@@ -140,6 +156,17 @@ impl Report {
     fn tell(&mut self, problems: &[NameProblem]) {
         self.problem_count += problems.len() as u64;
         self.problems.extend(problems.iter().map(ToString::to_string));
+    }
+
+    /// Reads the data that has checksums.
+    fn look_at_data<N: Nvram, S: Ssd>(&mut self, fs: &Nvmfs<N, S>, is_quick: bool) -> Result<(), Failure> {
+        if !is_quick {
+            let problems = fs.store().check_all_data().map_err(|error| about("--ssd", error))?;
+            self.left = problems.len() as u64;
+            self.problem_count += self.left;
+            self.problems.extend(problems.iter().map(ToString::to_string));
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use std::sync::Arc;
 use wearwell_nvmfs::api::BLOCK_BYTES;
 use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::nvram::Guarantee;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -57,6 +58,11 @@ pub struct Args {
     /// Where data goes
     #[arg(long, value_enum, default_value_t = Placement::Nvmfs, help_heading = "File system")]
     placement: Placement,
+    /// Only metadata has checksums
+    ///
+    /// Otherwise damaged data is found too, when it is read from the SSD, by fsck, and, of that on NVRAM, when it is mounted again.
+    #[arg(long, help_heading = "File system")]
+    no_data_checksums: bool,
 }
 
 /// Where data goes.
@@ -86,6 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Placement::Conquest => PlacementKind::Conquest,
         },
         now_ns: now_ns(),
+        checksums: if args.no_data_checksums { Checksums::Metadata } else { Checksums::All },
     };
     format.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
     if let Some(share) = args.nvram_share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {

@@ -28,7 +28,7 @@ pub struct Args {
     ///
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
     /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
-    /// are always so. And the file system's own:
+    /// are always so. no_scrub: what has checksums is not looked at in the background. And the file system's own:
     /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
@@ -67,6 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
         no_programs: args.options.no_programs,
+        scrub: !args.options.no_scrub,
         ..wearwell_mount::Options::default()
     };
     let file_system =

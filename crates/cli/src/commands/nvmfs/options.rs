@@ -16,6 +16,8 @@ pub struct MountOptions {
     pub writeback_cache: bool,
     /// Nothing can be executed.
     pub no_programs: bool,
+    /// What is there is not looked at in the background.
+    pub no_scrub: bool,
     /// How the file system uses its devices.
     pub file_system: Options,
 }
@@ -36,13 +38,14 @@ impl FromStr for MountOptions {
                 // It is mounted so in any case.
                 ("nosuid" | "nodev", _) => {}
                 ("noexec", _) => options.no_programs = true,
+                ("no_scrub", _) => options.no_scrub = true,
                 (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
                 (name, None) => drop(settings.insert(name.into(), true.into())),
             }
         }
         let settings = toml::Value::Table(settings).try_into::<Options>();
         options.file_system = settings.map_err(|error| {
-            let others = "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec";
+            let others = "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub";
             format!("{}; or {others}", error.to_string().trim_end())
         })?;
         options.file_system.check().map_err(|error| error.to_string())?;
@@ -63,8 +66,9 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options: MountOptions = "allow_other,flush_above=0.7,,trim=false,grouping=lru".parse().unwrap();
-        assert!(options.allow_other && !options.direct_io && !options.file_system.trim);
+        let options: MountOptions =
+            "allow_other,no_scrub,flush_above=0.7,,trim=false,grouping=lru".parse().unwrap();
+        assert!(options.no_scrub && options.allow_other && !options.direct_io && !options.file_system.trim);
         assert_eq!((options.file_system.flush_above, options.file_system.flush_below), (0.7, 0.5));
         assert_eq!(options.file_system.grouping, Grouping::Lru);
         let options: MountOptions = "caching=periodic,write_out_share=0.2".parse().unwrap();

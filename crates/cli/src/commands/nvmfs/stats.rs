@@ -76,11 +76,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (json, text) = match (&args.directory, &args.nvram, &args.ssd) {
         (Some(directory), ..) => {
             let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
-            (serde_json::to_value(&stats), table([in_use(&stats), done(&stats), of_drive(&stats)].concat()))
+            (
+                serde_json::to_value(&stats),
+                table([in_use(&stats), done(&stats), checked(&stats), of_drive(&stats)].concat()),
+            )
         }
         (None, Some(nvram), Some(ssd)) => {
             let image = image(nvram, ssd)?;
-            let last = image.last_mount.iter().flat_map(|stats| [done(stats), of_drive(stats)].concat());
+            let last = image
+                .last_mount
+                .iter()
+                .flat_map(|stats| [done(stats), checked(stats), of_drive(stats)].concat());
             let rows = [of_image(&image), in_use(&image.stats), last.collect()].concat();
             (serde_json::to_value(&image), table(rows))
         }
@@ -185,6 +191,22 @@ fn done(stats: &Stats) -> Vec<Row> {
         ("Refused for lack of room", refusals(stats)),
         ("Extents recycled", counts.recycled_extents.to_string()),
         ("  cleaning efficiency", share(stats.cleaning_efficiency)),
+    ]
+}
+
+/// What checksums showed.
+fn checked(stats: &Stats) -> Vec<Row> {
+    let Some(of) = &stats.checksums else { return Vec::new() };
+    let wrong = match &of.last_wrong {
+        Some(last) => format!("{}; the last time {last}", of.wrong),
+        None => of.wrong.to_string(),
+    };
+    vec![
+        ("Checksums", if of.of_data { "metadata and data" } else { "metadata" }.into()),
+        ("  found to be wrong, times", wrong),
+        ("  all looked at, times", of.passes.to_string()),
+        ("  inodes and pages looked at", of.checked_metadata.to_string()),
+        ("  blocks of the SSD looked at", of.checked_blocks.to_string()),
     ]
 }
 

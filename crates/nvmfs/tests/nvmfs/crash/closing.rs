@@ -1,12 +1,13 @@
 //! Cuts while the file system is closed and opened.
 
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Lie, nvram_of};
+use crate::crash::machine::{Image, Lie, nvram_of};
 use crate::crash::recovery::recover;
 use crate::crash::script::STEPS;
 use crate::crash::scripted::{Scene, moments, tree_of};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use wearwell_nvmfs::api::{FileSystem, Kind};
 use wearwell_nvmfs::placement::PlacementKind;
 
 /// A scene with data on both devices.
@@ -34,6 +35,39 @@ fn what_is_closed_while_power_goes_is_whole() {
                     .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
             }
         }
+    }
+}
+
+/// One without checksums gets them with its first mount, whenever power goes.
+#[test]
+fn checksums_come_while_power_goes() {
+    for placement in PlacementKind::ALL {
+        let scene = Scene::new(placement);
+        let fill = |fs: &mut dyn FileSystem| {
+            scene.play(fs, |player| player.make("a", Kind::File));
+            scene.play(fs, |player| player.write("a", 0, 900_000, 1));
+        };
+        let image = Image::of_before(placement, |fs| fill(fs));
+        let mut model = scene.model.clone();
+        fill(&mut model);
+        let expected = Expected::exactly(tree_of(&model));
+        let (machine, fs) = image.mount(Lie::Nothing).expect("it was closed");
+        let after = machine.close(fs);
+        assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'2']);
+        let events = machine.power.events();
+        let mut moments = moments(&machine, 0..events);
+        moments.extend((0..events).step_by(events as usize / 40));
+        let (mut without, mut with) = (0, 0);
+        for event in moments {
+            let (machine, fs) = image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+            for image in machine.crashes(&nvram_of(fs), 2, &mut random) {
+                *(if image.nvram[7] == b'1' { &mut without } else { &mut with }) += 1;
+                recover(&image, &expected, None, &mut random)
+                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
+            }
+        }
+        assert!(without > 10 && with > 10, "{without} images without checksums, {with} with");
     }
 }
 

@@ -4,6 +4,7 @@ use rand::RngCore;
 use std::io;
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::nvram::{Nvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -178,6 +179,17 @@ impl Image {
         let (machine, nvram) = devices(&empty, Lie::Nothing, None);
         let format = Format { id: 9, inodes: Some(256), placement, ..Format::default() };
         let fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
+        machine.close(fs)
+    }
+
+    /// One without checksums, as those made before there were any, with something in it.
+    pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
+        let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
+        let (machine, nvram) = devices(&empty, Lie::Nothing, None);
+        let checksums = Checksums::None;
+        let format = Format { id: 9, inodes: Some(256), placement, checksums, ..Format::default() };
+        let mut fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
+        act(&mut fs);
         machine.close(fs)
     }
 

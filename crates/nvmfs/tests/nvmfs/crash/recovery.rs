@@ -56,7 +56,9 @@ fn look(image: Image, expected: &Expected) -> Result<(), String> {
         return Err(format!("blocks and inodes: {used:?} are said to be used, and {counted:?} are"));
     }
     try_out(&mut fs, statistics.free_blocks).map_err(|error| format!("a trial: {error}"))?;
-    fs.store().check()
+    fs.store().check()?;
+    let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
+    wrong.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
 }
 
 /// Makes a file, writes, reads, and removes it.

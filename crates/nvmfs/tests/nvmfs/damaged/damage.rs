@@ -1,6 +1,6 @@
 //! Thousands of damaged images, by chance and on purpose.
 
-use super::image::{Image, NVRAM_BYTES, image, options};
+use super::image::{Image, NVRAM_BYTES, image, image_with, options};
 use super::life::{Fate, live};
 use super::nvrams::Bounded;
 use super::pieces::Pieces;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, MAX_FILE_BYTES};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    Field, LayoutError, ListEnds, NVRAM_BASE, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
+    Checksums, Field, LayoutError, ListEnds, NVRAM_BASE, SIZE_OF_INODE, SUPERBLOCK_BYTES, Superblock,
 };
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
@@ -114,8 +114,17 @@ fn ops(random: &mut Random, count: usize) -> Vec<[u32; OP_WORDS]> {
 }
 
 fn images() -> Vec<Image> {
-    let both = [true, false];
-    PlacementKind::ALL.into_iter().flat_map(|kind| both.map(|is_closed| image(kind, is_closed))).collect()
+    // Without checksums nothing but what it says stands between damage and those who use it.
+    let kinds = [
+        (true, Checksums::None),
+        (false, Checksums::None),
+        (true, Checksums::All),
+        (false, Checksums::Metadata),
+    ];
+    PlacementKind::ALL
+        .into_iter()
+        .flat_map(|kind| kinds.map(|(is_closed, checksums)| image_with(kind, is_closed, checksums)))
+        .collect()
 }
 
 /// Lives of so many images; how many there were of each fate.
@@ -158,7 +167,7 @@ fn more_damaged_images_are_refused_or_borne_and_put_right() {
 /// Each word of some inodes in turn becomes each of some values.
 #[test]
 fn every_word_of_an_inode_may_be_anything() {
-    let image = image(PlacementKind::Nvmfs, true);
+    let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
     let pieces = Pieces::of(&image);
     let mut random = Random::seed_from_u64(5);
     let few = pieces.inodes.iter().step_by(pieces.inodes.len() / 4).chain(pieces.inodes.last());
@@ -247,7 +256,7 @@ fn devices_that_are_short_or_others_are_refused() {
 /// A directory and a file that say they are as long as can be are as quick to use as before.
 #[test]
 fn what_is_not_there_takes_no_time() {
-    let image = image(PlacementKind::Nvmfs, true);
+    let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
     let pieces = Pieces::of(&image);
     for size in [MAX_FILE_BYTES, 1 << 39, 1 << 35] {
         let mut nvram = image.nvram.clone();

@@ -4,7 +4,7 @@ use crate::common::content;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, FileSystem, Ino, Kind, ROOT, SetXattr};
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::layout::{Areas, Superblock};
+use wearwell_nvmfs::layout::{Areas, Checksums, Superblock};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -37,8 +37,13 @@ pub fn options() -> Options {
 
 /// All sorts of files, closed or left as it was.
 pub fn image(placement: PlacementKind, is_closed: bool) -> Image {
+    image_with(placement, is_closed, Checksums::All)
+}
+
+/// The same with these checksums.
+pub fn image_with(placement: PlacementKind, is_closed: bool, checksums: Checksums) -> Image {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-    let format = Format { inodes: Some(256), id: 7, placement, ..Format::default() };
+    let format = Format { inodes: Some(256), id: 7, placement, checksums, ..Format::default() };
     let nvram = PlainNvram::new(NVRAM_BYTES);
     let mut fs = Nvmfs::format(nvram, Arc::clone(&ssd), &format, options()).expect("a fresh file system");
     names(&mut fs);

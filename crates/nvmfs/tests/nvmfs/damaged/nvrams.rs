@@ -1,7 +1,7 @@
 //! NVRAM that counts what is done with it: work that has no end is found.
 
 use std::cell::Cell;
-use wearwell_nvmfs::layout::{Epoch, ListEnds, SUPERBLOCK_BYTES};
+use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES};
 use wearwell_nvmfs::nvram::Nvram;
 
 /// NVRAM that bears so many accesses.
@@ -33,14 +33,18 @@ impl Nvram for Bounded {
     fn store(&mut self, at: usize, bytes: &[u8]) {
         self.access();
         assert!(at >= SUPERBLOCK_BYTES, "the superblock never changes");
-        let is_known = [ListEnds::AT, Epoch::AT, Epoch::NEXT_AT].contains(&at);
+        let is_known =
+            [ListEnds::AT, ListEnds::SUM_AT, Epoch::AT, Epoch::NEXT_AT, Changing::AT].contains(&at);
         assert!(at >= 4096 || is_known, "nothing else is in its page");
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     fn store_word(&mut self, at: usize, word: u64) {
         self.access();
-        assert!(at >= 4096 || at == ListEnds::CLEAN_AT, "nothing else is in the superblock's page");
+        let is_known = at == ListEnds::CLEAN_AT || at >= Changing::AT;
+        // It gets checksums.
+        let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS2");
+        assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
         assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");
         self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }

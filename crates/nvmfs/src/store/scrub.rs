@@ -1,0 +1,115 @@
+//! Everything that has a checksum is looked at now and then, a little at a time, while the file system is in use.
+
+use super::noted::Unit;
+use super::pages::{self, State};
+use super::verify::{Summed, wrong_blocks};
+use super::{Store, extents};
+use crate::api::{Ino, Result};
+use crate::layout::PageId;
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::stats::ChecksumStats;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Inodes, and pages of NVRAM, that are looked at in one piece.
+const INODES_AT_ONCE: u32 = 2048;
+const PAGES_AT_ONCE: u32 = 1024;
+
+/// How far a pass is, and what passes found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pass {
+    /// The first inode, page and extent that is still to be looked at.
+    inode: u32,
+    page: u32,
+    extent: u32,
+    /// Passes that came to their end.
+    passes: u64,
+    metadata: u64,
+    blocks: u64,
+}
+
+/// Blocks of the SSD that are to be read and compared with their checksums. The file system may be used meanwhile.
+pub struct Scrub<S> {
+    blocks: Vec<Summed>,
+    wrong: OnceLock<Vec<Summed>>,
+    ssd: Arc<S>,
+}
+
+impl<S: Ssd> Scrub<S> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Those of the SSD.
+    pub fn read(&self) -> std::io::Result<()> {
+        let wrong = wrong_blocks(&*self.ssd, &self.blocks)?;
+        self.wrong.get_or_init(|| wrong);
+        Ok(())
+    }
+}
+
+/// So many numbers from `from` on, and it is behind them.
+fn next(from: &mut u32, count: u32, end: u32) -> Range<u32> {
+    let range = *from..from.saturating_add(count).min(end);
+    *from = range.end;
+    range
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Looks at the next piece of metadata, and chooses the blocks of an extent that are to be read. `None` at the end of a pass,
+    /// after which the next one begins.
+    pub fn begin_scrub(&mut self) -> Option<Scrub<S>> {
+        let (inodes, pages, extents) =
+            (self.region.areas.inodes, self.region.areas.pages, self.region.areas.extents());
+        if (self.pass.inode, self.pass.page, self.pass.extent) == (inodes, pages, extents) {
+            (self.pass.inode, self.pass.page, self.pass.extent) = (0, 0, 0);
+            self.pass.passes += 1;
+            return None;
+        }
+        for ino in next(&mut self.pass.inode, INODES_AT_ONCE, inodes).filter(|ino| *ino > 0) {
+            self.look_at(Unit::Inode(Ino(ino)));
+        }
+        for page in next(&mut self.pass.page, PAGES_AT_ONCE, pages).map(PageId) {
+            if pages::state_of(&self.region, page) == State::Metadata {
+                self.look_at(Unit::Page(page));
+            }
+        }
+        let extent = next(&mut self.pass.extent, 1, extents).next();
+        let blocks = extent.map_or(Vec::new(), |extent| self.summed_blocks(extent));
+        Some(Scrub { blocks, wrong: OnceLock::new(), ssd: Arc::clone(&self.ssd) })
+    }
+
+    fn look_at(&mut self, unit: Unit) {
+        self.pass.metadata += 1;
+        if !self.region.is_sound(unit) && self.region.set_damaged(unit) {
+            self.found.note(format!("{unit} has a wrong checksum"));
+        }
+    }
+
+    /// Blocks were read. What was written anew meanwhile does not count.
+    ///
+    /// # Errors
+    /// That of reading.
+    pub fn end_scrub(&mut self, scrub: Scrub<S>, outcome: std::io::Result<()>) -> Result<()> {
+        outcome?;
+        self.pass.blocks += scrub.blocks.len() as u64;
+        for wrong in scrub.wrong.get().into_iter().flatten() {
+            if self.summed_blocks(extents::extent_of(wrong.place)).contains(wrong) {
+                self.found.note(wrong.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// What checksums have shown since it was opened, if there are any.
+    pub fn checksum_stats(&self) -> Option<ChecksumStats> {
+        self.region.is_checked().then(|| ChecksumStats {
+            of_data: self.region.areas.has_sums(),
+            wrong: self.found.count,
+            last_wrong: self.found.last.clone(),
+            passes: self.pass.passes,
+            checked_metadata: self.pass.metadata,
+            checked_blocks: self.pass.blocks,
+        })
+    }
+}

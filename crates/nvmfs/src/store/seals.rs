@@ -1,0 +1,98 @@
+//! What is checked of a file system that was closed before anything in it is changed: the page table, data on NVRAM, and all
+//! else that is not walked.
+
+use super::Store;
+use super::pages::{State, block_in, state_in};
+use super::region::update_of;
+use super::scan::{Part, Problem, Scan, Wrong, WrongArea};
+use super::sums::{are_notes_sound, data_sum, is_nothing_noted};
+use crate::api::{BLOCK_BYTES, Ino};
+use crate::layout::{Areas, Checksums, Epoch, ListEnds, PAGE_INFO_BYTES, PageId, Superblock};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+/// The word that says whether a file system was closed.
+pub(super) fn closed_word(bytes: &[u8]) -> u64 {
+    word(bytes, ListEnds::CLEAN_AT)
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+/// What is wrong with the NVRAM of a file system that has checksums, as it is found.
+pub(super) fn look(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan {
+    let mut scan = Scan::default();
+    let was_closed = closed_word(bytes) == ListEnds::CLEAN;
+    let are_lists_sound = was_closed && half(bytes, ListEnds::SUM_AT) == table_sum(bytes, areas);
+    let are_epochs_sound = [Epoch::AT, Epoch::NEXT_AT].iter().all(|at| Epoch::decode(bytes, *at).is_some());
+    let wrong = [
+        (update_of(bytes, areas, true).is_none(), WrongArea::Log),
+        (!was_closed && closed_word(bytes) != 0, WrongArea::Closed),
+        (was_closed && !are_lists_sound, WrongArea::Lists),
+        (!are_notes_sound(bytes, areas) || was_closed && !is_nothing_noted(bytes), WrongArea::Changing),
+        (was_closed && !are_epochs_sound, WrongArea::Epoch),
+    ];
+    scan.areas.extend(wrong.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, area)| area));
+    scan.problem_count = scan.areas.len() as u64;
+    if was_closed && superblock.checksums == Checksums::All {
+        (0..areas.pages).for_each(|page| look_at_data(bytes, areas, PageId(page), &mut scan));
+    }
+    scan
+}
+
+/// Compares a page of data with its checksum, which it has while the file system is closed.
+fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId, scan: &mut Scan) {
+    let at = areas.page_info(page);
+    let info = &bytes[at..at + PAGE_INFO_BYTES];
+    if !is_data(state_in(info)) {
+        return;
+    }
+    let (ino, block) = block_in(info);
+    let content = &bytes[areas.page(page)..][..BLOCK_BYTES];
+    if half(bytes, areas.page_sum(page)) != data_sum(ino, block, content) {
+        let what = Wrong::Checksum(Part::NvramData(block.into()));
+        scan.complain(Problem { ino, what, word: None });
+    }
+}
+
+fn is_data(state: State) -> bool {
+    matches!(state, State::Clean | State::Dirty | State::Kept)
+}
+
+/// The checksum of the page table, and of the ends of its lists.
+fn table_sum(bytes: &[u8], areas: &Areas) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[ListEnds::AT..ListEnds::AT + 16]);
+    hasher.update(&bytes[areas.page_table..][..areas.pages as usize * PAGE_INFO_BYTES]);
+    hasher.finalize()
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Before the file system is closed: all that is to be found as it is gets its checksum. What is stored is not safe yet, but
+    /// for metadata.
+    pub(super) fn seal(&mut self) {
+        self.region.sum_up_all();
+        if self.superblock.checksums != Checksums::All {
+            return;
+        }
+        for page in (0..self.region.areas.pages).map(PageId) {
+            let at = self.region.areas.page_info(page);
+            let info = &self.region.bytes()[at..at + PAGE_INFO_BYTES];
+            if is_data(state_in(info)) {
+                let (ino, block): (Ino, u32) = block_in(info);
+                let sum = data_sum(ino, block, self.region.page(page));
+                self.region.note_half(self.region.areas.page_sum(page), sum);
+            }
+        }
+    }
+
+    /// The checksum of the page table as it is now.
+    pub(super) fn table_sum(&self) -> u32 {
+        table_sum(self.region.bytes(), &self.region.areas)
+    }
+}

@@ -1,0 +1,99 @@
+//! Data on the SSD is compared with its checksums: when it is read, moved, and when everything is looked at.
+
+use super::Store;
+use super::extents;
+use super::scan::{Part, Problem, Wrong};
+use super::sums::data_sum;
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::EXTENT_BLOCKS;
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+/// A block of the SSD, whose it is, and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("block {block} of inode {}, block {place} of the SSD, has a wrong checksum", .ino.0)]
+pub(super) struct Summed {
+    pub place: u64,
+    pub ino: Ino,
+    pub block: u32,
+    pub sum: u32,
+}
+
+impl Summed {
+    /// Whether this is its content.
+    pub fn is(&self, content: &[u8]) -> bool {
+        data_sum(self.ino, self.block, content) == self.sum
+    }
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// What was read from the SSD as a block of a file has the checksum of that.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if it has not.
+    pub(super) fn check_data(&mut self, ino: Ino, block: u32, place: u64, content: &[u8]) -> Result<()> {
+        if !self.region.areas.has_sums() {
+            return Ok(());
+        }
+        let sum = self.region.half(self.region.areas.ssd_sum(place));
+        let summed = Summed { place, ino, block, sum };
+        if summed.is(content) {
+            return Ok(());
+        }
+        self.found.note(summed.to_string());
+        Err(Error::Damaged(summed.to_string()))
+    }
+
+    /// The same of blocks that lie one after the other.
+    pub(super) fn check_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
+        let (blocks, _) = content.as_chunks::<BLOCK_BYTES>();
+        let mut numbered = (0..).zip(blocks);
+        numbered.try_for_each(|(number, content)| {
+            self.check_data(ino, (block + number) as u32, first + number, content)
+        })
+    }
+
+    /// The valid blocks of an extent, if they have checksums.
+    pub(super) fn summed_blocks(&self, extent: u32) -> Vec<Summed> {
+        if !self.region.areas.has_sums() {
+            return Vec::new();
+        }
+        let first = extents::first_block(extent);
+        let valid = (first..first + EXTENT_BLOCKS).filter(|place| extents::bit(&self.region, *place));
+        let summed = |place| {
+            let (ino, block) = extents::owner_of(&self.region, place);
+            Summed { place, ino, block, sum: self.region.half(self.region.areas.ssd_sum(place)) }
+        };
+        valid.map(summed).collect()
+    }
+
+    /// Reads all data on the SSD that has checksums; what has a wrong one.
+    ///
+    /// # Errors
+    /// Those of the SSD.
+    pub fn check_all_data(&self) -> std::io::Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for extent in 1..self.region.areas.extents() {
+            let wrong = wrong_blocks(&*self.ssd, &self.summed_blocks(extent))?;
+            problems.extend(wrong.into_iter().map(|one| Problem {
+                ino: one.ino,
+                what: Wrong::Checksum(Part::SsdData(one.block.into())),
+                word: None,
+            }));
+        }
+        Ok(problems)
+    }
+}
+
+/// Reads blocks; those that have a wrong checksum.
+pub(super) fn wrong_blocks<S: Ssd>(ssd: &S, blocks: &[Summed]) -> std::io::Result<Vec<Summed>> {
+    let mut wrong = Vec::new();
+    let mut content = Vec::new();
+    for run in blocks.chunk_by(|one, next| one.place + 1 == next.place) {
+        content.resize(run.len() * BLOCK_BYTES, 0);
+        ssd.read(run[0].place, &mut content)?;
+        let of_run = run.iter().zip(content.chunks(BLOCK_BYTES));
+        wrong.extend(of_run.filter(|(one, content)| !one.is(content)).map(|(one, _)| *one));
+    }
+    Ok(wrong)
+}

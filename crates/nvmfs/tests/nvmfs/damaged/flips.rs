@@ -1,0 +1,260 @@
+//! A single bit is flipped anywhere: wherever it counts it is found, and nobody reads what was not written.
+
+use super::image::{Image, image, options};
+use super::pieces::Pieces;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, Seek};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::layout::{
+    Changing, Epoch, Field, ListEnds, PageId, Place, SIZE_OF_INODE, SUM_BYTES, SUPERBLOCK_BYTES,
+    checked_number,
+};
+use wearwell_nvmfs::names::check::check;
+use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
+use wearwell_nvmfs::store::Store;
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+const FLIPS: u64 = 1000;
+/// Bytes of what is kept of a page, and where in it stand its state, its copy and its checksum.
+const PAGE_INFO_BYTES: usize = 32;
+const COPY_AT: usize = 8;
+const STATE_AT: usize = 24;
+const CLEAN: u8 = 1;
+const PAGE_SUM_AT: usize = 28;
+const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
+
+/// All that can be read of a file system: what, of which inode, at which byte.
+type Seen = BTreeMap<(&'static str, Ino, u64), Result<Vec<u8>, ()>>;
+
+/// A file system, the bytes of it that count, by what they are, and what is read of it.
+struct Whole {
+    image: Image,
+    nvram: Vec<Vec<Range<usize>>>,
+    ssd: Vec<Vec<Range<usize>>>,
+    seen: Seen,
+}
+
+/// One that was in use when power went, and whose inodes and pages were nearly all not being changed.
+fn interrupted(placement: PlacementKind) -> Image {
+    let closed = image(placement, true);
+    let ssd = closed.ssd();
+    let (mut fs, _) =
+        Fs::mount(PlainNvram::from(closed.nvram), Arc::clone(&ssd), options()).expect("it was closed");
+    let ino = fs.make(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    fs.write(ino, 0, &[5; 20_000], &CALLER).expect("room");
+    let nvram = fs.into_store().region.into_nvram().into_bytes();
+    Image { nvram, ssd: (*ssd).clone(), areas: closed.areas }
+}
+
+impl Whole {
+    fn new(image: Image, is_closed: bool) -> Whole {
+        let pieces = Pieces::of(&image);
+        let changing = changing(&image);
+        let is_settled = |at: &usize| !changing.contains(at);
+        let areas = &image.areas;
+        let some = |ats: &[usize], length: usize| -> Vec<Range<usize>> {
+            ats.iter().filter(|at| is_settled(at)).map(|at| *at..at + length).collect()
+        };
+        let metadata = [&pieces.directories, &pieces.pointers, &pieces.xattrs, &pieces.targets];
+        let mut nvram = vec![
+            vec![
+                0..SUPERBLOCK_BYTES,
+                areas.log..areas.log + 8,
+                Changing::AT..Changing::AT + 8 * Changing::COUNT,
+            ],
+            some(&pieces.inodes, Field::Blocks as usize),
+            some(&pieces.inodes.iter().map(|at| at + Field::Sum as usize).collect::<Vec<_>>(), 4),
+            some(&pieces.inodes.iter().map(|at| at + 56).collect::<Vec<_>>(), SIZE_OF_INODE - 56),
+        ];
+        nvram.extend(metadata.map(|pages| some(pages, BLOCK_BYTES)));
+        nvram.push(metadata.iter().flat_map(|pages| sums_of(&image, some(pages, BLOCK_BYTES))).collect());
+        let places = pieces.places.iter().filter_map(|pointer| match Place::of(*pointer, areas) {
+            Some(Place::Ssd(block)) => Some(block),
+            _ => None,
+        });
+        let mut blocks: Vec<u64> = places.collect();
+        if is_closed {
+            nvram.push(vec![
+                ListEnds::CLEAN_AT..ListEnds::SUM_AT + 4,
+                Epoch::AT..Epoch::AT + Epoch::BYTES,
+                Epoch::NEXT_AT..Epoch::NEXT_AT + Epoch::BYTES,
+            ]);
+            nvram.push(some(
+                &pieces.inodes.iter().map(|at| at + Field::Blocks as usize).collect::<Vec<_>>(),
+                4,
+            ));
+            nvram.push(some(&pieces.data, BLOCK_BYTES));
+            let table_bytes = areas.pages as usize * PAGE_INFO_BYTES;
+            nvram.push(std::iter::once(areas.page_table..areas.page_table + table_bytes).collect());
+            blocks.extend(copies(&image));
+        }
+        nvram.push(blocks.iter().map(|block| areas.ssd_sum(*block)).map(|at| at..at + SUM_BYTES).collect());
+        let label = vec![0..36, Epoch::LABEL_AT..Epoch::LABEL_AT + Epoch::BYTES];
+        let content = blocks.iter().map(|block| *block as usize * BLOCK_BYTES);
+        let ssd = vec![label, content.map(|at| at..at + BLOCK_BYTES).collect()];
+        let seen = read(&image.nvram, &image.ssd).expect("it is whole");
+        let lost: Vec<_> = seen.iter().filter(|(_, what)| what.is_err()).map(|(key, _)| key).collect();
+        assert_eq!(lost, Vec::<&(&str, Ino, u64)>::new());
+        // What no pointer leads to does not count.
+        let mut ssd = ssd;
+        nvram.retain(|ranges| !ranges.is_empty());
+        ssd.retain(|ranges| !ranges.is_empty());
+        Whole { image, nvram, ssd, seen }
+    }
+
+    /// Flips a bit of one of these kinds of bytes.
+    fn flip(&self, random: &mut impl Rng) -> (Vec<u8>, MemorySsd, String) {
+        let (mut nvram, ssd) = (self.image.nvram.clone(), self.image.ssd.clone());
+        let kind = random.random_range(0..self.nvram.len() + self.ssd.len());
+        let ranges = self.nvram.iter().chain(&self.ssd).nth(kind).expect("there are so many");
+        let range = &ranges[random.random_range(0..ranges.len())];
+        let (at, bit) = (random.random_range(range.clone()), random.random_range(0..8));
+        if kind < self.nvram.len() {
+            nvram[at] ^= 1 << bit;
+        } else {
+            let mut block = vec![0; BLOCK_BYTES];
+            let number = (at / BLOCK_BYTES) as u64;
+            ssd.read(number, &mut block).expect("within");
+            block[at % BLOCK_BYTES] ^= 1 << bit;
+            ssd.write(number, &block, 0).expect("within");
+        }
+        (nvram, ssd, format!("kind {kind}, bit {bit} of byte {at}"))
+    }
+}
+
+/// First bytes of the inodes and pages that were being changed: after a power cut nothing is known of these.
+fn changing(image: &Image) -> BTreeSet<usize> {
+    let (words, _) = image.nvram[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
+    let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
+    let mut changing = BTreeSet::new();
+    for number in numbers.filter(|number| *number > 0) {
+        let index = (number >> 1) as u32;
+        if number & 1 == 1 {
+            changing.insert(image.areas.page(PageId(index)));
+        } else {
+            let at = image.areas.inode(Ino(index)).expect("an inode");
+            changing.extend([0, Field::Blocks as usize, Field::Sum as usize, 56].map(|field| at + field));
+        }
+    }
+    changing
+}
+
+/// Where the checksums of pages stand.
+fn sums_of(image: &Image, pages: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let number = |page: Range<usize>| (page.start - image.areas.data) / BLOCK_BYTES;
+    let sum_at = |number| image.areas.page_table + number * PAGE_INFO_BYTES + PAGE_SUM_AT;
+    pages.into_iter().map(|page| sum_at(number(page))).map(|at| at..at + 4).collect()
+}
+
+/// Blocks of the SSD that clean pages will be on alone when they make room.
+fn copies(image: &Image) -> Vec<u64> {
+    let table = &image.nvram[image.areas.page_table..][..image.areas.pages as usize * PAGE_INFO_BYTES];
+    let clean = table.chunks(PAGE_INFO_BYTES).filter(|info| info[STATE_AT] == CLEAN);
+    let copy = |info: &[u8]| u64::from_le_bytes(info[COPY_AT..COPY_AT + 8].try_into().expect("8 bytes"));
+    clean.map(copy).collect()
+}
+
+/// All that can be read; `None` if it is not mounted.
+fn read(nvram: &[u8], ssd: &MemorySsd) -> Option<Seen> {
+    let (mut fs, _) = Fs::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options()).ok()?;
+    let mut seen = Seen::new();
+    for ino in (1..fs.store().region.areas.inodes).map(Ino) {
+        let attributes = match fs.attributes(ino) {
+            Err(Error::NotFound) => continue,
+            attributes => attributes.map_err(drop),
+        };
+        let (kind, size) = attributes.as_ref().map_or((None, 0), |of| (Some(of.kind), of.size_bytes));
+        seen.insert(("attributes", ino, 0), attributes.map(|of| format!("{of:?}").into_bytes()));
+        let names = fs.xattrs(ino).map_err(drop);
+        for (number, name) in (0..).zip(names.as_ref().into_iter().flatten()) {
+            seen.insert(("value", ino, number), fs.xattr(ino, name).map_err(drop));
+        }
+        seen.insert(("names", ino, 0), names.map(|names| names.concat()));
+        match kind {
+            Some(Kind::Directory) => drop(seen.insert(("entries", ino, 0), entries(&mut fs, ino))),
+            Some(Kind::Symlink) => drop(seen.insert(("target", ino, 0), fs.read_link(ino).map_err(drop))),
+            Some(Kind::File) => content(&mut fs, ino, size, &mut seen),
+            _ => {}
+        }
+    }
+    Some(seen)
+}
+
+fn entries(fs: &mut Fs, dir: Ino) -> Result<Vec<u8>, ()> {
+    let mut names = Vec::new();
+    let listed = fs.read_directory(dir, 0, &mut |entry| {
+        names.extend(format!("{:?} {:?} ", entry.ino, entry.kind).bytes());
+        names.extend(entry.name);
+        ControlFlow::Continue(())
+    });
+    listed.map(|()| names).map_err(drop)
+}
+
+/// Blocks that are there; where nobody can tell, an error at the beginning.
+fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
+    let mut at = 0;
+    while at < size {
+        at = match fs.seek(ino, at, Seek::Data) {
+            Ok(at) => at,
+            Err(Error::NothingThere) => return,
+            Err(_) => return drop(seen.insert(("unknown", ino, 0), Err(()))),
+        };
+        let mut block = vec![0; BLOCK_BYTES];
+        let read = fs.read(ino, at, &mut block, &CALLER).map(|_| block).map_err(drop);
+        seen.insert(("content", ino, at), read);
+        at += BLOCK_BYTES as u64;
+    }
+}
+
+/// Whether fsck finds anything.
+fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
+    let nvram = PlainNvram::from(nvram.to_vec());
+    let Ok((store, found)) = Store::open_damaged(nvram, Arc::new(ssd.clone()), options()) else {
+        return true;
+    };
+    found.scan.problem_count > 0
+        || check(&store.region).is_ok_and(|problems| !problems.is_empty())
+        || !store.check_all_data().expect("it can be read").is_empty()
+}
+
+/// What is read as something that was never written.
+fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)> {
+    let mut read = after.iter().filter(|(_, what)| what.is_ok());
+    let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
+    // And what is gone without a word.
+    let is_told = |ino: Ino| {
+        [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
+    };
+    wrong.or_else(|| before.keys().find(|key| !after.contains_key(*key) && !is_told(key.1)).copied())
+}
+
+#[test]
+fn every_flip_of_what_counts_is_found_and_nothing_wrong_is_read() {
+    let wholes = PlacementKind::ALL.into_iter().flat_map(|placement| {
+        [Whole::new(image(placement, true), true), Whole::new(interrupted(placement), false)]
+    });
+    let wholes: Vec<Whole> = wholes.collect();
+    let (mut mounted, mut refused) = (0, 0);
+    for seed in 0..FLIPS {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let whole = &wholes[seed as usize % wholes.len()];
+        let (nvram, ssd, what) = whole.flip(&mut random);
+        assert!(is_found(&nvram, &ssd), "seed {seed}, {what}: fsck finds nothing");
+        match read(&nvram, &ssd) {
+            Some(seen) => {
+                mounted += 1;
+                let wrong = wrongly_seen(&whole.seen, &seen);
+                assert_eq!(wrong, None, "seed {seed}, {what}: read, and never written");
+            }
+            None => refused += 1,
+        }
+    }
+    assert!(mounted > 50 && refused > 500, "{mounted} mounted, {refused} refused");
+}

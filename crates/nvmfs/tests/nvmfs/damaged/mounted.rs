@@ -1,0 +1,147 @@
+//! Bits flip while the file system is in use: who needs them is told, everybody else goes on, and no wrong checksum becomes
+//! right by itself.
+
+use crate::common::content;
+use crate::damaged::image::options;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Change, Error, FileSystem, Ino, Kind, ROOT};
+use wearwell_nvmfs::fs::{Nvmfs, Work};
+use wearwell_nvmfs::layout::{Field, Place};
+use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::options::Format;
+use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
+use wearwell_nvmfs::store::{Store, Wrong};
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+const BLOCKS: u64 = 1500;
+const BLOCK: u64 = BLOCK_BYTES as u64;
+const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
+
+/// A file most of which is on the SSD, and a small one.
+fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
+    let ssd = Arc::new(MemorySsd::new(4096));
+    let format = Format { inodes: Some(64), ..Format::default() };
+    let mut fs = Fs::format(PlainNvram::new(4 << 20), Arc::clone(&ssd), &format, options()).expect("it fits");
+    let large = fs.make(ROOT, b"large", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let small = fs.make(ROOT, b"small", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    for block in 0..BLOCKS {
+        fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
+    }
+    // So that nothing is noted as changing.
+    let (fs, _) = Fs::mount(fs.close(), Arc::clone(&ssd), options()).expect("it was closed");
+    (ssd, fs, large, small)
+}
+
+/// A block of a file that is on the SSD alone, and where.
+fn on_ssd(fs: &Fs, ino: Ino, not_before: u64) -> (u64, u64) {
+    let place = |block| match fs.store().region.place_of(ino, block).expect("it is whole") {
+        Place::Ssd(place) => Some((block, place)),
+        _ => None,
+    };
+    (not_before..BLOCKS).find_map(place).expect("most are there")
+}
+
+fn flip_on_ssd(ssd: &MemorySsd, place: u64) {
+    let mut block = vec![0; BLOCK_BYTES];
+    ssd.read(place, &mut block).expect("within");
+    block[1234] ^= 8;
+    ssd.write(place, &block, 0).expect("within");
+}
+
+fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<Vec<u8>, Error> {
+    let mut out = vec![0; BLOCK_BYTES];
+    fs.read(ino, block * BLOCK, &mut out, &CALLER).map(|_| out)
+}
+
+fn is_wrong<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Damaged(text)) if text.contains("checksum"))
+}
+
+/// How often something wrong was found.
+fn wrong(fs: &Fs) -> u64 {
+    fs.stats().checksums.expect("there are some").wrong
+}
+
+#[test]
+fn damaged_data_is_an_error_until_it_is_written_anew() {
+    let (ssd, mut fs, large, _) = stand();
+    let (block, place) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, place);
+    assert!(is_wrong(read(&mut fs, large, block)));
+    assert!(is_wrong(fs.write(large, block * BLOCK + 5, b"a part", &CALLER)));
+    assert_eq!(wrong(&fs), 2);
+    let found = fs.store().check_all_data().expect("it can be read");
+    assert!(
+        found.len() == 1 && found[0].ino == large && matches!(found[0].what, Wrong::Checksum(_)),
+        "{found:?}"
+    );
+    for other in (0..BLOCKS).filter(|other| *other != block) {
+        assert!(read(&mut fs, large, other).expect("it is whole") == content(other as u8, BLOCK_BYTES));
+    }
+    fs.write(large, block * BLOCK, &content(1, BLOCK_BYTES), &CALLER).expect("a whole block");
+    assert!(read(&mut fs, large, block).expect("it is new") == content(1, BLOCK_BYTES));
+    assert!(fs.store().check_all_data().expect("it can be read").is_empty());
+    fs.store().check().expect("the store adds up");
+}
+
+#[test]
+fn cleaning_does_not_make_damaged_data_right() {
+    let (ssd, mut fs, large, _) = stand();
+    let (block, place) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, place);
+    // Its extent is the one with the fewest valid blocks, so that it would be recycled first.
+    for other in (0..BLOCKS).filter(|other| *other != block) {
+        // Others are not full either.
+        if other % 7 == 0
+            || matches!(fs.store().region.place_of(large, other), Ok(Place::Ssd(there)) if there / 128 == place / 128)
+        {
+            fs.write(large, other * BLOCK, &content(7, BLOCK_BYTES), &CALLER).expect("room");
+        }
+    }
+    fs.auto_settle = false;
+    let mut store = fs.into_store();
+    // Until no other is left that is not full.
+    while store.recycle_step().expect("there is room") {
+        assert!(store.counts.recycled_extents < 200, "no end");
+    }
+    assert!(store.counts.recycled_extents > 0);
+    let mut fs = Fs::over(store).expect("there is a root");
+    assert!(is_wrong(read(&mut fs, large, block)));
+    fs.store().check().expect("the store adds up");
+}
+
+#[test]
+fn looking_at_everything_finds_what_nobody_uses() {
+    let (ssd, fs, large, small) = stand();
+    let mut store = fs.into_store();
+    let at = store.region.field(small, Field::Modified).expect("an inode");
+    let (block, place) = (0..BLOCKS)
+        .find_map(|block| match store.region.place_of(large, block) {
+            Ok(Place::Ssd(place)) => Some((block, place)),
+            _ => None,
+        })
+        .expect("most are there");
+    flip_on_ssd(&ssd, place);
+    store.region.note(at, &[0xff]);
+    let mut fs = Fs::over(store).expect("there is a root");
+    while let Some(work) = fs.begin_check() {
+        assert!(matches!(work, Work::Check(_)));
+        let outcome = work.run();
+        fs.end_background(work, outcome).expect("it can be read");
+    }
+    let told = fs.stats().checksums.expect("there are some");
+    assert_eq!((told.wrong, told.passes), (2, 1), "{told:?}");
+    assert!(told.checked_blocks > 300 && told.checked_metadata > 64, "{told:?}");
+    assert!(is_wrong(fs.attributes(small)) && is_wrong(read(&mut fs, large, block)));
+    let change = Change { permissions: Some(0o644), ..Change::default() };
+    assert!(is_wrong(fs.set_attributes(small, &change, &CALLER)));
+    assert_eq!(fs.attributes(large).expect("it is whole").size_bytes, BLOCKS * BLOCK);
+    // Closing it does not make it right.
+    let nvram = fs.close().into_bytes();
+    assert!(Fs::mount(PlainNvram::from(nvram.clone()), Arc::clone(&ssd), options()).is_err());
+    let (store, found) =
+        Store::open_damaged(PlainNvram::from(nvram), ssd, options()).expect("it is a file system");
+    assert!(found.scan.told()[0].contains("checksum of its inode"), "{:?}", found.scan.told());
+    assert_eq!(store.check_all_data().expect("it can be read").len(), 1);
+}
