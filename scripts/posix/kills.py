@@ -31,6 +31,12 @@ MODES = {
 UNSYNCHRONISED = ("allow_other,writeback_cache", False)
 
 
+def mixed(found, before, after):
+    """Return whether each word of 8 bytes is that of before or after."""
+    words = zip(*(struct.iter_unpack("<Q", block) for block in (found, before, after)), strict=True)
+    return all(word in (old, new) for word, old, new in words)
+
+
 class Program:
     """Steps on a folder, and a model of what they leave."""
 
@@ -133,15 +139,15 @@ class Overwrites(Program):
         self.newest[self.block(step)[0]] = step
 
     def compare(self, step):
-        """Fail unless each block holds its newest content; the one under way may."""
-        content = self.read("blocks")
+        """Fail unless each block holds its newest content. The one under way may be partly written, word by word."""
+        content = self.read("blocks").ljust(self.BLOCKS * BLOCK, b"\0")
         under_way, data = self.block(step)
         for block in range(self.BLOCKS):
             found = content[block * BLOCK : (block + 1) * BLOCK]
             newest = self.newest.get(block)
-            known = found.strip(b"\0") == b"" if newest is None else found == self.block(newest)[1]
-            if not known and not (block == under_way and found == data):
-                held = struct.unpack("<Q", found[:8])[0] if len(found) >= 8 else None
+            known = bytes(BLOCK) if newest is None else self.block(newest)[1]
+            if found != known and not (block == under_way and mixed(found, known, data)):
+                held = struct.unpack("<Q", found[:8])[0]
                 raise Failure(f"block {block} holds step {held}, not {newest}")
 
 
