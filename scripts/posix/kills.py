@@ -115,37 +115,41 @@ class Log(Program):
             raise Failure("the log ends with what nobody wrote")
 
 
-class Overwrites(Program):
-    """Blocks of a file are overwritten in random order."""
-
-    BLOCKS = 512
+class Newest(Program):
+    """Steps of which each gives one of several things a new content: which, and what."""
 
     def __init__(self, *given):
         super().__init__(*given)
         self.newest = {}
 
-    def block(self, step):
+    def model(self, step):
+        """Take the step in the model."""
+        self.newest[self.change(step)[0]] = step
+
+
+class Overwrites(Newest):
+    """Blocks of a file are overwritten in random order."""
+
+    BLOCKS = 512
+
+    def change(self, step):
         """Return the block of a step and its content."""
         choice = self.random(step)
         return choice.randrange(self.BLOCKS), struct.pack("<Q", step) + choice.randbytes(BLOCK - 8)
 
     def take(self, step):
         """Take the step."""
-        block, data = self.block(step)
+        block, data = self.change(step)
         self.written("blocks", block * BLOCK, data)
-
-    def model(self, step):
-        """Take the step in the model."""
-        self.newest[self.block(step)[0]] = step
 
     def compare(self, step):
         """Fail unless each block holds its newest content. The one under way may be partly written, word by word."""
         content = self.read("blocks").ljust(self.BLOCKS * BLOCK, b"\0")
-        under_way, data = self.block(step)
+        under_way, data = self.change(step)
         for block in range(self.BLOCKS):
             found = content[block * BLOCK : (block + 1) * BLOCK]
             newest = self.newest.get(block)
-            known = bytes(BLOCK) if newest is None else self.block(newest)[1]
+            known = bytes(BLOCK) if newest is None else self.change(newest)[1]
             if found != known and not (block == under_way and mixed(found, known, data)):
                 held = struct.unpack("<Q", found[:8])[0]
                 raise Failure(f"block {block} holds step {held}, not {newest}")
@@ -158,7 +162,7 @@ class Mapped(Overwrites):
 
     def take(self, step):
         """Take the step."""
-        block, data = self.block(step)
+        block, data = self.change(step)
         file = os.open(self.path("blocks"), os.O_CREAT | os.O_RDWR, 0o644)
         try:
             os.ftruncate(file, self.BLOCKS * BLOCK)
@@ -169,36 +173,28 @@ class Mapped(Overwrites):
             os.close(file)
 
 
-class Replacements(Program):
+class Replacements(Newest):
     """Files are replaced by renaming another to them, as editors and databases do."""
 
     NAMES = 8
 
-    def __init__(self, *given):
-        super().__init__(*given)
-        self.newest = {}
-
-    def file(self, step):
+    def change(self, step):
         """Return the name of a step and its content."""
         choice = self.random(step)
         return f"file{choice.randrange(self.NAMES)}", choice.randbytes(choice.randrange(1, 8 * BLOCK))
 
     def take(self, step):
         """Take the step."""
-        name, data = self.file(step)
+        name, data = self.change(step)
         self.written("new", 0, data, os.O_TRUNC)
         os.rename(self.path("new"), self.path(name))
 
-    def model(self, step):
-        """Take the step in the model."""
-        self.newest[self.file(step)[0]] = step
-
     def compare(self, step):
         """Fail unless each file is whole and the newest; the one under way may be."""
-        under_way, data = self.file(step)
+        under_way, data = self.change(step)
         for name in (f"file{number}" for number in range(self.NAMES)):
             found, newest = self.read(name), self.newest.get(name)
-            known = b"" if newest is None else self.file(newest)[1]
+            known = b"" if newest is None else self.change(newest)[1]
             if found != known and not (name == under_way and found == data):
                 raise Failure(f"{name}: {len(found)} bytes are not what step {newest} left ({len(known)} bytes)")
 

@@ -79,19 +79,19 @@ function causesOf(result, layer) {
 function flows(result) {
   const links = [];
   const written = (counts) => counts?.write || 0;
+  const sent = (layer) => Object.values(layer.outgoing).reduce((sum, counts) => sum + written(counts), 0);
   const below = new Set(result.layers.map((layer) => layer.on));
   for (const layer of result.layers) {
     const isTop = !result.layers.some((other) => other.on === layer.name);
     if (isTop || result.tenants?.length) {
-      const from = result.layers.filter((other) => other.on === layer.name).reduce((sum, other) => sum + Object.values(other.outgoing).reduce((all, counts) => all + written(counts), 0), 0);
+      const from = result.layers.filter((other) => other.on === layer.name).reduce((sum, other) => sum + sent(other), 0);
       const value = written(layer.incoming) - (isTop ? 0 : from);
       if (value > 0) links.push({ source: "the host", target: layer.name, value });
     }
-    const all = Object.values(layer.outgoing).reduce((sum, counts) => sum + written(counts), 0);
     for (const [cause, counts] of Object.entries(layer.outgoing)) {
       if (cause !== "host" && written(counts) > 0) links.push({ source: `${layer.name}: ${CAUSES[cause]}`, target: layer.name, value: written(counts), cause });
     }
-    if (all > 0) links.push({ source: layer.name, target: layer.on || "the flash", value: all });
+    if (sent(layer) > 0) links.push({ source: layer.name, target: layer.on || "the flash", value: sent(layer) });
   }
   if (!links.length) return null;
   const cause = Object.fromEntries(links.filter((link) => link.cause).map((link) => [link.source, link.cause]));
