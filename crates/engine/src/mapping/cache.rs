@@ -101,7 +101,13 @@ pub struct MapCache {
     pub(super) len: u32,
     pub(super) dirty: u32,
     pub(super) dirty_limit: Option<u32>,
-    ahead: Ahead,
+    pub(super) ahead: Ahead,
+    /// Entries inserted so far.
+    pub(super) inserted: u64,
+    /// Uses of cached entries since the nodes were last in order.
+    pub(super) used: u64,
+    /// Insertions after which they are put in order, if it is worth while.
+    pub(super) order_due: u64,
 }
 
 impl MapCache {
@@ -139,6 +145,9 @@ impl MapCache {
             dirty: 0,
             dirty_limit: config.dirty_entries,
             ahead: Ahead::new(anchor),
+            inserted: 0,
+            used: 0,
+            order_due: Self::order_interval(config.entries),
         })
     }
 
@@ -218,6 +227,7 @@ impl MapCache {
     /// Makes the entry the most recently used one.
     #[inline(always)]
     pub fn touch(&mut self, handle: Handle) {
+        self.used += 1;
         self.queue.unlink(handle.0);
         self.queue.link(handle.0, self.anchor());
     }
@@ -241,6 +251,7 @@ impl MapCache {
         let translation_page = self.translation_page_of(page.0);
         self.chains.link(&mut self.queue.0, node, translation_page);
         self.len += 1;
+        self.inserted += 1;
         self.note_dirty(node, false, mapping.dirty);
         Handle(node)
     }

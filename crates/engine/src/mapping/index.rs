@@ -123,6 +123,13 @@ impl Index {
         }
     }
 
+    /// The node of `page`, which must be there, has another number now.
+    #[inline(always)]
+    pub fn replace(&mut self, page: u32, node: u32) {
+        let (line, place) = self.seek(page).expect("a page of the index");
+        self.lines[line].nodes[place] = node;
+    }
+
     /// Removes `page`, which must be there.
     #[inline(always)]
     pub fn remove(&mut self, page: u32) {

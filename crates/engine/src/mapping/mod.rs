@@ -7,6 +7,7 @@ mod index;
 mod lists;
 #[cfg(test)]
 mod model;
+mod order;
 
 pub use cache::{CacheConfig, Handle, MapCache, Mapping};
 

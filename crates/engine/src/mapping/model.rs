@@ -55,6 +55,8 @@ enum Step {
     CleanOldestDirty,
     Synchronise(u32),
     Amend(u32, Mapping),
+    /// Moves the nodes, which nobody may notice.
+    PutInOrder,
 }
 
 const PAGES: u32 = 50;
@@ -83,6 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::CleanOldestDirty),
         1 => (0..PAGES).prop_map(Step::Synchronise),
         1 => (0..PAGES, mapping()).prop_map(|(page, mapping)| Step::Amend(page, mapping)),
+        2 => Just(Step::PutInOrder),
     ]
 }
 
@@ -182,6 +185,7 @@ impl Both {
                     self.set(page, Mapping { dirty: false, unidentified: false, ..mapping });
                 }
             }
+            Step::PutInOrder => self.cache.sort_nodes(),
             Step::Amend(page, mapping) => {
                 if let (Some(handle), Some(at)) = (self.cache.find(Lpn(page)), self.model.position(page)) {
                     let amended = Mapping { dirty: self.cache.get(handle).dirty, ..mapping };

@@ -285,6 +285,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.config.logical_pages)?;
         self.space.pool.moves.begin(pages);
+        self.cache.put_in_order();
         for (at, (&page, data)) in pages.iter().zip(data).enumerate() {
             self.foresee_writes(pages, at);
             self.write_page(page, data, hint)?;
