@@ -4,7 +4,9 @@
 use wearwell_base::config::ConfigError;
 use wearwell_base::units::{BlockId, Lpn, Slot};
 use wearwell_engine::counters::Cause;
-use wearwell_engine::layer::{Abilities, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run};
+use wearwell_engine::layer::{
+    Abilities, Death, LayerBelow, LayerError, Medium, MediumError, Pages, Reports, Run,
+};
 use wearwell_engine::nand::Nand;
 use wearwell_engine::validity::{MemoryFlash, PageSet, PageValidity};
 
@@ -206,10 +208,12 @@ impl LayerBelow for Probe {
         !self.tracked.is_empty()
     }
 
-    fn died(&mut self, _owner: Lpn, block: BlockId, page: u32) {
-        let slot = Slot(block.0 * self.nand.pages_per_block() + page);
-        for tracked in &mut self.tracked {
-            tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
+    fn died(&mut self, deaths: &[Death]) {
+        for death in deaths {
+            let slot = Slot(death.block.0 * self.nand.pages_per_block() + death.page);
+            for tracked in &mut self.tracked {
+                tracked.call(|spent| &mut spent.updates, |store, flash| store.invalidate(slot, flash));
+            }
         }
     }
 

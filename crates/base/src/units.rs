@@ -155,6 +155,15 @@ pub fn run_length(pages: &[Lpn]) -> usize {
     leading(pages, |at, page| page.0 == first.wrapping_add(at))
 }
 
+/// The first and the last of the pages, if all others lie between them, as those of rising numbers do; `None` of an empty list.
+#[inline]
+pub fn ends(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
+    let (first, last) = (*pages.first()?, *pages.last()?);
+    let reach = last.0.checked_sub(first.0)?;
+    let is_between = |page: &Lpn| page.0.wrapping_sub(first.0) <= reach;
+    pages.iter().fold(true, |all, page| all & is_between(page)).then_some((first, last))
+}
+
 /// Runs of consecutive pages that a list is made of.
 pub fn count_runs(pages: &[Lpn]) -> usize {
     let Some((_, others)) = pages.split_first() else { return 0 };
@@ -205,6 +214,18 @@ mod tests {
         #[test]
         fn divider_agrees_with_division(dividend: u32, divisor in 1u32..=1 << 31) {
             prop_assert_eq!(Divider::new(divisor).quotient(dividend), dividend / divisor);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_list_are_those_that_all_others_lie_between() {
+        let pages = |numbers: &[u32]| numbers.iter().map(|&number| Lpn(number)).collect::<Vec<_>>();
+        let ends = |numbers: &[u32]| super::ends(&pages(numbers)).map(|(first, last)| (first.0, last.0));
+        assert_eq!(ends(&[]), None);
+        assert_eq!(ends(&[7]), Some((7, 7)));
+        assert_eq!(ends(&[3, 5, 4, 9]), Some((3, 9)));
+        for others in [[3, 2, 9], [3, 10, 9], [9, 5, 3], [3, u32::MAX, 9]] {
+            assert_eq!(ends(&others), None);
         }
     }
 

@@ -31,7 +31,7 @@ impl Pages<'_> {
     /// Refuses pages beyond the `programmed` ones of `block`; `None` if there is no such block.
     pub fn check_programmed(self, block: BlockId, programmed: Option<u32>) -> Result<(), MediumError> {
         let last = match self {
-            Pages::Listed(pages) => pages.iter().max().copied(),
+            Pages::Listed(pages) => highest(pages),
             Pages::Counted(count) => count.checked_sub(1),
         };
         let end = last.map_or(0, |last| last.saturating_add(1));
@@ -41,6 +41,12 @@ impl Pages<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// The highest of the pages; a loop that the compiler turns into vector code.
+#[inline]
+fn highest(pages: &[u32]) -> Option<u32> {
+    (!pages.is_empty()).then(|| pages.iter().fold(0, |highest, &page| highest.max(page)))
 }
 
 /// Consecutive pages to be programmed into one block.
@@ -150,6 +156,17 @@ pub trait Medium: Send {
     fn check(&self) -> Result<(), String>;
 }
 
+/// A page of a block that dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Whose page it is.
+    pub owner: Lpn,
+    /// The block that holds it.
+    pub block: BlockId,
+    /// Its index there.
+    pub page: u32,
+}
+
 /// What a log and a medium that is made of a layer have to say to each other, and flash has not.
 pub trait LayerBelow {
     /// The log's placement has this many streams.
@@ -158,8 +175,8 @@ pub trait LayerBelow {
     /// Whether the medium wants to hear of each page that dies.
     fn hears_of_deaths(&self) -> bool;
 
-    /// The page, which belongs to `owner`, is about to be replaced, or is no longer wanted.
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32);
+    /// These pages are about to be replaced, or are no longer wanted.
+    fn died(&mut self, deaths: &[Death]);
 
     /// Whether the pages that the log keeps for itself have a stream of their own.
     fn has_own_stream(&self) -> bool;
@@ -209,9 +226,9 @@ pub trait MediumExt: Medium {
 
     /// As [`LayerBelow::died`].
     #[inline(always)]
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
+    fn died(&mut self, deaths: &[Death]) {
         if let Some(below) = self.layer_below_mut() {
-            below.died(owner, block, page);
+            below.died(deaths);
         }
     }
 

@@ -18,7 +18,7 @@ pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
 pub(crate) use ftl_report::RecoverySteps;
 pub use ftl_report::{FtlReport, RamPart, RecoveryReport, RecoveryStep};
-pub use medium::{Group, LayerBelow, Medium, MediumExt, Pages, Run};
+pub use medium::{Death, Group, LayerBelow, Medium, MediumExt, Pages, Run};
 pub use report::{
     Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
     Scatter, TrimCounts,

@@ -3,7 +3,7 @@
 use super::directory::{Directory, Writes};
 use super::store::LogStore;
 use crate::counters::{Cause, Operation};
-use crate::layer::{LayerError, Medium, MediumExt};
+use crate::layer::{Death, LayerError, Medium, MediumExt};
 use crate::placement::{PageContext, Placement};
 use crate::pool::{Frontier, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
@@ -110,6 +110,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if !self.pool.medium.hears_of_deaths() {
             return;
         }
+        self.deaths.clear();
         for (at, &page) in pages.iter().enumerate() {
             if self.prefetch
                 && let Some(&far) = pages.get(at + DEATHS_AHEAD)
@@ -117,9 +118,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.directory.foresee(far, false, &self.pool.blocks);
             }
             if let Some((block, index)) = self.directory.place_of(page) {
-                self.pool.medium.died(page, block, index);
+                self.deaths.push(Death { owner: page, block, page: index });
             }
         }
+        self.pool.medium.died(&self.deaths);
     }
 
     /// Moves the stream's write pointer on by `pages`; closes the block when it is full.

@@ -65,9 +65,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 touched.push(block);
             }
             let before = blocks.score(block);
-            let left = blocks.invalidate_many(block, pages.len() as u32);
+            let left = blocks.invalidate_many(block, pages.count());
             (left..before).rev().for_each(|score| victim.invalidated(block, score, blocks));
-            pages.iter().for_each(|&page| placement.trimmed(page));
+            pages.iter().for_each(|page| placement.trimmed(page));
         });
         if self.touched.is_empty() {
             return;

@@ -10,14 +10,15 @@ const MOST_BITS: u32 = 10;
 
 /// Sorts `pages`, digit by digit from the last; `spare` is room for it.
 ///
-/// A digit has no more values than there are pages, as going through the counts of all values costs as much as through the pages.
+/// A digit has at most twice as many values as there are pages: going through the counts of all values costs less than going through
+/// the pages, which another digit would take.
 pub(super) fn sort(pages: &mut Vec<Lpn>, spare: &mut Vec<Lpn>) {
     if pages.len() < FEW {
         pages.sort_unstable();
         return;
     }
     let bits = u32::BITS - pages.iter().fold(0, |all, page| all | page.0).leading_zeros();
-    let digits = bits.div_ceil(pages.len().ilog2().min(MOST_BITS));
+    let digits = bits.div_ceil((pages.len().ilog2() + 1).min(MOST_BITS));
     let digit_bits = bits.div_ceil(digits.max(1));
     let mut all_places = [0u32; 1 << MOST_BITS];
     let places = &mut all_places[..1 << digit_bits];

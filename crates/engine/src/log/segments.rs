@@ -5,8 +5,8 @@ use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Query, Reports,
-    Run,
+    Abilities, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Query,
+    Reports, Run,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -165,14 +165,6 @@ impl<P: Payload> Segments<P> {
 }
 
 impl<P: Payload> Segments<P> {
-    /// Page `page` of the layer below died, which is trimmed if that is how trims are sent.
-    #[inline(always)]
-    fn discard_dead(&mut self, block: BlockId, page: u32) {
-        if let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) {
-            trims.discard_page(block, page);
-        }
-    }
-
     /// Sends the trims that are due. Pages that die are only noted until what replaces them is written below, so that a
     /// power cut in between loses neither.
     fn send_trims(&mut self) -> Result<(), MediumError> {
@@ -338,14 +330,19 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
 
-    #[inline]
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
-        let Some(metadata) = &mut self.metadata else {
-            return self.discard_dead(block, block.0 * self.segment_pages + page);
-        };
-        metadata.died(owner, block);
-        let place = metadata.place(page);
-        self.discard_dead(block, self.first_page(block) + place);
+    fn died(&mut self, deaths: &[Death]) {
+        if let Some(metadata) = &mut self.metadata {
+            deaths.iter().for_each(|death| metadata.died(death.owner, death.block));
+        }
+        let (metadata, segment_pages) = (self.metadata.as_deref(), self.segment_pages);
+        let Some(trims) = self.trims.as_mut().filter(|trims| trims.unit() == TrimUnit::Page) else { return };
+        match metadata {
+            None => trims.discard_pages(deaths, |death| death.block.0 * segment_pages + death.page),
+            Some(metadata) => trims.discard_pages(deaths, |death| {
+                let first = metadata.plan.area_pages + death.block.0 * segment_pages;
+                first + metadata.place(death.page)
+            }),
+        }
     }
 
     fn abilities(&self) -> Abilities {

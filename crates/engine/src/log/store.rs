@@ -7,8 +7,8 @@ use super::directory::Directory;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Layer, LayerError, LayerReport, Medium, MediumExt, Pages, Query, Reports,
-    Scatter, check_range,
+    Abilities, Answer, Command, Death, Layer, LayerError, LayerReport, Medium, MediumExt, Pages, Query,
+    Reports, Scatter, check_range,
 };
 use crate::placement::Placement;
 use crate::pool::{Judge, Pool, PoolConfig};
@@ -49,6 +49,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     pub(super) touched: Vec<BlockId>,
     /// Indices of the pages being read.
     indices: Vec<u32>,
+    /// Pages whose deaths the medium is told of.
+    pub(super) deaths: Vec<Death>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
     /// Who says what becomes of a victim's live pages, if not all are simply moved.
     pub(super) judge: Option<Box<Judge<M::Payload>>>,
@@ -118,6 +120,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             random: config.seed.of("copy order").random(),
             touched: Vec::new(),
             indices: Vec::new(),
+            deaths: Vec::new(),
             checkpoint: Checkpoint::default(),
             judge: None,
             config,

@@ -1,7 +1,7 @@
 //! When and how a log tells the layer below that pages are no longer wanted.
 
 use super::radix::sort;
-use crate::layer::TrimCounts;
+use crate::layer::{Death, TrimCounts};
 use crate::units::{BlockId, Lpn, count_runs};
 use std::collections::VecDeque;
 
@@ -100,13 +100,13 @@ impl Trims {
         self.written += pages;
     }
 
-    /// Page `page` of the layer below, which is in `block`, is no longer wanted.
+    /// These pages are no longer wanted; `below` says which page of the layer below each of them is.
     #[inline]
-    pub fn discard_page(&mut self, block: BlockId, page: u32) {
+    pub fn discard_pages(&mut self, deaths: &[Death], below: impl Fn(&Death) -> u32) {
         if self.page_at_once {
-            self.dead.push(Lpn(page));
+            self.dead.extend(deaths.iter().map(|death| Lpn(below(death))));
         } else {
-            self.discard(block, page, 1);
+            deaths.iter().for_each(|death| self.discard(death.block, below(death), 1));
         }
     }
 
@@ -207,16 +207,19 @@ mod tests {
     #[test]
     fn pages_that_die_are_sent_in_order_and_once_and_with_segments_in_ranges() {
         let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
-        for page in [9, 4, 5, 4, 30] {
-            trims.discard_page(BlockId(page / 8), page);
-        }
+        let died = |trims: &mut Trims, pages: &[u32]| {
+            let death = |&page: &u32| Death { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
+            let deaths: Vec<Death> = pages.iter().map(death).collect();
+            trims.discard_pages(&deaths, |death| 8 * death.block.0 + death.page);
+        };
+        died(&mut trims, &[9, 4, 5, 4, 30]);
         assert_eq!(due(&mut trims), [4, 5, 9, 30]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (4, 3));
-        [2, 7, 16].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
+        died(&mut trims, &[2, 7, 16]);
         trims.discard(BlockId(1), 8, 4);
         assert_eq!(due(&mut trims), [2, 7, 8, 9, 10, 11, 16]);
         assert_eq!((trims.counts.sent_pages, trims.counts.sent_ranges), (11, 6));
-        [2, 9].into_iter().for_each(|page| trims.discard_page(BlockId(page / 8), page));
+        died(&mut trims, &[2, 9]);
         trims.reopened(BlockId(1), 8, 8);
         assert_eq!(due(&mut trims), [2]);
         assert_eq!(trims.counts.overtaken_pages, 1);

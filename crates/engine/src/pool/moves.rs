@@ -2,17 +2,28 @@
 
 use crate::counters::Cause;
 use crate::layer::Answer;
-use crate::units::{Lpn, run_length};
+use crate::units::{Lpn, ends, run_length};
 
 /// Pages from which on a list is looked at as a whole.
 const LONG_RUN: usize = 8;
+
+/// Bits of a word.
+const WORD: usize = u64::BITS as usize;
+
+/// The page's bit in its word.
+#[inline(always)]
+fn bit(page: Lpn) -> u64 {
+    1 << (page.index() % WORD)
+}
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
 #[derive(Debug, Default)]
 pub struct Moves {
     attribution: Option<Box<Attribution>>,
-    /// How often each logical page was moved since it was written, where that is counted.
-    counts: Vec<u8>,
+    /// Whether each logical page was moved since it was written, a bit each, where that is counted.
+    moved: Vec<u64>,
+    /// Pages for which it is.
+    counted: usize,
     /// Pages moved that had been moved before.
     again_pages: u64,
 }
@@ -26,8 +37,9 @@ impl Moves {
 
     /// From now on counts the moves of each of `pages` pages.
     pub fn count(&mut self, pages: u32) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; pages as usize];
+        if self.counted == 0 {
+            self.counted = pages as usize;
+            self.moved = vec![0; self.counted.div_ceil(WORD)];
         }
     }
 
@@ -42,7 +54,7 @@ impl Moves {
     /// Whether anything is to be noted at all.
     #[inline(always)]
     pub fn notes(&self) -> bool {
-        self.attribution.is_some() || !self.counts.is_empty()
+        self.attribution.is_some() || self.counted > 0
     }
 
     /// `owners` were programmed because of `cause`. Translation and validity pages have numbers of their own kind.
@@ -64,20 +76,30 @@ impl Moves {
     /// The pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
-        let Some(first) = pages.first().filter(|_| !self.counts.is_empty()) else { return };
+        let Some(first) = pages.first().filter(|_| self.counted > 0) else { return };
         // Padding has the last of all numbers, which page 0 seems to follow: a run with it goes beyond the table.
-        let range = first.index()..first.index() + pages.len();
-        if pages.len() >= LONG_RUN
-            && run_length(pages) == pages.len()
-            && let Some(counts) = self.counts.get_mut(range)
-        {
-            counts.fill(0);
-            return;
+        let end = first.index() + pages.len();
+        if pages.len() >= LONG_RUN && end <= self.counted && run_length(pages) == pages.len() {
+            return self.forget_run(first.index(), end);
         }
         for page in pages {
-            if let Some(count) = self.counts.get_mut(page.index()) {
-                *count = 0;
+            if page.index() < self.counted {
+                self.moved[page.index() / WORD] &= !bit(*page);
             }
+        }
+    }
+
+    /// The pages from `first` on to before `end` were written.
+    fn forget_run(&mut self, first: usize, end: usize) {
+        let (head, tail) = (!(u64::MAX << (first % WORD)), !(u64::MAX >> (WORD - 1 - (end - 1) % WORD)));
+        match &mut self.moved[first / WORD..=(end - 1) / WORD] {
+            [only] => *only &= head | tail,
+            [begin, middle @ .., last] => {
+                *begin &= head;
+                middle.fill(0);
+                *last &= tail;
+            }
+            [] => {}
         }
     }
 
@@ -96,21 +118,29 @@ impl Moves {
 
     /// The pages were moved, by cleaning or for the sake of wear.
     pub fn moved(&mut self, pages: &[Lpn]) {
-        if self.counts.is_empty() {
-            return;
-        }
         for page in pages {
-            if let Some(count) = self.counts.get_mut(page.index()) {
-                self.again_pages += u64::from(*count > 0);
-                *count = count.saturating_add(1);
+            if page.index() < self.counted {
+                let word = &mut self.moved[page.index() / WORD];
+                self.again_pages += *word >> (page.index() % WORD) & 1;
+                *word |= bit(*page);
             }
         }
     }
 
     /// How many of `pages` were moved since they were written; `None` where that is not counted.
     fn among(&self, pages: &[Lpn]) -> Option<u64> {
-        let moved = |page: &&Lpn| self.counts.get(page.index()).is_some_and(|count| *count > 0);
-        (!self.counts.is_empty()).then(|| pages.iter().filter(moved).count() as u64)
+        // Mostly pages of one segment, none of which was moved.
+        if let Some((first, last)) = ends(pages).filter(|&(_, last)| last.index() < self.counted) {
+            let words = &self.moved[first.index() / WORD..=last.index() / WORD];
+            if words.len() <= pages.len() && words.iter().all(|&word| word == 0) {
+                return Some(0);
+            }
+        }
+        let moved = |page: &Lpn| {
+            let word = if page.index() < self.counted { self.moved[page.index() / WORD] } else { 0 };
+            word >> (page.index() % WORD) & 1
+        };
+        (self.counted > 0).then(|| pages.iter().map(moved).sum())
     }
 
     /// The same as the answer of a layer.
@@ -171,6 +201,38 @@ impl Attribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Beside a set: pages one by one and in runs, some beyond those that are counted.
+        #[test]
+        fn what_was_moved_agrees_with_a_set(
+            steps in prop::collection::vec((any::<bool>(), 0u32..300, 1u32..200), 1..60),
+            asked in prop::collection::vec(0u32..300, 0..40),
+        ) {
+            const COUNTED: u32 = 250;
+            let (mut moves, mut model, mut again) = (Moves::default(), BTreeSet::new(), 0);
+            moves.count(COUNTED);
+            for (is_moved, first, length) in steps {
+                let pages: Vec<Lpn> = (first..first + length).map(Lpn).collect();
+                if is_moved {
+                    moves.moved(&pages);
+                    let counted = pages.iter().filter(|page| page.0 < COUNTED);
+                    again += counted.filter(|page| !model.insert(page.0)).count() as u64;
+                } else {
+                    moves.written(&pages);
+                    pages.iter().for_each(|page| {
+                        model.remove(&page.0);
+                    });
+                }
+            }
+            let pages: Vec<Lpn> = asked.iter().map(|&page| Lpn(page)).collect();
+            let known = asked.iter().filter(|page| model.contains(page)).count() as u64;
+            prop_assert_eq!(moves.among(&pages), Some(known));
+            prop_assert_eq!(moves.again_pages(), again);
+        }
+    }
 
     #[test]
     fn moves_are_charged_to_cause_and_owner() {

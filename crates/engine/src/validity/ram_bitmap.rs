@@ -49,6 +49,17 @@ impl RamBitmap {
         self.words[slot.0 as usize / 64] &= !(1 << (slot.0 % 64));
     }
 
+    /// Marks those of the 64 pages from `slot` on invalid that have a bit in `marks`, of `slot` the lowest.
+    #[inline(always)]
+    pub fn clear_marked(&mut self, slot: Slot, marks: u64) {
+        let (word, shift) = (slot.0 as usize / 64, slot.0 % 64);
+        self.words[word] &= !(marks << shift);
+        let beyond = marks.checked_shr(64 - shift).unwrap_or(0);
+        if beyond != 0 {
+            self.words[word + 1] &= !beyond;
+        }
+    }
+
     /// Marks `pages` pages from `slot` on invalid.
     #[inline]
     pub fn clear_run(&mut self, slot: Slot, pages: u32) {
@@ -126,11 +137,11 @@ mod tests {
         #[test]
         fn agrees_with_a_table_of_booleans(
             pages_per_block in 1u32..=200,
-            steps in prop::collection::vec((0u32..5, prop::option::of(0u32..200)), 1..100),
+            steps in prop::collection::vec((0u32..5, prop::option::of(0u32..200), any::<u64>()), 1..100),
         ) {
             let mut bitmap = RamBitmap::new(5, pages_per_block);
             let mut model = vec![true; 5 * pages_per_block as usize];
-            for (block, page) in steps {
+            for (block, page, marks) in steps {
                 let first = block * pages_per_block;
                 match page {
                     None => {
@@ -143,6 +154,11 @@ mod tests {
                         bitmap.clear(Slot(slot));
                         bitmap.clear_run(Slot(slot), run);
                         model[slot as usize..(slot + run.max(1)) as usize].fill(false);
+                        let marks = marks.checked_shr(64 - (5 * pages_per_block - slot).min(64)).unwrap_or(0);
+                        bitmap.clear_marked(Slot(slot), marks);
+                        for at in (0..64).filter(|at| marks >> at & 1 == 1) {
+                            model[slot as usize + at] = false;
+                        }
                     }
                 }
             }

@@ -186,8 +186,8 @@ impl LayerBelow for Heard {
     fn hears_of_deaths(&self) -> bool {
         true
     }
-    fn died(&mut self, owner: Lpn, block: BlockId, page: u32) {
-        self.note((owner, block, page));
+    fn died(&mut self, deaths: &[Death]) {
+        deaths.iter().for_each(|death| self.note((death.owner, death.block, death.page)));
     }
     fn has_own_stream(&self) -> bool {
         true
@@ -285,7 +285,7 @@ fn a_log_hears_from_the_layer_below_and_nothing_from_flash() {
     let heard = Heard::default();
     let (mut made, mut flash) = (Made(Some(heard.clone())), Made(None));
     for medium in [&mut made, &mut flash] {
-        medium.died(Lpn(1), BlockId(2), 3);
+        medium.died(&[Death { owner: Lpn(1), block: BlockId(2), page: 3 }]);
         medium.cleaning(true);
     }
     assert_eq!(heard.take(), ["(Lpn(1), BlockId(2), 3)", "true"]);

@@ -1,6 +1,7 @@
 //! Where each logical page is: page by page, or only block by block.
 
 mod block_table;
+mod marks;
 mod page_table;
 mod place;
 
@@ -10,6 +11,30 @@ pub use place::Writes;
 
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
+
+/// Pages of a run that lay together in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct Removed<'a> {
+    run: &'a [Lpn],
+    /// Which of the first 64 of the run they are, a bit each; `None`: they are the run.
+    marks: Option<u64>,
+}
+
+impl<'a> Removed<'a> {
+    /// How many pages.
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.marks.map_or(self.run.len() as u32, u64::count_ones)
+    }
+
+    /// The pages, in order.
+    #[inline(always)]
+    pub fn iter(self) -> impl Iterator<Item = Lpn> + use<'a> {
+        let is_marked =
+            move |at: usize| self.marks.is_none_or(|marks| marks.unbounded_shr(at as u32) & 1 == 1);
+        self.run.iter().enumerate().filter(move |&(at, _)| is_marked(at)).map(|(_, &page)| page)
+    }
+}
 
 /// The store's tables from logical pages to places and back.
 pub trait Directory: Send {
@@ -42,10 +67,10 @@ pub trait Directory: Send {
     fn remove(&mut self, page: Lpn) -> Option<BlockId>;
 
     /// Forgets consecutive pages; tells of each stretch of them that lay together, and of its block.
-    fn remove_run(&mut self, run: &[Lpn], mut removed: impl FnMut(BlockId, &[Lpn])) {
+    fn remove_run(&mut self, run: &[Lpn], mut removed: impl FnMut(BlockId, Removed<'_>)) {
         for page in run {
             if let Some(block) = self.remove(*page) {
-                removed(block, std::slice::from_ref(page));
+                removed(block, Removed { run: std::slice::from_ref(page), marks: None });
             }
         }
     }

@@ -1,9 +1,10 @@
 //! A place for every logical page and an owner for every physical one.
 
-use super::Directory;
+use super::marks::{WORD, lowest, marks};
 use super::place::{PlaceEach, Writes, place_each, place_next};
+use super::{Directory, Removed};
 use crate::table::{filled, prefetch};
-use crate::units::{BlockId, Divider, Lpn, Slot, leading, run_length};
+use crate::units::{BlockId, Divider, Lpn, Slot, ends, leading, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
 
@@ -12,6 +13,12 @@ const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
 /// Pages from which on a run is looked at as a whole before it is placed page by page.
 const LONG_RUN: usize = 16;
+
+/// Pages with gaps between them from which on those are forgotten together that lie with the same gaps.
+const MANY: u32 = 6;
+
+/// Entries of the map among which one is asked for, for all to be looked at.
+const DENSE: usize = 8;
 
 /// Logical to physical, physical to logical, and a bit a page.
 ///
@@ -75,18 +82,38 @@ impl PageTable {
     /// Forgets the first 64 of consecutive pages, some of which are stored nowhere: what is left of a segment whose pages died one
     /// by one, and was moved since. How many pages that are; tells of those that follow each other in one block.
     #[inline(always)]
-    fn remove_scattered(&mut self, run: &[Lpn], removed: &mut impl FnMut(BlockId, &[Lpn])) -> usize {
-        let reached = run.len().min(u64::BITS as usize);
-        let slots = &mut self.slots[run[0].index()..run[0].index() + reached];
-        // Without a branch for each hole.
-        let stored =
-            (0..).zip(&*slots).fold(0u64, |all, (at, slot)| all | u64::from(*slot != Slot::NONE) << at);
+    fn remove_scattered(&mut self, run: &[Lpn], removed: &mut impl FnMut(BlockId, Removed<'_>)) -> usize {
+        let run = &run[..run.len().min(WORD)];
+        let slots = &self.slots[run[0].index()..run[0].index() + run.len()];
+        let stored = marks(slots, |_, slot| slot != Slot::NONE);
+        // Those that were written one after the other lie one after the other, with gaps where others of them died.
+        let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
+        let alike = marks(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & lowest(left_in_block);
+        let end = (stored & !alike).trailing_zeros();
+        let together = stored & lowest(end);
+        if together.count_ones() >= MANY {
+            for (slot, at) in self.slots[run[0].index()..].iter_mut().zip(0..run.len().min(end as usize)) {
+                let is_gone = slot.0.wrapping_sub(at as u32) == first.0;
+                *slot = if is_gone { Slot::NONE } else { *slot };
+            }
+            self.validity.clear_marked(first, together);
+            self.mapped -= together.count_ones();
+            removed(self.block_of_slot(first), Removed { run, marks: Some(together) });
+            return run.len().min(end as usize);
+        }
+        self.remove_marked(run, stored, removed);
+        run.len()
+    }
+
+    /// Forgets those of the pages that have a bit in `stored`, one by one.
+    #[inline(always)]
+    fn remove_marked(&mut self, run: &[Lpn], stored: u64, removed: &mut impl FnMut(BlockId, Removed<'_>)) {
+        let slots = &mut self.slots[run[0].index()..run[0].index() + run.len()];
         let mut left = stored;
-        let mut pages = [Lpn(0); u64::BITS as usize];
         while left != 0 {
             let block = self.divider.quotient(slots[left.trailing_zeros() as usize].0);
             let first = block * self.divider.divisor();
-            let mut found = 0;
+            let before = left;
             while left != 0 {
                 let at = left.trailing_zeros() as usize;
                 let slot = slots[at];
@@ -95,14 +122,11 @@ impl PageTable {
                 }
                 slots[at] = Slot::NONE;
                 self.validity.clear(slot);
-                pages[found] = run[at];
-                found += 1;
                 left &= left - 1;
             }
-            removed(BlockId(block), &pages[..found]);
+            removed(BlockId(block), Removed { run, marks: Some(before & !left) });
         }
         self.mapped -= stored.count_ones();
-        reached
     }
 
     #[inline(always)]
@@ -206,7 +230,7 @@ impl Directory for PageTable {
         })
     }
 
-    fn remove_run(&mut self, mut run: &[Lpn], mut removed: impl FnMut(BlockId, &[Lpn])) {
+    fn remove_run(&mut self, mut run: &[Lpn], mut removed: impl FnMut(BlockId, Removed<'_>)) {
         while let Some(first) = run.first() {
             let slots = &mut self.slots[first.index()..first.index() + run.len()];
             let slot = slots[0];
@@ -222,7 +246,7 @@ impl Directory for PageTable {
                 slots[..length].fill(Slot::NONE);
                 self.validity.clear_run(slot, length as u32);
                 self.mapped -= length as u32;
-                removed(block, &run[..length]);
+                removed(block, Removed { run: &run[..length], marks: None });
             } else {
                 length = self.remove_scattered(run, &mut removed);
             }
@@ -231,6 +255,15 @@ impl Directory for PageTable {
     }
 
     fn stored(&self, pages: &[Lpn]) -> usize {
+        // Mostly pages of one segment, all of which are stored.
+        if let Some((first, last)) = ends(pages) {
+            let around = &self.slots[first.index()..=last.index()];
+            if around.len() <= DENSE * pages.len()
+                && around.iter().fold(true, |all, slot| all & (*slot != Slot::NONE))
+            {
+                return pages.len();
+            }
+        }
         pages.iter().filter(|page| self.slots[page.index()] != Slot::NONE).count()
     }
 
@@ -421,7 +454,7 @@ mod tests {
             let run: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
             let (mut whole, mut single) = (table(&runs, &gone), table(&runs, &gone));
             let mut told = Vec::new();
-            whole.remove_run(&run, |block, pages| told.extend(pages.iter().map(|&page| (page, block))));
+            whole.remove_run(&run, |block, pages| told.extend(pages.iter().map(|page| (page, block))));
             let wanted: Vec<(Lpn, BlockId)> =
                 run.iter().filter_map(|&page| Some((page, single.remove(page)?))).collect();
             prop_assert_eq!(told, wanted);

@@ -14,7 +14,7 @@ pub use table::TablePlace;
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::layer::MetadataReport;
-use crate::units::{BlockId, Lpn, StreamId};
+use crate::units::{BlockId, Divider, Lpn, StreamId};
 use plan::{MOST_STREAMS, wrong};
 use table::{Kind, Shape, Table};
 
@@ -22,6 +22,8 @@ use table::{Kind, Shape, Table};
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub plan: MetadataPlan,
+    /// Divides by the pages of data in each part of a segment.
+    part: Divider,
     /// Logical pages of the log's user; its own come after them.
     logical_pages: u32,
     streams: u8,
@@ -32,6 +34,10 @@ pub(super) struct Metadata {
     pub counts: MetadataReport,
     /// Pages written below besides those that the log appended.
     pub beside_log: u64,
+    /// Which of the tables are the map, its index, and the segment information, of those that are kept.
+    map: Option<usize>,
+    index: Option<usize>,
+    info: Option<usize>,
 }
 
 impl Metadata {
@@ -42,7 +48,21 @@ impl Metadata {
             log_pages: plan.log_pages,
             ..MetadataReport::default()
         };
-        Metadata { plan, logical_pages, streams: 1, open: vec![0], written: 0, counts, beside_log: 0 }
+        let kinds: Vec<Kind> = plan.tables.iter().map(|table| table.shape.kind).collect();
+        let index = kinds.windows(2).position(|pair| pair == [Kind::Map; 2]).map(|map| map + 1);
+        Metadata {
+            map: kinds.iter().position(|&kind| kind == Kind::Map),
+            index,
+            info: kinds.iter().position(|&kind| kind == Kind::SegmentInfo),
+            part: Divider::new(plan.part_data),
+            plan,
+            logical_pages,
+            streams: 1,
+            open: vec![0],
+            written: 0,
+            counts,
+            beside_log: 0,
+        }
     }
 
     /// The placement has this many streams.
@@ -68,20 +88,16 @@ impl Metadata {
     }
 
     /// Where a page of data is within its segment.
+    #[inline]
     pub fn place(&self, page: u32) -> u32 {
-        let (part, summary) = (self.plan.part_data, self.plan.part_summary);
-        page + (page / part + 1) * summary
+        page + (self.part.quotient(page) + 1) * self.plan.part_summary
     }
 
-    /// The table of this key's entries, if it is kept: the map, its index, or the segment information.
-    fn mark(&mut self, kind: Kind, index: bool, entry: u32) {
-        let is_index = |at: usize, tables: &[Table]| at > 0 && tables[at - 1].shape.kind == Kind::Map;
-        let found = (0..self.plan.tables.len()).find(|&at| {
-            let table = &self.plan.tables[at];
-            table.shape.kind == kind && (kind != Kind::Map || is_index(at, &self.plan.tables) == index)
-        });
-        if let Some(at) = found {
-            self.plan.tables[at].mark(entry);
+    /// An entry of this table has changed, if the table is kept: the map, its index, or the segment information.
+    #[inline(always)]
+    fn mark(&mut self, table: Option<usize>, entry: u32) {
+        if let Some(table) = table {
+            self.plan.tables[table].mark(entry);
         }
     }
 
@@ -97,13 +113,13 @@ impl Metadata {
     /// The log wrote these pages to `block`.
     pub fn wrote(&mut self, block: BlockId, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
         self.written += u64::from(pages);
-        self.mark(Kind::SegmentInfo, false, block.0);
+        self.mark(self.info, block.0);
         if cause == Cause::Host && self.plan.layout.inode_entries > 0 {
-            self.mark(Kind::Map, false, 0);
+            self.mark(self.map, 0);
         }
         for &Lpn(page) in owners.unwrap_or_default() {
             if page < self.logical_pages {
-                self.mark(Kind::Map, false, page);
+                self.mark(self.map, page);
                 continue;
             }
             let own = page - self.logical_pages;
@@ -123,7 +139,7 @@ impl Metadata {
         let map = self.plan.tables.iter().map(|table| table.shape).find(in_log);
         if let Some(entry) = map.and_then(|map| own.checked_sub(map.first).filter(|&entry| entry < map.pages))
         {
-            self.mark(Kind::Map, true, entry);
+            self.mark(self.index, entry);
         }
     }
 
@@ -131,13 +147,13 @@ impl Metadata {
     pub fn died(&mut self, owner: Lpn, block: BlockId) {
         self.freed(block);
         if owner.0 < self.logical_pages {
-            self.mark(Kind::Map, false, owner.0);
+            self.mark(self.map, owner.0);
         }
     }
 
     /// What is known of `block` has changed.
     pub fn freed(&mut self, block: BlockId) {
-        self.mark(Kind::SegmentInfo, false, block.0);
+        self.mark(self.info, block.0);
     }
 
     /// Pages that the log may write until the next checkpoint.

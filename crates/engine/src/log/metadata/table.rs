@@ -1,5 +1,6 @@
 //! Tables of a log's metadata: entries gathered in pages, of which the changed ones are written back.
 
+use crate::units::Divider;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,7 @@ pub(super) struct Shape {
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub shape: Shape,
+    per_page: Divider,
     /// Of each page, or of each entry where there is a journal, whether it has changed.
     dirty: Vec<bool>,
     changed: Vec<u32>,
@@ -55,6 +57,7 @@ impl Table {
     pub fn new(shape: Shape) -> Self {
         let units = if shape.journal > 0 { shape.pages * shape.entries_per_page } else { shape.pages };
         Table {
+            per_page: Divider::new(shape.entries_per_page),
             shape,
             dirty: vec![false; units as usize],
             changed: Vec::new(),
@@ -64,9 +67,10 @@ impl Table {
     }
 
     fn page_of(&self, entry: u32) -> u32 {
-        (entry + self.shape.missing) / self.shape.entries_per_page
+        self.per_page.quotient(entry + self.shape.missing)
     }
 
+    #[inline]
     pub fn mark(&mut self, entry: u32) {
         let unit = if self.shape.journal > 0 { entry } else { self.page_of(entry) };
         if !std::mem::replace(&mut self.dirty[unit as usize], true) {
