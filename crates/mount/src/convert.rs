@@ -156,8 +156,8 @@ pub fn rename(flags: RenameFlags) -> Option<Rename> {
 pub fn allocate(mode: i32) -> Option<Allocate> {
     let keep = FallocateFlags::KEEP_SIZE;
     let flags = FallocateFlags::from_bits_retain(mode as u32);
-    if flags.is_empty() {
-        Some(Allocate::Reserve)
+    if flags.difference(keep).is_empty() {
+        Some(Allocate::Reserve { keep_size: flags.contains(keep) })
     } else if flags == FallocateFlags::PUNCH_HOLE | keep {
         Some(Allocate::Punch)
     } else if flags.difference(keep) == FallocateFlags::ZERO_RANGE {

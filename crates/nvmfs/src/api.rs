@@ -181,8 +181,12 @@ pub enum Rename {
 /// What `fallocate` does with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocate {
-    /// Gives blocks to its holes, and extends the file to its end.
-    Reserve,
+    /// Reserves blocks for its holes: they read as zeros, and writing them needs no more room. Extends the file to its end unless
+    /// `keep_size` (FALLOC_FL_KEEP_SIZE).
+    Reserve {
+        /// The file keeps its length.
+        keep_size: bool,
+    },
     /// Makes it a hole (FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE).
     Punch,
     /// Makes it read as zeros; extends the file unless `keep_size`.
@@ -269,8 +273,9 @@ pub struct Statistics {
 /// # Blocks
 ///
 /// A block of a file exists when any of its bytes was written (zeros count) or reserved; [`FileSystem::seek`] tells.
-/// There are none beyond the end. Cutting a file frees the blocks wholly beyond its end, and what was cut reads as
-/// zeros when the file grows again; growing makes holes. Punching and zeroing free the blocks that the range covers
+/// There are none beyond the end but those reserved with [`Allocate::Reserve`] that keeps the size; they count in
+/// [`Attributes::blocks`], and stay when the file grows. Cutting a file, also to the size it has, frees the blocks wholly beyond its
+/// end, and what was cut reads as zeros when the file grows again; growing makes holes. Punching and zeroing free the blocks that the range covers
 /// wholly and write zeros into those blocks that exist and are covered in part.
 /// [`Attributes::blocks`] and the size of a directory depend on the implementation.
 ///

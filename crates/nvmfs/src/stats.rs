@@ -157,8 +157,10 @@ pub struct Stats {
     pub inodes: u32,
     /// Inodes in all.
     pub inode_limit: u32,
-    /// Blocks of data in use, on either device.
+    /// Blocks of data in use, on either device or reserved.
     pub used_blocks: u64,
+    /// Those of them that are reserved and were not written yet.
+    pub reserved_blocks: u64,
     /// Blocks that data may use.
     pub capacity_blocks: u64,
     /// Those of them that can still be had: what leads to them needs room on the NVRAM.

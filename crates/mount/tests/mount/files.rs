@@ -168,6 +168,34 @@ fn holes_are_made_and_found() {
 }
 
 #[test]
+fn what_is_reserved_keeps_the_size_and_is_there_after_a_mount() {
+    let Some(mut stand) = Stand::new() else { return };
+    let path = stand.at("reserved");
+    let file = new_file(&path);
+    file.write_all_at(&bytes(1, 5000), 0).unwrap();
+    let free = |stand: &Stand| rustix::fs::statvfs(stand.root()).unwrap().f_bfree;
+    let (before, blocks) = (free(&stand), file.metadata().unwrap().blocks());
+    fallocate(&file, FallocateFlags::KEEP_SIZE, 0, MIB).unwrap();
+    let reserved = || {
+        let of = fs::metadata(&path).unwrap();
+        (of.len(), of.blocks() - blocks)
+    };
+    // Of 256 blocks two are written; pointers to all need one.
+    assert_eq!(reserved(), (5000, (254 + 1) * 8));
+    assert!(before - free(&stand) >= 254);
+    drop(file);
+    stand.remount();
+    assert_eq!(reserved(), (5000, (254 + 1) * 8));
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&bytes(2, MIB as usize - 5000), 5000).unwrap();
+    assert_eq!(reserved(), (MIB, (254 + 1) * 8));
+    assert!(fs::read(&path).unwrap() == [bytes(1, 5000), bytes(2, MIB as usize - 5000)].concat());
+    fallocate(&file, FallocateFlags::KEEP_SIZE, MIB, MIB).unwrap();
+    file.set_len(MIB).unwrap();
+    assert_eq!(reserved(), (MIB, (254 + 1) * 8));
+}
+
+#[test]
 fn zeroed_ranges_read_as_zeros() {
     let Some(stand) = Stand::new() else { return };
     let file = new_file(&stand.at("zeroed"));

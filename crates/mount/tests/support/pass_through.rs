@@ -293,7 +293,8 @@ impl FileSystem for PassThrough {
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, _: &Caller) -> Result<()> {
         let keep = FallocateFlags::KEEP_SIZE;
         let mode = match how {
-            Allocate::Reserve => FallocateFlags::empty(),
+            Allocate::Reserve { keep_size: false } => FallocateFlags::empty(),
+            Allocate::Reserve { keep_size: true } => keep,
             Allocate::Punch => FallocateFlags::PUNCH_HOLE | keep,
             Allocate::Zero { keep_size: true } => FallocateFlags::ZERO_RANGE | keep,
             Allocate::Zero { keep_size: false } => FallocateFlags::ZERO_RANGE,

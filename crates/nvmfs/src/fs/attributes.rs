@@ -1,9 +1,7 @@
 //! What is known of a file, and changing it.
 
 use super::{Nvmfs, PERMISSIONS};
-use crate::api::{
-    Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_FILE_BYTES, RELATIME_NS, Result,
-};
+use crate::api::{Attributes, Caller, Change, Error, Ino, Kind, MAX_FILE_BYTES, RELATIME_NS, Result};
 use crate::layout::{Field, Inode};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -65,10 +63,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             self.clear_tail(ino, size_bytes)?;
         }
         let mut changes = Changes::default();
-        set_attributes(changes.inode(&self.store.region, ino)?, change, caller.now_ns);
+        let inode = changes.inode(&self.store.region, ino)?;
+        if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
+            // What is reserved behind the end goes with what is cut off.
+            inode.related = 0;
+        }
+        set_attributes(inode, change, caller.now_ns);
         self.store.region.apply(changes);
-        if let Some(size_bytes) = change.size_bytes {
-            self.store.cut(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
+        if change.size_bytes.is_some() {
+            self.cut_behind_end(ino)?;
             self.settle()?;
         }
         self.attributes_of(ino)

@@ -60,10 +60,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if size_bytes < end { self.store.zero(ino, size_bytes..end) } else { Ok(()) }
     }
 
-    /// Frees blocks behind the end, which a failed operation may have left.
+    /// Frees blocks behind the end, which a failed operation may have left, but for those reserved.
     pub(super) fn cut_behind_end(&mut self, ino: Ino) -> Result<()> {
         let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
-        self.store.cut(ino, blocks, u64::MAX)
+        self.store.end_with(ino, blocks)
     }
 
     /// Flushes what must be, unless a thread does. Lack of room shows when something is to be written.

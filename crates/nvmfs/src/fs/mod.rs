@@ -177,6 +177,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             inodes: inode_limit - self.names.inodes.free(),
             inode_limit,
             used_blocks: self.store.used_blocks(),
+            reserved_blocks: self.store.reserved_blocks(),
             capacity_blocks: self.store.capacity_blocks(),
             available_blocks: self.store.available_blocks(),
             no_space: self.no_space,

@@ -2,14 +2,13 @@
 
 use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
+use crate::layout::RESERVED_BEHIND_END;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::FULL_OF_DATA;
+use crate::store::Changes;
 use std::ops::Range;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// Blocks of zeros written at once.
-const ZEROS: u64 = 64;
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn allocate_range(
@@ -26,9 +25,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let end = offset.checked_add(length).filter(|end| *end <= MAX_FILE_BYTES).ok_or(Error::TooLarge)?;
         let new_size = match how {
-            Allocate::Reserve => {
+            Allocate::Reserve { keep_size } => {
                 self.reserve(ino, offset / BLOCK..end.div_ceil(BLOCK))?;
-                end
+                if keep_size { size_bytes } else { end }
             }
             Allocate::Punch | Allocate::Zero { keep_size: true } => {
                 self.punch(ino, offset..end)?;
@@ -41,29 +40,30 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         };
         self.clear_tail(ino, new_size)?;
         self.note_change(ino, new_size, caller)?;
+        if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
+            // The last step: until then what is behind the end is cut off when power goes.
+            self.note_reserved_behind_end(ino)?;
+        }
         self.settle()
     }
 
-    /// Gives blocks of zeros to the holes of a range of blocks. If there is no room, they are holes again.
+    /// Reserves the holes of a range of blocks. If there is no room, they are holes again.
     fn reserve(&mut self, ino: Ino, blocks: Range<u64>) -> Result<()> {
         let free = self.store.capacity_blocks().saturating_sub(self.store.used_blocks());
         let holes = self.holes(ino, blocks, free)?;
-        let zeros = vec![0; (ZEROS * BLOCK) as usize];
-        for hole in &holes {
-            let mut at = hole.start * BLOCK;
-            let end = hole.end * BLOCK;
-            while at < end {
-                let length = (end - at).min(zeros.len() as u64) as usize;
-                match self.store.write(ino, at, &zeros[..length]) {
-                    Ok(written) if written > 0 => at += written as u64,
-                    failed => {
-                        for hole in holes {
-                            self.store.cut(ino, hole.start, hole.end)?;
-                        }
-                        return Err(failed.err().unwrap_or(Error::NoSpace(FULL_OF_DATA)));
-                    }
-                }
-            }
+        let reserved = self.store.reserve(ino, &holes);
+        if reserved.is_err() {
+            self.cut_behind_end(ino)?;
+        }
+        reserved
+    }
+
+    /// From now on what is reserved behind the end of a file stays when the file system is mounted.
+    fn note_reserved_behind_end(&mut self, ino: Ino) -> Result<()> {
+        if self.file(ino)?.related != RESERVED_BEHIND_END {
+            let mut changes = Changes::default();
+            changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;
+            self.store.region.apply(changes);
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn what_lies_behind_the_end_never_shows() {
     expected = [vec![7; 50], vec![0; 5950], vec![8; 10]].concat();
     assert_eq!(content(&mut fs, ino), expected);
     resize(&mut fs, 6001);
-    fs.allocate(ino, Allocate::Reserve, 20_000, 10, &CALLER).unwrap();
+    fs.allocate(ino, Allocate::Reserve { keep_size: false }, 20_000, 10, &CALLER).unwrap();
     expected = [vec![7; 50], vec![0; 5950], vec![8], vec![0; 14_009]].concat();
     assert_eq!(content(&mut fs, ino), expected);
 }
@@ -119,7 +119,7 @@ fn more_than_the_nvram_holds_goes_to_the_ssd_and_stays_whole() {
         content.chunks(4096).zip(0u32..).all(|(chunk, block)| chunk.iter().all(|byte| *byte == block as u8))
     );
     let all = fs.statistics().unwrap().free_blocks + 1;
-    let too_much = fs.allocate(ino, Allocate::Reserve, 2500 * 4096, all * 4096, &CALLER);
+    let too_much = fs.allocate(ino, Allocate::Reserve { keep_size: false }, 2500 * 4096, all * 4096, &CALLER);
     assert!(matches!(too_much, Err(Error::NoSpace(_))));
     assert_eq!(fs.attributes(ino).unwrap().size_bytes, 2500 * 4096);
 }

@@ -1,7 +1,8 @@
 //! Directories give back what they no longer use, and what is told of the room that is left is right.
 
 use super::{Nvmfs, Work};
-use crate::api::{Caller, Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename};
+use crate::api::{Allocate, Caller, Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename};
+use crate::layout::MAX_FILE_BLOCKS;
 use crate::names::check::check;
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
@@ -217,4 +218,69 @@ fn end_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
         let outcome = work.run();
         fs.end_background(work, outcome).unwrap();
     }
+}
+
+/// What is reserved can be written however full the file system is of data, of names, or of both, and after a cut.
+#[test]
+fn what_is_reserved_can_be_written() {
+    const BLOCKS: u64 = 3000;
+    for (data_first, is_cut) in [(true, false), (false, false), (true, true)] {
+        let ssd = Arc::new(MemorySsd::new(2048));
+        let format = Format { inodes: Some(64), ..Format::default() };
+        let nvram = PlainNvram::new(6 << 20);
+        let mut fs: Fs = Nvmfs::format(nvram, Arc::clone(&ssd), &format, Options::default()).unwrap();
+        let [reserved, other] = [b"reserved", b"other..."].map(|name| file(&mut fs, name));
+        let most = fs.statistics().unwrap().free_blocks - 200;
+        let blocks = BLOCKS.min(most);
+        // Some of it is written already, some is within the file.
+        fs.write(reserved, 40 * 4096 + 7, &[1; 9000], &CALLER).unwrap();
+        let how = Allocate::Reserve { keep_size: true };
+        fs.allocate(reserved, how, 0, blocks * 4096, &CALLER).unwrap();
+        let dir = fs.make_directory(ROOT, b"d", 0o755, &CALLER).unwrap().ino;
+        if data_first {
+            write_all(&mut fs, other);
+        }
+        let refused = (0..60_000).find_map(|number| fs.link(other, dir, &name(number), &CALLER).err());
+        assert!(matches!(refused, None | Some(Error::NoSpace(_))), "{refused:?}");
+        write_all(&mut fs, other);
+        if is_cut {
+            let nvram = fs.into_store().region.into_nvram();
+            fs = Nvmfs::mount(nvram, Arc::clone(&ssd), Options::default()).unwrap().0;
+        }
+        assert_eq!(fs.stats().reserved_blocks, blocks - 3);
+        for block in 0..blocks {
+            let data = [block as u8; 4096];
+            assert_eq!(fs.write(reserved, block * 4096, &data, &CALLER).unwrap(), 4096, "block {block}");
+        }
+        assert_eq!(
+            (fs.stats().reserved_blocks, fs.attributes(reserved).unwrap().size_bytes),
+            (0, blocks * 4096)
+        );
+        let mut back = [0; 4096];
+        for block in (0..blocks).step_by(7) {
+            fs.read(reserved, block * 4096, &mut back, &CALLER).unwrap();
+            assert_eq!(back, [block as u8; 4096]);
+        }
+        assert_whole(&fs);
+    }
+}
+
+/// Where there is no room for all of it, or for what leads to it, nothing stays reserved.
+#[test]
+fn what_cannot_be_reserved_leaves_nothing() {
+    let mut fs = fresh(6);
+    let ino = file(&mut fs, b"f");
+    fs.write(ino, 0, &[1; 5000], &CALLER).unwrap();
+    let before = fs.stats();
+    for how in [false, true].map(|keep_size| Allocate::Reserve { keep_size }) {
+        let all = before.capacity_blocks - before.used_blocks;
+        // Two levels of pointers, which take pages, and with them room for data.
+        for (from, blocks) in [(0, all + 3), (600, all), (1, all), (MAX_FILE_BLOCKS - all, all)] {
+            let refused = fs.allocate(ino, how, from * 4096, blocks * 4096, &CALLER);
+            assert!(matches!(refused, Err(Error::NoSpace(_))), "{from} {blocks}: {refused:?}");
+            assert_eq!(fs.stats(), before);
+            assert_eq!(fs.attributes(ino).unwrap().size_bytes, 5000);
+        }
+    }
+    assert_whole(&fs);
 }

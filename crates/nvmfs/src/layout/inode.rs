@@ -15,6 +15,9 @@ pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 5
 /// Most blocks of a directory, 32 GiB: as far as positions of 32 bits reach that count 8 bytes.
 pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
+/// What a regular file is related to if blocks behind its end are reserved: they are not what an interrupted operation left.
+pub const RESERVED_BEHIND_END: u32 = 1;
+
 /// CRC-32 of an inode that is all zeros.
 const SUM_OF_ZEROS: u32 = 0xc2a8_fa9d;
 
@@ -65,7 +68,7 @@ pub struct Inode {
     pub blocks: u32,
     /// How often the number was given away.
     pub generation: u32,
-    /// Device number of a device file; parent of a directory; else 0.
+    /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 of a regular file; else 0.
     pub related: u32,
     /// Pointer to the page of extended attributes, or 0.
     pub xattrs: u64,
@@ -143,6 +146,11 @@ impl Inode {
     /// What kind of file it is; `None` if its mode says nothing sensible.
     pub fn kind(&self) -> Option<Kind> {
         kind_of(self.mode)
+    }
+
+    /// Whether blocks behind the end of a regular file are reserved.
+    pub fn reserves_behind_end(&self) -> bool {
+        self.kind() == Some(Kind::File) && self.related == RESERVED_BEHIND_END
     }
 
     /// Whether it is a symbolic link whose target stands in place of the pointers.

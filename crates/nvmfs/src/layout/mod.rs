@@ -11,7 +11,8 @@ pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_IN
 pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use checked::{checked_number, checked_word};
 pub use inode::{
-    DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, kind_bits, kind_of,
+    DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, RESERVED_BEHIND_END,
+    kind_bits, kind_of,
 };
 pub use place::{NVRAM_BASE, Place};
 pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock};

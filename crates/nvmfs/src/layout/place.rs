@@ -3,6 +3,8 @@
 use super::areas::{Areas, EXTENT_BLOCKS, PageId};
 use crate::api::BLOCK_BYTES;
 
+/// The pointer of a block that is reserved: neither an address of a device nor a bit away from one.
+const RESERVED: u64 = u64::from_le_bytes(*b"reserved");
 /// First address of the NVRAM. Addresses of the SSD, its bytes, are far below (section III-E).
 pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
@@ -11,6 +13,8 @@ pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 pub enum Place {
     /// Nowhere: it reads as zeros. Pointer 0, which is no block of the SSD, because a label lies there.
     Hole,
+    /// Nowhere, and it reads as zeros, but room for it is kept: it counts as a block of data in use.
+    Reserved,
     /// A page of the NVRAM.
     Nvram(PageId),
     /// A block of the SSD.
@@ -22,6 +26,9 @@ impl Place {
     pub fn of(pointer: u64, areas: &Areas) -> Option<Place> {
         if pointer == 0 {
             return Some(Place::Hole);
+        }
+        if pointer == RESERVED {
+            return Some(Place::Reserved);
         }
         let block = BLOCK_BYTES as u64;
         if pointer >= NVRAM_BASE {
@@ -35,10 +42,16 @@ impl Place {
         is_block.then_some(Place::Ssd(number))
     }
 
+    /// Whether it has content: else it reads as zeros.
+    pub fn has_content(self) -> bool {
+        matches!(self, Place::Nvram(_) | Place::Ssd(_))
+    }
+
     /// The pointer to this place.
     pub fn pointer(self, areas: &Areas) -> u64 {
         match self {
             Place::Hole => 0,
+            Place::Reserved => RESERVED,
             Place::Nvram(page) => NVRAM_BASE + areas.page(page) as u64,
             Place::Ssd(block) => block * BLOCK_BYTES as u64,
         }
@@ -54,6 +67,7 @@ mod tests {
         let areas = Areas::new(8 << 20, 8192 + 5, 256).unwrap();
         let places = [
             Place::Hole,
+            Place::Reserved,
             Place::Nvram(PageId(0)),
             Place::Nvram(PageId(areas.pages - 1)),
             Place::Ssd(128),

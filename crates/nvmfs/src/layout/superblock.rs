@@ -9,6 +9,8 @@ pub const SUPERBLOCK_BYTES: usize = 64;
 const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
 /// What one with checksums begins with. A word, so that one changes to the other untorn.
 const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
+/// What one begins with that may have reserved blocks besides. Not a bit away from the others.
+const RESERVING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
 
 /// What has checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -135,6 +137,8 @@ pub struct Superblock {
     pub placement: PlacementKind,
     /// What has checksums.
     pub checksums: Checksums,
+    /// Of one that has checksums: it is of before blocks could be reserved.
+    pub is_of_before: bool,
 }
 
 impl Superblock {
@@ -156,9 +160,13 @@ impl Superblock {
         bytes
     }
 
-    /// What it begins with: all that changes of it when it gets checksums of metadata.
+    /// What it begins with: all that changes of it when a later program mounts it first.
     pub fn first_word(&self) -> u64 {
-        if self.checksums == Checksums::None { MAGIC } else { CHECKED_MAGIC }
+        match (self.checksums, self.is_of_before) {
+            (Checksums::None, _) => MAGIC,
+            (_, true) => CHECKED_MAGIC,
+            (_, false) => RESERVING_MAGIC,
+        }
     }
 
     /// From bytes; `None` if it is no superblock, or damaged.
@@ -173,8 +181,8 @@ impl Superblock {
         }
         let checksums = match (word(0), bytes[47]) {
             (MAGIC, 0) => Checksums::None,
-            (CHECKED_MAGIC, 0) => Checksums::Metadata,
-            (CHECKED_MAGIC, 1) => Checksums::All,
+            (CHECKED_MAGIC | RESERVING_MAGIC, 0) => Checksums::Metadata,
+            (CHECKED_MAGIC | RESERVING_MAGIC, 1) => Checksums::All,
             _ => return None,
         };
         Some(Superblock {
@@ -185,6 +193,7 @@ impl Superblock {
             reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
             placement: PlacementKind::of_code(bytes[46])?,
             checksums,
+            is_of_before: word(0) == CHECKED_MAGIC,
         })
     }
 
@@ -219,11 +228,13 @@ mod tests {
     #[test]
     fn a_superblock_comes_back_and_a_damaged_one_does_not() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
-            superblock_comes_back(checksums);
+            for is_of_before in [false, checksums != Checksums::None] {
+                superblock_comes_back(checksums, is_of_before);
+            }
         }
     }
 
-    fn superblock_comes_back(checksums: Checksums) {
+    fn superblock_comes_back(checksums: Checksums, is_of_before: bool) {
         let superblock = Superblock {
             id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             nvram_bytes: 8 << 20,
@@ -232,6 +243,7 @@ mod tests {
             reserve_permille: 50,
             placement: PlacementKind::Nvmfs,
             checksums,
+            is_of_before,
         };
         let bytes = superblock.encode();
         assert_eq!(Superblock::decode(&bytes), Some(superblock));

@@ -84,12 +84,14 @@ impl Content {
         self.size_bytes = self.size_bytes.max(offset + data.len() as u64);
     }
 
-    /// Gives blocks to the holes of a range, and extends the file to its end.
-    pub fn reserve(&mut self, offset: u64, length: u64) {
+    /// Gives blocks to the holes of a range, and extends the file to its end unless it is to keep its size.
+    pub fn reserve(&mut self, offset: u64, length: u64, keep_size: bool) {
         for piece in pieces(offset, length) {
             self.block(piece.block);
         }
-        self.size_bytes = self.size_bytes.max(offset + length);
+        if !keep_size {
+            self.size_bytes = self.size_bytes.max(offset + length);
+        }
     }
 
     /// Makes a range read as zeros: whole blocks of it become holes, others keep their block.
@@ -113,6 +115,10 @@ impl Content {
         if size_bytes < self.size_bytes {
             let end = self.size_bytes.next_multiple_of(BLOCK);
             self.punch(size_bytes, end - size_bytes);
+        }
+        if size_bytes <= self.size_bytes {
+            // Those that were reserved behind the end.
+            self.blocks.split_off(&size_bytes.div_ceil(BLOCK));
         }
         self.size_bytes = size_bytes;
     }

@@ -189,16 +189,19 @@ impl FileSystem for ModelFs {
         }
         let end = offset.checked_add(length).filter(|end| *end <= MAX_FILE_BYTES).ok_or(Error::TooLarge)?;
         let lacks_room = content.room(offset, length, self.free_blocks()) < length;
-        if how == Allocate::Reserve && lacks_room {
+        if matches!(how, Allocate::Reserve { .. }) && lacks_room {
             return Err(Error::NoSpace("too few blocks are free"));
         }
         let content = self.content_to_change(ino, caller)?;
         match how {
-            Allocate::Reserve => content.reserve(offset, length),
+            Allocate::Reserve { keep_size } => content.reserve(offset, length, keep_size),
             Allocate::Punch | Allocate::Zero { keep_size: true } => content.punch(offset, length),
             Allocate::Zero { keep_size: false } => {
                 content.punch(offset, length);
-                content.resize(content.size_bytes().max(end));
+                let size_bytes = content.size_bytes();
+                if end > size_bytes {
+                    content.resize(end);
+                }
             }
         }
         Ok(())

@@ -16,9 +16,9 @@ fn room_is_counted_in_blocks_and_inodes() {
     assert_eq!(fs.write(file, 0, &[1; 100], &caller).unwrap(), 100);
     fs.allocate(file, Allocate::Punch, 4096, 4096, &caller).unwrap();
     assert_eq!(fs.statistics().unwrap().free_blocks, 1);
-    let refused = fs.allocate(file, Allocate::Reserve, 3 * 4096, 8192, &caller);
+    let refused = fs.allocate(file, Allocate::Reserve { keep_size: false }, 3 * 4096, 8192, &caller);
     assert!(matches!(refused, Err(Error::NoSpace(_))));
-    fs.allocate(file, Allocate::Reserve, 4096, 1, &caller).unwrap();
+    fs.allocate(file, Allocate::Reserve { keep_size: false }, 4096, 1, &caller).unwrap();
     assert_eq!(fs.statistics().unwrap().free_blocks, 0);
 }
 

@@ -34,7 +34,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let place = self.region.place_of(ino, block)?;
             self.counts.read_blocks += 1;
             match place {
-                Place::Hole => {
+                Place::Hole | Place::Reserved => {
                     self.counts.read_holes += 1;
                     out[done..done + length].fill(0);
                 }
@@ -228,7 +228,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ) -> Result<()> {
         let at = self.make_pointer(ino, block)?;
         let was = self.region.place(self.region.word(at))?;
-        self.counts.written_holes += u64::from(was == Place::Hole);
+        self.counts.written_holes += u64::from(!was.has_content());
         if let Place::Nvram(page) = was {
             self.check_page(page, ino, block)?;
             self.counts.write_hits += 1;
@@ -298,7 +298,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut at = range.start;
         while at < range.end {
             let end = range.end.min((at / BLOCK + 1) * BLOCK);
-            if self.region.place_of(ino, at / BLOCK)? != Place::Hole {
+            if self.region.place_of(ino, at / BLOCK)?.has_content() {
                 let zeros = [0; BLOCK_BYTES];
                 self.write(ino, at, &zeros[..(end - at) as usize])?;
             }

@@ -316,6 +316,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub(super) fn free_place(&mut self, ino: Ino, place: Place) -> Result<()> {
         match place {
             Place::Hole => Ok(()),
+            Place::Reserved => {
+                let left = self.reserved_blocks.checked_sub(1);
+                self.reserved_blocks =
+                    left.ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
+                self.count_blocks(ino, -1, 0)
+            }
             Place::Ssd(block) => {
                 if extents::owner_of(&self.region, block).0 != ino {
                     return Err(Error::Damaged(format!(

@@ -14,6 +14,7 @@ mod open;
 mod pages;
 mod recycle;
 mod region;
+mod reserve;
 mod room;
 mod scan;
 mod scrub;
@@ -67,6 +68,8 @@ pub struct Store<N, S> {
     pub region: Region<N>,
     pages: Pages,
     extents: Extents,
+    /// Blocks of files that are reserved and were not written yet.
+    reserved_blocks: u64,
     ssd: Arc<S>,
     superblock: Superblock,
     /// Of which mount it is.
@@ -97,6 +100,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             region,
             pages: Pages::empty(),
             extents,
+            reserved_blocks: 0,
             ssd,
             superblock,
             epoch: Epoch::default(),

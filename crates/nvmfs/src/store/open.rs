@@ -93,6 +93,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             reserve_permille: (format.reserve * 1000.0).round() as u16,
             placement: format.placement,
             checksums: format.checksums,
+            is_of_before: false,
         };
         let areas = superblock.areas()?;
         // A drive that cannot trim has only to be written.
@@ -130,7 +131,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
         refuse_damaged(&found.scan)?;
         store.begin_epoch()?;
-        store.begin_checksums();
+        store.bring_up_to_date();
         store.cut_too_long(&found.scan)?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
@@ -193,14 +194,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, Found { was_closed, scan }))
     }
 
-    /// A file system without checksums gets those of metadata, which nothing is wrong with.
-    fn begin_checksums(&mut self) {
-        if self.region.is_checked() {
+    /// A file system without checksums gets those of metadata, which nothing is wrong with; and one of before there were
+    /// reserved blocks may have them from now on.
+    fn bring_up_to_date(&mut self) {
+        if !self.region.is_checked() {
+            self.region.begin_checksums();
+            self.superblock.checksums = Checksums::Metadata;
+        } else if !self.superblock.is_of_before {
             return;
         }
-        self.region.begin_checksums();
-        self.superblock.checksums = Checksums::Metadata;
-        // One word makes it one that has them.
+        self.superblock.is_of_before = false;
+        // One word makes it what it is now.
         self.region.patch_word(0, self.superblock.first_word());
         self.region.fence();
     }
@@ -280,7 +284,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Frees blocks beyond the ends of files, which were being cut or extended.
     fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
-        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut(ino, block, u64::MAX))
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.end_with(ino, block))
     }
 
     /// Puts right what a scan told of. All metadata gets the checksum of what it is then.

@@ -26,11 +26,11 @@ const EVICTED_AT_ONCE: u32 = 32;
 const MANY_ROUNDS: u32 = 1 << 20;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Blocks of data in use, on either device; one that is on both counts once.
+    /// Blocks of data in use, on either device, and those reserved; one that is on both devices counts once.
     pub fn used_blocks(&self) -> u64 {
         let states = [State::Clean, State::Dirty, State::Kept];
         let pages: u32 = states.into_iter().map(|state| self.pages.count(state)).sum();
-        u64::from(pages) + self.extents.valid_blocks() - u64::from(self.pages.copies())
+        u64::from(pages) + self.reserved_blocks + self.extents.valid_blocks() - u64::from(self.pages.copies())
     }
 
     /// Blocks that data may use: the extents but for the reserve, and as many pages as may stay dirty, or are kept.
@@ -188,8 +188,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.histogram()
     }
 
-    /// Counts the blocks of each inode again, each where its pointer leads.
+    /// Counts the blocks of each inode again, each where its pointer leads, and those reserved.
     fn check_inodes(&self) -> std::result::Result<(), String> {
+        let mut reserved = 0;
         for ino in (1..self.region.areas.inodes).map(Ino) {
             let Ok(inode) = self.region.inode(ino) else { continue };
             let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
@@ -198,6 +199,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if inode.blocks != blocks {
                 return Err(format!("inode {}: {inode:?} has {blocks} blocks", ino.0));
             }
+            reserved += places.iter().filter(|place| **place == Place::Reserved).count() as u64;
+        }
+        if reserved != self.reserved_blocks {
+            return Err(format!(
+                "{} blocks are said to be reserved, and {reserved} are",
+                self.reserved_blocks
+            ));
         }
         Ok(())
     }

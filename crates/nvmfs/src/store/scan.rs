@@ -174,8 +174,10 @@ struct Walk<'a, N, S> {
     blocks: u32,
     /// Inodes say how many blocks they have: the file system was closed.
     is_counted: bool,
-    /// First block beyond the end, if the file has any.
+    /// First block beyond the end that was not reserved, if the file has any.
     beyond: Option<u64>,
+    /// Blocks beyond the end may be reserved.
+    reserves: bool,
     end: u64,
     /// Where its last block ends, blocks.
     after_last: u64,
@@ -201,6 +203,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             blocks: 0,
             is_counted,
             beyond: None,
+            reserves: false,
             end: 0,
             after_last: 0,
             state: State::Dirty,
@@ -226,6 +229,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             infos.chunks_mut(PAGE_INFO_BYTES).for_each(|info| info[..PAGE_SUM_AT].fill(0));
             self.region.note(piece.start, &infos);
         }
+        self.reserved_blocks = 0;
         self.pages = pages::Pages::empty();
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
@@ -270,6 +274,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.scan.orphans.push(ino);
         }
         self.state = self.store.state_by_size(inode.size_bytes);
+        self.reserves = inode.reserves_behind_end();
         self.end = inode.size_bytes.min(MAX_FILE_BYTES).div_ceil(BLOCK_BYTES as u64);
         self.xattrs(&inode, at);
         self.pointers(&inode, kind, at);
@@ -333,7 +338,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         };
         self.check_sum(Unit::Page(page), Part::Pointers(start));
-        if start >= self.end && self.beyond.is_none() {
+        if start >= self.end && self.beyond.is_none() && !self.reserves {
             // Made for a block that then was not written.
             self.beyond = Some(start);
         }
@@ -383,6 +388,11 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 true
             }),
             Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
+            Some(Place::Reserved) if allowed == Allowed::Data => {
+                self.store.reserved_blocks += 1;
+                self.blocks += 1;
+                true
+            }
             _ => {
                 self.complain(Wrong::Pointer { block }, at, 0);
                 return;
@@ -393,7 +403,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         self.after_last = block + 1;
-        if block >= self.end && self.beyond.is_none() {
+        let is_kept = self.reserves && place == Some(Place::Reserved);
+        if block >= self.end && self.beyond.is_none() && !is_kept {
             self.beyond = Some(block);
         }
     }

@@ -62,7 +62,10 @@ fn step(numbers: &mut impl Rng) -> Step {
             let keep_size = numbers.random();
             Step::Allocate { how: Allocate::Zero { keep_size }, from, length }
         }
-        91..98 => Step::Allocate { how: Allocate::Reserve, from, length },
+        91..98 => {
+            let keep_size = numbers.random();
+            Step::Allocate { how: Allocate::Reserve { keep_size }, from, length }
+        }
         _ => Step::Remount,
     }
 }
@@ -136,12 +139,13 @@ impl<F: FileSystem> Exerciser<F> {
     }
 
     fn expect_allocated(&mut self, how: Allocate, from: usize, end: usize) {
-        let extends = matches!(how, Allocate::Reserve | Allocate::Zero { keep_size: false });
+        let extends =
+            matches!(how, Allocate::Reserve { keep_size: false } | Allocate::Zero { keep_size: false });
         if extends && self.expected.len() < end {
             self.expected.resize(end, 0);
         }
         let end = end.min(self.expected.len());
-        if how != Allocate::Reserve && from < end {
+        if !matches!(how, Allocate::Reserve { .. }) && from < end {
             self.expected[from..end].fill(0);
         }
     }

@@ -106,7 +106,7 @@ const FAULTS: [(&str, Fault); 6] = [
                 if let Ok(hole) = fs.seek(ino, 0, Seek::Hole)
                     && hole < size_bytes
                 {
-                    fs.allocate(ino, Allocate::Reserve, hole, 1, caller).unwrap();
+                    fs.allocate(ino, Allocate::Reserve { keep_size: false }, hole, 1, caller).unwrap();
                 }
             });
         }

@@ -164,6 +164,7 @@ fn of_image(image: &Image) -> Vec<Row> {
 fn in_use(stats: &Stats) -> Vec<Row> {
     vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
+        ("  reserved and not written yet", stats.reserved_blocks.to_string()),
         ("  that can still be had", stats.available_blocks.to_string()),
         ("Inodes in use", of(stats.inodes, stats.inode_limit)),
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),

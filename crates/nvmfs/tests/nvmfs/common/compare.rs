@@ -131,7 +131,7 @@ impl Comparison<'_> {
         let model_parts = parts(self.model, pair.0).map_err(|error| error.to_string())?;
         let other_parts = parts(self.other, pair.1).map_err(|error| error.to_string())?;
         same("data and holes", path, &model_parts, &other_parts)?;
-        if other_parts.is_empty() && model.size_bytes == 0 && self.other_has_no_xattrs(pair.1) {
+        if model.blocks == 0 && model.size_bytes == 0 && self.other_has_no_xattrs(pair.1) {
             same("blocks", path, 0, other.blocks)?;
         }
         for (start, end) in model_parts {

@@ -226,7 +226,8 @@ const MAKERS: [Maker; 26] = [
         from: w.position(),
         length: w.length() as u64,
         how: w.pick(&[
-            Allocate::Reserve,
+            Allocate::Reserve { keep_size: false },
+            Allocate::Reserve { keep_size: true },
             Allocate::Punch,
             Allocate::Punch,
             Allocate::Zero { keep_size: true },

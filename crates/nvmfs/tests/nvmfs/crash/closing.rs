@@ -53,7 +53,7 @@ fn checksums_come_while_power_goes() {
         let expected = Expected::exactly(tree_of(&model));
         let (machine, fs) = image.mount(Lie::Nothing).expect("it was closed");
         let after = machine.close(fs);
-        assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'2']);
+        assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'4']);
         let events = machine.power.events();
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 40));
@@ -69,6 +69,32 @@ fn checksums_come_while_power_goes() {
         }
         assert!(without > 10 && with > 10, "{without} images without checksums, {with} with");
     }
+}
+
+/// One of before blocks could be reserved is brought up to date with its first mount, whenever power goes.
+#[test]
+fn one_of_version_2_is_brought_up_to_date_while_power_goes() {
+    let mut scene = used(PlacementKind::Nvmfs);
+    assert_eq!(scene.image.nvram[7], b'4');
+    scene.image.nvram[7] = b'2';
+    let expected = Expected::exactly(tree_of(&scene.model));
+    let (machine, fs, _) = scene.begin(|_| Ok(()));
+    let events = machine.power.events();
+    assert_eq!(machine.close(fs).nvram[7], b'4');
+    let (mut before, mut after) = (0, 0);
+    let mut moments = moments(&machine, 0..events);
+    // It is one of the last things of a mount.
+    moments.extend(events - 8..events);
+    for event in moments {
+        let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
+            *(if image.nvram[7] == b'2' { &mut before } else { &mut after }) += 1;
+            recover(&image, &expected, None, &mut random)
+                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
+        }
+    }
+    assert!(before > 3 && after > 3, "{before} images of before, {after} brought up to date");
 }
 
 #[test]

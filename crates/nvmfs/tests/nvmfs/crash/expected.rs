@@ -36,6 +36,14 @@ impl Expected {
         if counts[0] != counts[2] || counts[1] != counts[2] {
             return Err(format!("files before, after and found: {counts:?}"));
         }
+        let unseen = [&self.before, &self.after, found].map(|tree| tree.unseen_blocks);
+        let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.unseen_blocks);
+        // Of what is reserved any part; and what was being written behind the end may be reserved instead.
+        if unseen[2] < unseen[0].min(unseen[1]) || all[2] > all[0].max(all[1]) {
+            return Err(format!(
+                "blocks, and those behind ends, before, after and found: {all:?}, {unseen:?}"
+            ));
+        }
         let mut nodes = self.before.nodes.iter().zip(&self.after.nodes).zip(&found.nodes);
         nodes.try_for_each(|((before, after), found)| between(before, after, found))
     }
@@ -58,7 +66,8 @@ pub fn difference(one: &Tree, other: &Tree) -> String {
             return format!("block {block} of {}, there: {is_there:?}", one.path.escape_ascii());
         }
     }
-    format!("{} files are {}", one.nodes.len(), other.nodes.len())
+    let counts = [one, other].map(|tree| (tree.nodes.len(), tree.unseen_blocks));
+    format!("files and blocks behind their ends: {:?} are {:?}", counts[0], counts[1])
 }
 
 /// Whether a file may be found during a write: all of what it is but data, size and times is settled.

@@ -30,7 +30,10 @@ fn long_op(random: &mut impl Rng) -> Op {
     match random.random_range(0..10) {
         0..6 => Op::Write { file, from, length, seed: random.random() },
         6..9 => Op::Read { file, from, length },
-        _ => Op::Allocate { file, how: Allocate::Punch, from, length: length as u64 / 4 },
+        _ => {
+            let how = [Allocate::Punch, Allocate::Reserve { keep_size: true }][random.random_range(0..2)];
+            Op::Allocate { file, how, from, length: length as u64 / 4 }
+        }
     }
 }
 

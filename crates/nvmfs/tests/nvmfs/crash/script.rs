@@ -182,7 +182,34 @@ pub const STEPS: &[Step] = &[
     step("cut much", |p| p.resize("large", 300 * BLOCK + 1)),
     write("punch", |p| p.allocate("large", Allocate::Punch, 3 * BLOCK + 9, 100 * BLOCK)),
     write("zero", |p| p.allocate("large", Allocate::Zero { keep_size: false }, 290 * BLOCK + 5, 20 * BLOCK)),
-    write("reserve", |p| p.allocate("large", Allocate::Reserve, 50 * BLOCK, 30 * BLOCK)),
+    write("reserve", |p| p.allocate("large", Allocate::Reserve { keep_size: false }, 50 * BLOCK, 30 * BLOCK)),
+    write("reserve behind the end", |p| {
+        p.allocate("large", Allocate::Reserve { keep_size: true }, 300 * BLOCK, 70 * BLOCK)
+    }),
+    write("write what is reserved behind the end", |p| p.write("large", 312 * BLOCK + 9, 9000, 10)),
+    step("grow into what is reserved", |p| p.resize("large", 320 * BLOCK + 5)),
+    write("reserve more behind the end, through pointers", |p| {
+        p.allocate("large", Allocate::Reserve { keep_size: true }, 510 * BLOCK, 20 * BLOCK)
+    }),
+    write("punch what is reserved", |p| p.allocate("large", Allocate::Punch, 318 * BLOCK, 10 * BLOCK + 7)),
+    after(
+        "give back what is reserved behind the end",
+        |p| p.write("large", 319 * BLOCK, 30 * 4096, 11),
+        |p| p.resize("large", 349 * BLOCK),
+    ),
+    after(
+        "cut what is reserved",
+        |p| p.allocate("large", Allocate::Reserve { keep_size: true }, 300 * BLOCK, 70 * BLOCK),
+        |p| p.resize("large", 310 * BLOCK + 5),
+    ),
+    after(
+        "remove a file with blocks reserved",
+        |p| {
+            p.make("reserved", Kind::File)?;
+            p.allocate("reserved", Allocate::Reserve { keep_size: true }, 0, 30 * BLOCK)
+        },
+        |p| p.unlink("reserved"),
+    ),
     step("set an attribute", |p| p.set_xattr("large", b"one", 100)),
     step("replace an attribute", |p| p.set_xattr("large", b"one", 2000)),
     step("remove an attribute", |p| {

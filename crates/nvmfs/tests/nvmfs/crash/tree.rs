@@ -29,6 +29,8 @@ pub struct Rest {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Tree {
     pub nodes: Vec<Node>,
+    /// Blocks of data in use that are nowhere seen: those reserved behind the ends of files.
+    pub unseen_blocks: u64,
 }
 
 struct Walk<'a> {
@@ -42,6 +44,11 @@ impl Tree {
     pub fn of(fs: &mut dyn FileSystem) -> Result<Tree, String> {
         let mut walk = Walk { fs, met: BTreeMap::new(), tree: Tree::default() };
         walk.file(ROOT, ROOT, b"/").map_err(|error| error.to_string())?;
+        let statistics = walk.fs.statistics().map_err(|error| error.to_string())?;
+        let used = statistics.blocks - statistics.free_blocks;
+        let seen = walk.tree.blocks();
+        walk.tree.unseen_blocks =
+            used.checked_sub(seen).ok_or(format!("{used} blocks are said to be in use, and {seen} are"))?;
         Ok(walk.tree)
     }
 

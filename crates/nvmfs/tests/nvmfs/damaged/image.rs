@@ -2,9 +2,9 @@
 
 use crate::common::content;
 use std::sync::Arc;
-use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, FileSystem, Ino, Kind, ROOT, SetXattr};
+use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, FileSystem, Ino, Kind, ROOT, SetXattr};
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::layout::{Areas, Checksums, Superblock};
+use wearwell_nvmfs::layout::{Areas, Checksums, Place, Superblock};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -99,6 +99,12 @@ fn contents(fs: &mut impl FileSystem) {
         fs.write(ino, start, &content(number as u8 + 1, 60_000), &CALLER).expect("room");
         fs.write(ino, 0, &content(number as u8 + 9, 100), &CALLER).expect("room");
     }
+    let reserved = file(fs, ROOT, b"reserved");
+    fs.write(reserved, 0, &content(5, 9000), &CALLER).expect("room");
+    for (start, blocks) in [(1, 6), (500, 30)] {
+        let how = Allocate::Reserve { keep_size: start > 1 };
+        fs.allocate(reserved, how, start * BLOCK, blocks * BLOCK, &CALLER).expect("room");
+    }
     let large = file(fs, ROOT, b"large");
     for part in 0..15 {
         fs.write(large, part * 100_000, &content(part as u8, 100_000), &CALLER).expect("room");
@@ -118,6 +124,8 @@ fn an_image_has_everything() {
         let pieces = super::pieces::Pieces::of(&image);
         let counts = (pieces.directories.len(), pieces.pointers.len());
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
+        let is_reserved = |pointer: &&u64| Place::of(**pointer, &image.areas) == Some(Place::Reserved);
+        assert_eq!(pieces.places.iter().filter(is_reserved).count(), 4 + 30);
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
         assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);
     }

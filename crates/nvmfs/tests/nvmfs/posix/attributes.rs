@@ -115,7 +115,7 @@ fn truncation_sets_times_even_to_the_same_size(fs: &mut dyn FileSystem) {
 
 fn allocation_sets_times(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    fs.allocate(ino, Allocate::Reserve, 0, 10, &at(2)).unwrap();
+    fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, 10, &at(2)).unwrap();
     assert_eq!(times(fs, ino), [1, 2, 2]);
     fs.allocate(ino, Allocate::Punch, 0, 10, &at(3)).unwrap();
     assert_eq!(times(fs, ino), [1, 3, 3]);

@@ -16,6 +16,7 @@ crate::posix::cases![
     punching_makes_holes,
     zeroing_extends_unless_told_not_to,
     reserving_fills_holes,
+    reserving_behind_the_end_keeps_the_size,
     allocation_checks_its_range,
     every_depth_of_pointers,
 ];
@@ -100,7 +101,7 @@ fn directories_have_no_content(fs: &mut dyn FileSystem) {
     refuses("IsDirectory", fs.read(ino, 0, &mut [0], &at(2)));
     refuses("IsDirectory", fs.write(ino, 0, b"x", &at(2)));
     refuses("IsDirectory", resize(fs, ino, 0, 2));
-    refuses("IsDirectory", fs.allocate(ino, Allocate::Reserve, 0, 1, &at(2)));
+    refuses("IsDirectory", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, 1, &at(2)));
     refuses("Invalid", fs.read_link(ino));
 }
 
@@ -177,18 +178,57 @@ fn zeroing_extends_unless_told_not_to(fs: &mut dyn FileSystem) {
 fn reserving_fills_holes(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, BLOCK, b"kept", &at(2)).unwrap();
-    fs.allocate(ino, Allocate::Reserve, 100, 5 * BLOCK, &at(2)).unwrap();
+    fs.allocate(ino, Allocate::Reserve { keep_size: false }, 100, 5 * BLOCK, &at(2)).unwrap();
     assert_eq!(parts(fs, ino), [(0, 5 * BLOCK + 100)]);
     let mut expected = vec![0; 5 * BLOCK_BYTES + 100];
     expected[BLOCK_BYTES..BLOCK_BYTES + 4].copy_from_slice(b"kept");
     assert_eq!(bytes(fs, ino), expected);
-    fs.allocate(ino, Allocate::Reserve, 0, 1, &at(2)).unwrap();
+    fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, 1, &at(2)).unwrap();
     assert_eq!(bytes(fs, ino), expected);
+}
+
+fn reserving_behind_the_end_keeps_the_size(fs: &mut dyn FileSystem) {
+    let ino = file(fs, ROOT, "a");
+    fs.write(ino, 0, &[7; 5000], &at(2)).unwrap();
+    let (free, bytes_before) = (fs.statistics().unwrap().free_blocks, bytes(fs, ino));
+    let used = |fs: &mut dyn FileSystem| free - fs.statistics().unwrap().free_blocks;
+    let blocks = |fs: &mut dyn FileSystem| fs.attributes(ino).unwrap().blocks;
+    let before = blocks(fs);
+    let keep = Allocate::Reserve { keep_size: true };
+    fs.allocate(ino, keep, 100, 4 * BLOCK - 100, &at(3)).unwrap();
+    assert_eq!(fs.attributes(ino).unwrap().changed_ns, at(3).now_ns);
+    assert_eq!((bytes(fs, ino), parts(fs, ino)), (bytes_before, vec![(0, 5000)]));
+    assert_eq!((used(fs), blocks(fs) - before), (2, 2));
+    refuses("NothingThere", fs.seek(ino, 5000, Seek::Data));
+    fs.write(ino, 2 * BLOCK + 5, b"written", &at(2)).unwrap();
+    assert_eq!((used(fs), blocks(fs) - before), (2, 2), "it is one that was reserved");
+    let mut expected = vec![7; 5000];
+    expected.resize(2 * BLOCK_BYTES + 5, 0);
+    expected.extend(b"written");
+    assert_eq!(bytes(fs, ino), expected);
+    resize(fs, ino, 6 * BLOCK, 2).unwrap();
+    assert_eq!(
+        (used(fs), parts(fs, ino)),
+        (2, vec![(0, 4 * BLOCK)]),
+        "what is reserved stays when a file grows"
+    );
+    fs.allocate(ino, keep, 10 * BLOCK, BLOCK, &at(2)).unwrap();
+    assert_eq!(used(fs), 3);
+    resize(fs, ino, 6 * BLOCK, 2).unwrap();
+    assert_eq!(used(fs), 2, "what is behind the end goes with the size that it has");
+    fs.allocate(ino, keep, 10 * BLOCK, 2 * BLOCK, &at(2)).unwrap();
+    fs.allocate(ino, Allocate::Punch, 9 * BLOCK, 2 * BLOCK, &at(2)).unwrap();
+    assert_eq!(used(fs), 3);
+    resize(fs, ino, 3 * BLOCK, 2).unwrap();
+    assert_eq!((used(fs), parts(fs, ino)), (1, vec![(0, 3 * BLOCK)]));
+    refuses("NoSpace", fs.allocate(ino, keep, 0, (free + 9) * BLOCK, &at(2)));
+    assert_eq!(used(fs), 1);
 }
 
 fn allocation_checks_its_range(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
-    for how in [Allocate::Reserve, Allocate::Punch, Allocate::Zero { keep_size: false }] {
+    let reserve = [false, true].map(|keep_size| Allocate::Reserve { keep_size });
+    for how in [reserve[0], reserve[1], Allocate::Punch, Allocate::Zero { keep_size: false }] {
         refuses("Invalid", fs.allocate(ino, how, 0, 0, &at(2)));
         refuses("TooLarge", fs.allocate(ino, how, MAX_FILE_BYTES, 1, &at(2)));
         refuses("TooLarge", fs.allocate(ino, how, u64::MAX, 2, &at(2)));

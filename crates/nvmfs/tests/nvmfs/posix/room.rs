@@ -76,7 +76,7 @@ fn reserving_too_much_changes_nothing(fs: &mut dyn FileSystem) {
     fs.write(ino, 10_000, b"kept", &at(2)).unwrap();
     let before = (fs.attributes(ino).unwrap(), bytes(fs, ino));
     let too_much = fs.statistics().unwrap().blocks * 4096 + (1 << 30);
-    refuses("NoSpace", fs.allocate(ino, Allocate::Reserve, 0, too_much, &at(3)));
+    refuses("NoSpace", fs.allocate(ino, Allocate::Reserve { keep_size: false }, 0, too_much, &at(3)));
     assert_eq!((fs.attributes(ino).unwrap(), bytes(fs, ino)), before);
     assert_eq!(fs.write(ino, 0, &[1; CHUNK], &at(4)).unwrap(), CHUNK);
 }
