@@ -69,10 +69,14 @@ pub struct Point {
 pub struct Predicted {
     /// Write amplification without deduplication.
     pub none: f64,
+    /// The same with moved pages in blocks of their own.
+    pub none_apart: f64,
     /// With CAGC.
     pub cagc: f64,
     /// Without it, but with the room that it makes.
     pub twin: f64,
+    /// That with moved pages in blocks of their own, and no fewer hot pages than without merging.
+    pub twin_apart: f64,
     /// Logical pages for each stored one.
     pub sharing: f64,
 }
@@ -167,8 +171,10 @@ impl Point {
         let between = |of: fn(&Predicted) -> f64| of(&low) + part * (of(&high) - of(&low));
         Ok(Predicted {
             none: between(|found| found.none),
+            none_apart: between(|found| found.none_apart),
             cagc: between(|found| found.cagc),
             twin: between(|found| found.twin),
+            twin_apart: between(|found| found.twin_apart),
             sharing: between(|found| found.sharing),
         })
     }
@@ -178,7 +184,10 @@ impl Point {
         let classes = Classes::hot_cold(self.load.0, self.load.1)?;
         let choices = self.choices.map(|choices| DChoices::new(f64::from(choices))).transpose()?;
         let selection: &dyn Selection = choices.as_ref().map_or(&GreedyLimit, |choices| choices);
-        let none = MeanField::new(drive, classes.clone(), Structure::Single, selection)?.steady_state()?;
+        let without = |drive, structure| -> Result<f64, Failure> {
+            let model = MeanField::new(drive, classes.clone(), structure, selection)?;
+            Ok(model.steady_state()?.write_amplification)
+        };
         let content = &self.content;
         let logical = self.logical_pages();
         let contents = Contents {
@@ -194,12 +203,23 @@ impl Point {
         let detection = Detection::Cleaning { promotes: true, apart: true };
         let logical_pages = logical.round() as u64;
         let structure = Structure::Single;
-        let merged = EqualPages { drive, logical_pages, classes, contents, detection, structure, selection };
-        let merged = merged.steady_state()?;
+        let equal = EqualPages {
+            drive,
+            logical_pages,
+            classes: classes.clone(),
+            contents,
+            detection,
+            structure,
+            selection,
+        };
+        let merged = equal.steady_state()?;
+        let room = Drive::new(pages, merged.spare_factor)?;
         Ok(Predicted {
-            none: none.write_amplification,
+            none: without(drive, Structure::Single)?,
+            none_apart: without(drive, Structure::Double)?,
             cagc: merged.write_amplification,
             twin: merged.twin,
+            twin_apart: without(room, Structure::Double)?,
             sharing: merged.sharing,
         })
     }

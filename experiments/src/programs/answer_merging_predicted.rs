@@ -26,7 +26,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         "saved_percent",
     ]);
     for (point, found) in points.iter().zip(&predicted) {
-        let Predicted { none, cagc, twin, sharing } = *found;
+        let Predicted { none, cagc, twin, sharing, .. } = *found;
         let drive = [point.used, point.watermark, point.load.0, point.load.1].map(|value| number(value, 4));
         let choices = point.choices.map_or("greedy".to_owned(), |choices| choices.to_string());
         let told = [point.content.dedup_ratio, none, cagc, twin, sharing, found.saving()];
