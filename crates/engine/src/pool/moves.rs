@@ -2,28 +2,26 @@
 
 use crate::counters::Cause;
 use crate::layer::Answer;
-use crate::units::{Lpn, ends, run_length};
+use crate::units::{Lpn, Slot, ends, run_length};
+use crate::validity::RamBitmap;
 
 /// Pages from which on a list is looked at as a whole.
 const LONG_RUN: usize = 8;
 
-/// Bits of a word.
-const WORD: usize = u64::BITS as usize;
-
-/// The page's bit in its word.
+/// The page's place among the bits.
 #[inline(always)]
-fn bit(page: Lpn) -> u64 {
-    1 << (page.index() % WORD)
+fn place(page: Lpn) -> Slot {
+    Slot(page.0)
 }
 
 /// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
 #[derive(Debug, Default)]
 pub struct Moves {
     attribution: Option<Box<Attribution>>,
-    /// Whether each logical page was moved since it was written, a bit each, where that is counted.
-    moved: Vec<u64>,
+    /// Which logical pages were not moved since they were written, where that is counted.
+    unmoved: RamBitmap,
     /// Pages for which it is.
-    counted: usize,
+    counted: u32,
     /// Pages moved that had been moved before.
     again_pages: u64,
 }
@@ -38,8 +36,8 @@ impl Moves {
     /// From now on counts the moves of each of `pages` pages.
     pub fn count(&mut self, pages: u32) {
         if self.counted == 0 {
-            self.counted = pages as usize;
-            self.moved = vec![0; self.counted.div_ceil(WORD)];
+            self.counted = pages;
+            self.unmoved = RamBitmap::new(pages, 1);
         }
     }
 
@@ -79,27 +77,13 @@ impl Moves {
         let Some(first) = pages.first().filter(|_| self.counted > 0) else { return };
         // Padding has the last of all numbers, which page 0 seems to follow: a run with it goes beyond the table.
         let end = first.index() + pages.len();
-        if pages.len() >= LONG_RUN && end <= self.counted && run_length(pages) == pages.len() {
-            return self.forget_run(first.index(), end);
+        if pages.len() >= LONG_RUN && end <= self.counted as usize && run_length(pages) == pages.len() {
+            return self.unmoved.set_run(first.index(), pages.len());
         }
         for page in pages {
-            if page.index() < self.counted {
-                self.moved[page.index() / WORD] &= !bit(*page);
+            if page.0 < self.counted {
+                self.unmoved.set(place(*page));
             }
-        }
-    }
-
-    /// The pages from `first` on to before `end` were written.
-    fn forget_run(&mut self, first: usize, end: usize) {
-        let (head, tail) = (!(u64::MAX << (first % WORD)), !(u64::MAX >> (WORD - 1 - (end - 1) % WORD)));
-        match &mut self.moved[first / WORD..=(end - 1) / WORD] {
-            [only] => *only &= head | tail,
-            [begin, middle @ .., last] => {
-                *begin &= head;
-                middle.fill(0);
-                *last &= tail;
-            }
-            [] => {}
         }
     }
 
@@ -119,10 +103,9 @@ impl Moves {
     /// The pages were moved, by cleaning or for the sake of wear.
     pub fn moved(&mut self, pages: &[Lpn]) {
         for page in pages {
-            if page.index() < self.counted {
-                let word = &mut self.moved[page.index() / WORD];
-                self.again_pages += *word >> (page.index() % WORD) & 1;
-                *word |= bit(*page);
+            if page.0 < self.counted {
+                self.again_pages += u64::from(!self.unmoved.is_set(place(*page)));
+                self.unmoved.clear(place(*page));
             }
         }
     }
@@ -130,17 +113,13 @@ impl Moves {
     /// How many of `pages` were moved since they were written; `None` where that is not counted.
     fn among(&self, pages: &[Lpn]) -> Option<u64> {
         // Mostly pages of one segment, none of which was moved.
-        if let Some((first, last)) = ends(pages).filter(|&(_, last)| last.index() < self.counted) {
-            let words = &self.moved[first.index() / WORD..=last.index() / WORD];
-            if words.len() <= pages.len() && words.iter().all(|&word| word == 0) {
-                return Some(0);
-            }
+        if let Some((first, last)) = ends(pages).filter(|(_, last)| last.0 < self.counted)
+            && self.unmoved.are_set_around(place(first), place(last), pages.len())
+        {
+            return Some(0);
         }
-        let moved = |page: &Lpn| {
-            let word = if page.index() < self.counted { self.moved[page.index() / WORD] } else { 0 };
-            word >> (page.index() % WORD) & 1
-        };
-        (self.counted > 0).then(|| pages.iter().map(moved).sum())
+        let moved = |page: &&Lpn| page.0 < self.counted && !self.unmoved.is_set(place(**page));
+        (self.counted > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
     /// The same as the answer of a layer.

@@ -5,7 +5,7 @@ use crate::units::{BlockId, Slot};
 use std::ops::Range;
 
 /// A bit for every page, block after block without gaps: a page's bit is found from its slot alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RamBitmap {
     pages_per_block: usize,
     words: Vec<u64>,
@@ -29,8 +29,13 @@ impl RamBitmap {
     /// of a bit; whoever reads the bits of an open block stops at its write pointer.
     #[inline]
     pub fn set_block(&mut self, block: BlockId) {
-        let first = block.index() * self.pages_per_block;
-        let last = first + self.pages_per_block - 1;
+        self.set_run(block.index() * self.pages_per_block, self.pages_per_block);
+    }
+
+    /// Marks `pages` pages from number `first` on valid, one at least.
+    #[inline]
+    pub fn set_run(&mut self, first: usize, pages: usize) {
+        let last = first + pages - 1;
         let (head, tail) = (upper(first), !(upper(last) << 1));
         match &mut self.words[first / 64..=last / 64] {
             [only] => *only |= head & tail,
@@ -41,6 +46,12 @@ impl RamBitmap {
             }
             [] => {}
         }
+    }
+
+    /// Marks one page valid.
+    #[inline(always)]
+    pub fn set(&mut self, slot: Slot) {
+        self.words[slot.0 as usize / 64] |= 1 << (slot.0 % 64);
     }
 
     /// Marks one page invalid.
@@ -74,8 +85,17 @@ impl RamBitmap {
     }
 
     /// Whether the page is marked valid.
+    #[inline(always)]
     pub fn is_set(&self, slot: Slot) -> bool {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
+    }
+
+    /// Whether all pages are marked valid whose bits share a word with one from `first` to `last`; `false` as well where that are
+    /// more than `most` words.
+    #[inline(always)]
+    pub fn are_set_around(&self, first: Slot, last: Slot, most: usize) -> bool {
+        let words = &self.words[first.0 as usize / 64..=last.0 as usize / 64];
+        words.len() <= most && words.iter().all(|&word| word == u64::MAX)
     }
 
     /// Calls `visit` with each stretch of the first `pages` pages of `block` whose bits are in one word, and with those bits,
@@ -154,6 +174,11 @@ mod tests {
                         bitmap.clear(Slot(slot));
                         bitmap.clear_run(Slot(slot), run);
                         model[slot as usize..(slot + run.max(1)) as usize].fill(false);
+                        if marks & 1 == 1 {
+                            bitmap.set(Slot(slot));
+                            bitmap.set_run(slot as usize, run.max(1) as usize);
+                            model[slot as usize..(slot + run.max(1)) as usize].fill(true);
+                        }
                         let marks = marks.checked_shr(64 - (5 * pages_per_block - slot).min(64)).unwrap_or(0);
                         bitmap.clear_marked(Slot(slot), marks);
                         for at in (0..64).filter(|at| marks >> at & 1 == 1) {
@@ -164,6 +189,9 @@ mod tests {
             }
             for (slot, &valid) in model.iter().enumerate() {
                 prop_assert_eq!(bitmap.is_set(Slot(slot as u32)), valid);
+                let around = &model[slot & !63..model.len().min((slot | 63) + 1)];
+                let all = bitmap.are_set_around(Slot(slot as u32), Slot(slot as u32), 1);
+                prop_assert_eq!(all, around.iter().all(|&valid| valid));
             }
             for (block, written) in (0..5).zip([0, 1, pages_per_block / 2, pages_per_block - 1, pages_per_block]) {
                 let first = block * pages_per_block;
