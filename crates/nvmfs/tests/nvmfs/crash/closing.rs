@@ -38,6 +38,27 @@ fn what_is_closed_while_power_goes_is_whole() {
     }
 }
 
+/// Mounts an image of an older version, which that brings up to date, and cuts power at each of these events; `crashes` images each
+/// must come back as expected. How many of them are still of the older version, and how many are not.
+fn cut_in_first_mount(
+    old: &Image,
+    expected: &Expected,
+    events: impl IntoIterator<Item = u64>,
+    crashes: usize,
+) -> [usize; 2] {
+    let mut counts = [0, 0];
+    for event in events {
+        let (machine, fs) = old.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), crashes, &mut random) {
+            counts[usize::from(image.nvram[7] != old.nvram[7])] += 1;
+            recover(&image, expected, None, &mut random)
+                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
+        }
+    }
+    counts
+}
+
 /// One without checksums gets them with its first mount, whenever power goes.
 #[test]
 fn checksums_come_while_power_goes() {
@@ -57,17 +78,8 @@ fn checksums_come_while_power_goes() {
         let events = machine.power.events();
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 40));
-        let (mut without, mut with) = (0, 0);
-        for event in moments {
-            let (machine, fs) = image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-            for image in machine.crashes(&nvram_of(fs), 2, &mut random) {
-                *(if image.nvram[7] == b'1' { &mut without } else { &mut with }) += 1;
-                recover(&image, &expected, None, &mut random)
-                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
-            }
-        }
-        assert!(without > 10 && with > 10, "{without} images without checksums, {with} with");
+        let [without, with] = cut_in_first_mount(&image, &expected, moments, 2);
+        assert!(without > 10 && with > 10, "{placement:?}: {without} images without checksums, {with} with");
     }
 }
 
@@ -81,19 +93,10 @@ fn one_of_version_2_is_brought_up_to_date_while_power_goes() {
     let (machine, fs, _) = scene.begin(|_| Ok(()));
     let events = machine.power.events();
     assert_eq!(machine.close(fs).nvram[7], b'4');
-    let (mut before, mut after) = (0, 0);
     let mut moments = moments(&machine, 0..events);
     // It is one of the last things of a mount.
     moments.extend(events - 8..events);
-    for event in moments {
-        let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
-            *(if image.nvram[7] == b'2' { &mut before } else { &mut after }) += 1;
-            recover(&image, &expected, None, &mut random)
-                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
-        }
-    }
+    let [before, after] = cut_in_first_mount(&scene.image, &expected, moments, 1);
     assert!(before > 3 && after > 3, "{before} images of before, {after} brought up to date");
 }
 
