@@ -35,6 +35,7 @@ pub fn listen() {
 }
 
 /// From now on the command is not ended but by itself, or by a second Ctrl-C: a file system that is served waits for its users.
+#[cfg(feature = "nvmfs")]
 pub fn be_patient() {
     PATIENT.store(true, Ordering::SeqCst);
 }
