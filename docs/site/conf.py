@@ -25,7 +25,8 @@ include_patterns = [
     "traces/README.md",
     "traces/samples/README.md",
 ]
-exclude_patterns = ["docs/site", "**/finished", "**/.ipynb_checkpoints"]
+# Folders that have no pages are not looked through.
+exclude_patterns = [".git", ".venv", "crates", "docs/site", "target", "**/finished", "**/.ipynb_checkpoints"]
 
 # A link that leads nowhere is a warning, and `make site` makes warnings errors.
 myst_heading_anchors = 6
