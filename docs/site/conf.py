@@ -51,3 +51,5 @@ html_css_files = ["site.css"]
 html_extra_path = ["index.html"]
 html_copy_source = False
 html_show_sphinx = False
+# The text of a page found would be fetched, which browsers refuse of pages that are files.
+html_show_search_summary = False
