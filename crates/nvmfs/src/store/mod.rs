@@ -8,6 +8,7 @@ mod epoch;
 mod extents;
 mod flush;
 mod homes;
+mod inode_pages;
 mod map;
 mod noted;
 mod open;
