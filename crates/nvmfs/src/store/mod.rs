@@ -11,6 +11,7 @@ mod homes;
 mod inode_pages;
 mod map;
 mod noted;
+mod numbered;
 mod open;
 mod pages;
 mod recycle;

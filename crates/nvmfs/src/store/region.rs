@@ -1,7 +1,7 @@
 //! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
 
-use super::inode_pages::InodePages;
 use super::noted::{Noted, Unit};
+use super::numbered::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
     Areas, Field, INODES, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word,

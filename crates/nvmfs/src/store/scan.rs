@@ -1,8 +1,8 @@
 //! All inodes and what they point to, walked: how page table, owners and bitmap come about when a file system is opened,
 //! and the part of fsck that looks at blocks (section III-D).
 
-use super::inode_pages::InodePages;
 use super::noted::Unit;
+use super::numbered::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
