@@ -43,6 +43,7 @@ Examples:
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
   wearwell compare before.json after.json         what differs, and whether it is more than chance
   wearwell report result.json --output result.html   figures, for a browser
+  wearwell plot result.json --figure course --output course.pdf   a figure, for a paper
   wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
@@ -67,6 +68,7 @@ enum Command {
     Sweep(commands::sweep::Args),
     Compare(commands::compare::Args),
     Report(commands::report::Args),
+    Plot(commands::plot::Args),
     Drive(Box<commands::drive::Args>),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
@@ -127,6 +129,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Plot(args) => commands::plot::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),

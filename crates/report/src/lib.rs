@@ -11,6 +11,7 @@ mod kinds;
 
 pub use document::Document;
 pub use kinds::reproduction::gathered as reproduction;
+pub use kinds::sweep::guessed as axes;
 
 use serde_json::{Value, json};
 

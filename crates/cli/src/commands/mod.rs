@@ -11,6 +11,11 @@ pub mod model;
 pub mod nvmfs;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
+#[cfg(not(feature = "plot"))]
+#[path = "no_plot.rs"]
+pub mod plot;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod power;
 pub mod report;
 #[cfg(not(all(target_os = "linux", feature = "reproduce")))]

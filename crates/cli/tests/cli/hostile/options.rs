@@ -18,6 +18,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("sweep", &["small.toml", "--vary", "seed=1,2"]),
     ("compare", &["small.toml", "small.toml"]),
     ("report", &["small.toml", "--output", "new.html"]),
+    ("plot", &["small.toml", "--figure", "course", "--output", "new.svg"]),
     ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
