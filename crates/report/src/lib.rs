@@ -13,8 +13,8 @@ use wearwell_stack::RunResult;
 const PAGE: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/page.css");
 const CHARTS: &str = include_str!("../assets/charts.min.js");
-const SCRIPTS: [&str; 4] = [
-    include_str!("../assets/base.js"),
+const BASE: &str = include_str!("../assets/base.js");
+const SCRIPTS: [&str; 3] = [
     include_str!("../assets/figures.js"),
     include_str!("../assets/latency.js"),
     include_str!("../assets/page.js"),
@@ -26,14 +26,34 @@ const SCRIPTS: [&str; 4] = [
 pub fn page(title: &str, runs: &[(&str, &RunResult)]) -> String {
     let runs: Vec<Value> =
         runs.iter().map(|(name, result)| json!({ "name": name, "result": shown(result) })).collect();
-    let data = in_script(&json!({ "runs": runs }).to_string());
+    let data = json!({ "runs": runs });
+    framed(&Frame { title, data: &data, style: "", scripts: &SCRIPTS, asks: false })
+}
+
+/// What a page is made of, besides what all pages have: their look, and what draws charts.
+pub struct Frame<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// What its scripts find in the element `data`.
+    pub data: &'a Value,
+    /// Style beyond that of all pages.
+    pub style: &'a str,
+    /// Scripts, which run one after the other behind those of all pages.
+    pub scripts: &'a [&'a str],
+    /// It asks the server that it came from, which a file cannot.
+    pub asks: bool,
+}
+
+/// A page that needs nothing but itself.
+pub fn framed(frame: &Frame<'_>) -> String {
     let parts = [
-        ("TITLE", escaped(title)),
+        ("TITLE", escaped(frame.title)),
         ("VERSION", escaped(env!("CARGO_PKG_VERSION"))),
-        ("STYLE", STYLE.to_owned()),
+        ("MAY_ASK", if frame.asks { "; connect-src 'self'".to_owned() } else { String::new() }),
+        ("STYLE", [STYLE, frame.style].concat()),
         ("CHARTS", CHARTS.to_owned()),
-        ("SCRIPT", SCRIPTS.concat()),
-        ("DATA", data),
+        ("SCRIPT", [BASE].iter().chain(frame.scripts).copied().collect()),
+        ("DATA", in_script(&frame.data.to_string())),
     ];
     filled(PAGE, &parts)
 }
@@ -93,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_page_fetches_nothing() {
-        for script in SCRIPTS {
+        for script in SCRIPTS.into_iter().chain([BASE]) {
             assert!(!script.contains("</script") && !script.contains("http"));
         }
         assert!(!CHARTS.contains("</script") && !STYLE.contains("url("));

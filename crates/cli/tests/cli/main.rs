@@ -4,6 +4,8 @@ mod advise;
 mod common;
 mod documents;
 mod drive;
+#[cfg(feature = "explore")]
+mod explore;
 mod hostile;
 mod house;
 mod model;

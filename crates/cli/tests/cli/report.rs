@@ -100,7 +100,7 @@ document.title = `read: ${found.join("; ") || "all is well"}`;
 </script>"#;
 
 /// A browser that draws without a window, if there is one.
-fn browser() -> Option<&'static str> {
+pub fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names
         .into_iter()

@@ -28,6 +28,9 @@ pub enum PredictionError {
 /// How much work an answer may take, in multiplications an evaluation of the equations of two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patience {
+    /// Some hundredths of a second, while a slider is dragged; blocks of more than 128 pages are extrapolated with two frontiers and
+    /// two classes, which is up to 0.1 % off.
+    Dragging,
     /// A few tenths of a second, beside a run; larger blocks are extrapolated from smaller ones.
     Passing,
     /// Some seconds.
@@ -37,6 +40,7 @@ pub enum Patience {
 impl Patience {
     fn effort_limit(self) -> f64 {
         match self {
+            Patience::Dragging => 2.1e6,
             Patience::Passing => 2e7,
             Patience::Full => 2e8,
         }
