@@ -21,6 +21,8 @@ const BASES: &[(&str, &[&str])] = &[
     ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
+    // It would serve until somebody ends it.
+    ("explore", &["no.toml"]),
     ("reproduce", &["geckoftl/table-1", "--quick"]),
     ("list", &[]),
     ("theory", &["--scenario", "small.toml"]),
@@ -97,7 +99,7 @@ const LONG: &[(&str, &str, &str)] = &[
 ];
 
 /// What runs for more than a moment without any argument.
-const LONG_ALONE: &[&str] = &["run", "power", "advise", "check theory"];
+const LONG_ALONE: &[&str] = &["run", "power", "advise", "explore", "check theory"];
 
 /// The words of a base without an option and its values.
 fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
