@@ -15,12 +15,13 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 
@@ -31,13 +32,16 @@ const ENTRIES_AT_ONCE: usize = 32;
 /// Nothing here needs a handle: files are named by number.
 const NO_HANDLE: FileHandle = FileHandle(0);
 
+thread_local! {
+    /// What a thread reads goes through here; kept, so that not every request clears a new one.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A file system as the kernel sees it.
 pub struct Adapter<F> {
     shared: Arc<Shared<F>>,
     options: Options,
     opened: FopenFlags,
-    /// What is read goes through here; kept, so that not every request clears a new one.
-    buffer: Mutex<Vec<u8>>,
 }
 
 impl<F: Mountable> Adapter<F> {
@@ -49,7 +53,7 @@ impl<F: Mountable> Adapter<F> {
             // Nobody else changes the files, so pages stay true while a file is closed.
             FopenFlags::FOPEN_KEEP_CACHE
         };
-        Adapter { shared, options, opened, buffer: Mutex::default() }
+        Adapter { shared, options, opened }
     }
 
     fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
@@ -328,15 +332,17 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let Ok(mut buffer) = self.buffer.lock() else { return reply.error(Errno::EIO) };
-        if buffer.len() < size as usize {
-            buffer.resize(size as usize, 0);
-        }
-        let room = &mut buffer[..size as usize];
-        match self.shared.request(|fs| fs.read(ino(of), offset, room, &caller(request))) {
-            Ok(bytes) => reply.data(&buffer[..bytes]),
-            Err(error) => reply.error(error),
-        }
+        let caller = caller(request);
+        BUFFER.with_borrow_mut(|buffer| {
+            if buffer.len() < size as usize {
+                buffer.resize(size as usize, 0);
+            }
+            let room = &mut buffer[..size as usize];
+            match self.shared.request(|fs| fs.read(ino(of), offset, room, &caller)) {
+                Ok(bytes) => reply.data(&buffer[..bytes]),
+                Err(error) => reply.error(error),
+            }
+        });
     }
 
     fn write(

@@ -48,6 +48,14 @@ pub trait Mountable: FileSystem {
     /// Ends it; `outcome` is that of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
+    /// Whether the request that comes may be refused with [`Error::Wait`].
+    fn allow_waiting(&mut self, _: bool) {}
+
+    /// Begins what the request that was just refused with [`Error::Wait`] waits for; it ends just before that is asked again.
+    fn begin_wait(&mut self) -> Option<Self::Job> {
+        None
+    }
+
     /// A request was refused; for the report.
     fn refused(&mut self, _: &Error) {}
 
@@ -79,6 +87,8 @@ pub struct Options {
     pub no_programs: bool,
     /// What is there is looked at in the background.
     pub scrub: bool,
+    /// Requests that are handled at the same time; at least 1.
+    pub threads: usize,
     /// How long the kernel keeps names and attributes.
     pub keep: Duration,
 }
@@ -93,6 +103,7 @@ impl Default for Options {
             writeback_cache: false,
             no_programs: false,
             scrub: true,
+            threads: 8,
             keep: Duration::from_secs(60),
         }
     }
@@ -108,6 +119,8 @@ impl Options {
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
         config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
+        config.n_threads = Some(self.threads.max(1));
+        config.clone_fd = true;
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
         config
     }

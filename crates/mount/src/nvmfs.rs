@@ -27,6 +27,14 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         self.end_background(work, outcome)
     }
 
+    fn allow_waiting(&mut self, may_wait: bool) {
+        Nvmfs::allow_waiting(self, may_wait);
+    }
+
+    fn begin_wait(&mut self) -> Option<Work<S>> {
+        Some(Nvmfs::begin_wait(self))
+    }
+
     fn refused(&mut self, error: &Error) {
         self.note_refusal(error);
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use wearwell_nvmfs::api::{Ino, Result};
+use wearwell_nvmfs::api::{Error, Ino, Result};
 
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
@@ -19,6 +19,38 @@ const CHECK_EVERY: Duration = Duration::from_millis(100);
 const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
+
+/// Attempts at a request. What it waits for may be elsewhere once it is there; the last attempt waits with all others.
+const MOST_ATTEMPTS: u32 = 8;
+
+/// What comes of handling a request.
+enum Attempt<T, J> {
+    Answered(std::result::Result<T, Errno>),
+    Waits(J),
+}
+
+/// Handles a request, after what it waited for.
+fn attempt<F: Mountable, T>(
+    file_system: &mut F,
+    may_wait: bool,
+    waited: Option<(F::Job, io::Result<()>)>,
+    handle: impl FnOnce(&mut F) -> Result<T>,
+) -> Attempt<T, F::Job> {
+    file_system.allow_waiting(may_wait);
+    let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
+    let answer = ended.and_then(|()| handle(file_system));
+    if let (true, Err(Error::Wait)) = (may_wait, &answer)
+        && let Some(job) = file_system.begin_wait()
+    {
+        file_system.allow_waiting(false);
+        return Attempt::Waits(job);
+    }
+    file_system.allow_waiting(false);
+    Attempt::Answered(answer.map_err(|error| {
+        file_system.refused(&error);
+        errno(&error)
+    }))
+}
 
 /// A file system between its two users.
 pub struct Shared<F> {
@@ -47,7 +79,7 @@ impl<F: Mountable> Shared<F> {
     pub fn take_name(
         &self,
         (directory, name): (Ino, &[u8]),
-        take: impl FnOnce(&mut F) -> Result<()>,
+        mut take: impl FnMut(&mut F) -> Result<()>,
     ) -> std::result::Result<(), Errno> {
         self.request(|fs| {
             let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
@@ -74,14 +106,24 @@ impl<F: Mountable> Shared<F> {
     }
 
     /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
-    pub fn request<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
+    ///
+    /// What it has to wait for is done while others are handled; then it is handled anew.
+    pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
-        let file_system = guard.as_mut().ok_or(Errno::EIO)?;
-        handle(file_system).map_err(|error| {
-            file_system.refused(&error);
-            errno(&error)
-        })
+        let (mut attempts, mut waited) = (0, None);
+        loop {
+            attempts += 1;
+            let job = {
+                let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
+                let file_system = guard.as_mut().ok_or(Errno::EIO)?;
+                match attempt(file_system, attempts < MOST_ATTEMPTS, waited.take(), &mut handle) {
+                    Attempt::Answered(answer) => return answer,
+                    Attempt::Waits(job) => job,
+                }
+            };
+            let outcome = F::run(&job);
+            waited = Some((job, outcome));
+        }
     }
 
     /// Takes the file system out, unless a request or the background work panicked.

@@ -4,7 +4,7 @@ use super::Nvmfs;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::{Batch, Scrub};
+use crate::store::{Batch, Fetch, Scrub};
 
 /// A piece of work beside requests.
 pub enum Work<S> {
@@ -12,6 +12,8 @@ pub enum Work<S> {
     Write(Batch<S>),
     /// An extent was recycled, which is done; there may be more to do.
     Done,
+    /// Blocks that a request waits for.
+    Fetch(Fetch<S>),
     /// Blocks that are to be read and compared with their checksums.
     Check(Scrub<S>),
 }
@@ -25,6 +27,7 @@ impl<S: Ssd> Work<S> {
         match self {
             Work::Write(batch) => batch.write(),
             Work::Done => Ok(()),
+            Work::Fetch(fetch) => fetch.read(),
             Work::Check(scrub) => scrub.read(),
         }
     }
@@ -74,6 +77,17 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.begin_scrub().map(Work::Check)
     }
 
+    /// Whether the requests that come may be refused with [`Error::Wait`]; then call [`Nvmfs::begin_wait`].
+    pub fn allow_waiting(&mut self, may_wait: bool) {
+        self.store.allow_waiting(may_wait);
+    }
+
+    /// What the request that was just refused with [`Error::Wait`] waits for: to be run while others use the file system, and, when
+    /// waiting is allowed again, ended just before it is asked again.
+    pub fn begin_wait(&mut self) -> Work<S> {
+        Work::Fetch(self.store.begin_fetch())
+    }
+
     /// What [`Nvmfs::begin_background`] gave was run; if a batch was not written, its pages stay dirty.
     ///
     /// # Errors
@@ -82,6 +96,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         match work {
             Work::Write(batch) => self.store.end_flush(batch, outcome),
             Work::Done => Ok(outcome?),
+            Work::Fetch(fetch) => self.store.end_fetch(fetch, outcome),
             Work::Check(scrub) => self.store.end_scrub(scrub, outcome),
         }
     }

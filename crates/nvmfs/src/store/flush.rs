@@ -127,6 +127,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             content.extend_from_slice(self.region.page(page));
             pages::set_flushing(&mut self.region, page, true);
         }
+        for &(first, pages) in &requests {
+            self.beside.overwrite(&(first..first + pages as u64));
+        }
         let (sums, ssd) = (OnceLock::new(), Arc::clone(&self.ssd));
         Batch { extent, requests, pages, content, owners, sums, stream, ssd }
     }

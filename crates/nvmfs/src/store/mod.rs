@@ -3,6 +3,7 @@
 //! One rule keeps this whole without a log: a pointer is a word of 8 bytes, which is never torn, and it is turned to a
 //! place only when what lies there is safe; the place that it pointed to is used again only when the turn is safe.
 
+mod beside;
 mod data;
 mod epoch;
 mod extents;
@@ -23,6 +24,7 @@ mod sums;
 mod verify;
 mod write_out;
 
+pub use beside::Fetch;
 pub use epoch::NoPair;
 pub use flush::Batch;
 pub use noted::Unit;
@@ -88,6 +90,8 @@ pub struct Store<N, S> {
     found: Wrongs,
     /// How far the look at everything is.
     pass: scrub::Pass,
+    /// What is read from the SSD while others use the file system.
+    beside: beside::Beside,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -111,6 +115,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             write_out: WriteOut::default(),
             found: Wrongs::default(),
             pass: scrub::Pass::default(),
+            beside: beside::Beside::default(),
             scratch: Vec::new(),
         }
     }

@@ -113,11 +113,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let run = run_of(&valid[from..]);
             if run > 0 {
                 scratch.resize(run * BLOCK_BYTES, 0);
-                result = self.ssd.read(valid[from].block, &mut scratch).map_err(Error::Ssd);
-                for (one, content) in valid[from..from + run].iter().zip(scratch.chunks(BLOCK_BYTES)) {
-                    result =
-                        result.and_then(|()| self.check_data(one.ino, one.file_block, one.block, content));
-                }
+                result = self.read_ssd(valid[from].block, &mut scratch);
                 let (blocks, _) = scratch.as_chunks::<BLOCK_BYTES>();
                 for (one, content) in
                     valid[from..from + run].iter_mut().zip(blocks).filter(|_| result.is_ok())
