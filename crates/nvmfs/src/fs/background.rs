@@ -5,15 +5,21 @@ use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Batch, Fetch, Scrub};
+use std::time::Duration;
+
+/// How long a request waits for others to end what they flush, where there is nothing that it could flush itself.
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// A piece of work beside requests.
 pub enum Work<S> {
     /// An extent that is to be written while others use the file system.
     Write(Batch<S>),
-    /// An extent was recycled, which is done; there may be more to do.
-    Done,
+    /// An extent that is to be recycled, and what is to be read of it.
+    Recycle(u32, Fetch<S>),
     /// Blocks that a request waits for.
     Fetch(Fetch<S>),
+    /// Others are flushing.
+    Pause,
     /// Blocks that are to be read and compared with their checksums.
     Check(Scrub<S>),
 }
@@ -26,8 +32,11 @@ impl<S: Ssd> Work<S> {
     pub fn run(&self) -> std::io::Result<()> {
         match self {
             Work::Write(batch) => batch.write(),
-            Work::Done => Ok(()),
-            Work::Fetch(fetch) => fetch.read(),
+            Work::Fetch(fetch) | Work::Recycle(_, fetch) => fetch.read(),
+            Work::Pause => {
+                std::thread::sleep(PAUSE);
+                Ok(())
+            }
             Work::Check(scrub) => scrub.read(),
         }
     }
@@ -62,10 +71,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         // Each extent is recycled once at most before there is a pause.
         if self.recycled < self.store.usable_extents()
             && self.store.wants_recycling()
-            && self.store.recycle_step()?
+            && let Some((extent, fetch)) = self.store.begin_recycling()?
         {
             self.recycled += 1;
-            return Ok(Some(Work::Done));
+            return Ok(Some(Work::Recycle(extent, fetch)));
         }
         self.recycled = 0;
         Ok(None)
@@ -85,7 +94,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// What the request that was just refused with [`Error::Wait`] waits for: to be run while others use the file system, and, when
     /// waiting is allowed again, ended just before it is asked again.
     pub fn begin_wait(&mut self) -> Work<S> {
-        Work::Fetch(self.store.begin_fetch())
+        if !self.store.is_room_wanted() {
+            return Work::Fetch(self.store.begin_fetch());
+        }
+        // An error comes again when nobody waits any more.
+        match self.store.begin_flush() {
+            Ok(Some(batch)) => Work::Write(batch),
+            Ok(None) | Err(_) => Work::Pause,
+        }
     }
 
     /// What [`Nvmfs::begin_background`] gave was run; if a batch was not written, its pages stay dirty.
@@ -95,7 +111,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub fn end_background(&mut self, work: Work<S>, outcome: std::io::Result<()>) -> Result<()> {
         match work {
             Work::Write(batch) => self.store.end_flush(batch, outcome),
-            Work::Done => Ok(outcome?),
+            Work::Recycle(extent, fetch) => match self.store.end_recycling(extent, fetch, outcome) {
+                Err(Error::NoSpace(_)) => {
+                    // Enough of it for now.
+                    self.recycled = self.store.usable_extents();
+                    Ok(())
+                }
+                result => result,
+            },
+            Work::Pause => Ok(outcome?),
             Work::Fetch(fetch) => self.store.end_fetch(fetch, outcome),
             Work::Check(scrub) => self.store.end_scrub(scrub, outcome),
         }

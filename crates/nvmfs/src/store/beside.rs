@@ -80,6 +80,8 @@ impl<S: Ssd> Fetch<S> {
 pub(super) struct Beside {
     /// Whether the present request may be refused with [`Error::Wait`].
     may_wait: bool,
+    /// It waits until something was flushed.
+    wants_room: bool,
     /// What it has to wait for.
     wanted: Vec<Arc<Piece>>,
     /// What was read for it, by place.
@@ -129,17 +131,30 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// SSD is read at once. What was read for the last request is forgotten.
     pub fn allow_waiting(&mut self, may_wait: bool) {
         self.beside.may_wait = may_wait;
+        self.beside.wants_room = false;
         self.beside.wanted.clear();
         self.beside.fetched.clear();
     }
 
-    /// What the request that was refused with [`Error::Wait`] waits for.
+    /// Whether the request that was refused with [`Error::Wait`] waits until something was flushed.
+    pub fn is_room_wanted(&self) -> bool {
+        self.beside.wants_room
+    }
+
+    /// The blocks that the request that was refused with [`Error::Wait`] waits for.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
         let wanted = std::mem::take(&mut self.beside.wanted);
         self.beside.all.extend(wanted.iter().map(Arc::downgrade));
         let mut pieces = std::mem::take(&mut self.beside.fetched);
         pieces.extend(wanted);
         Fetch { pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
+    }
+
+    /// Blocks of no request that are to be read, each with whose it is.
+    pub(super) fn begin_reading(&mut self, blocks: &[(u64, (Ino, u32))]) -> Fetch<S> {
+        self.allow_waiting(false);
+        blocks.iter().for_each(|(place, owner)| self.beside.want(*place, *owner));
+        self.begin_fetch()
     }
 
     /// It was read, and is there for the request that comes.
@@ -156,6 +171,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.beside.fetched = fetch.pieces.into_iter().filter(is_there).collect();
         self.beside.fetched.sort_unstable_by_key(|piece| piece.first);
         Ok(())
+    }
+
+    /// Refuses the present request if it may wait; something has to be flushed first.
+    pub(super) fn wait_for_flush(&mut self) -> Result<()> {
+        self.beside.wants_room = self.beside.may_wait;
+        if self.beside.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
     /// Refuses the present request if it may wait and these blocks of a file are to be read first.

@@ -151,6 +151,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NoSpace`] if there was no room for anything; [`Error::TooLarge`] beyond the largest file.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
+        self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
         self.wait_for(ino, partial_blocks(offset, data.len()).into_iter().flatten())?;
         let mut done = 0;
         while done < data.len() {
@@ -253,7 +254,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A page is about to be written: it becomes the most recently used dirty one, and a copy on the SSD is invalid.
     fn dirty(&mut self, page: PageId) -> Result<()> {
-        pages::set_flushing(&mut self.region, page, false);
+        pages::set_flushing(&mut self.region, page, 0);
         let writes = pages::writes_of(&self.region, page).saturating_add(1);
         pages::set_writes(&mut self.region, page, writes);
         match pages::state_of(&self.region, page) {

@@ -139,6 +139,11 @@ impl Extents {
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
     }
 
+    /// Whether there may be something to be won by emptying an extent.
+    pub fn can_be_emptied(&self, extent: u32) -> bool {
+        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.aside.contains(&extent)
+    }
+
     /// An extent is not emptied, until nothing in it is valid any more.
     pub fn set_aside(&mut self, extent: u32) {
         self.aside.insert(extent);

@@ -84,6 +84,8 @@ pub struct Store<N, S> {
     /// Places that blocks keep and that are being written: until that is over nothing else may be written there, lest the
     /// older content come last.
     in_flight: BTreeSet<u64>,
+    /// Numbers of the batches that are on their way.
+    batches: BTreeSet<u8>,
     /// What goes to the SSD although there is room for it.
     write_out: WriteOut,
     /// What was found to have a wrong checksum since it was opened.
@@ -112,6 +114,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             counts: Counts::default(),
             open_extent: None,
             in_flight: BTreeSet::new(),
+            batches: BTreeSet::new(),
             write_out: WriteOut::default(),
             found: Wrongs::default(),
             pass: scrub::Pass::default(),
@@ -171,7 +174,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A page that nothing points to any more becomes free.
     fn free_page(&mut self, page: PageId) {
-        pages::set_flushing(&mut self.region, page, false);
+        pages::set_flushing(&mut self.region, page, 0);
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
