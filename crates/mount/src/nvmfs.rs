@@ -11,7 +11,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     type Job = Work<S>;
 
     fn begin_work(&mut self) -> Result<Option<Work<S>>> {
-        self.auto_settle = false;
+        self.leave_to_thread();
         self.begin_background()
     }
 

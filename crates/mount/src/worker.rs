@@ -20,36 +20,34 @@ const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
 
-/// Attempts at a request. What it waits for may be elsewhere once it is there; the last attempt waits with all others.
-const MOST_ATTEMPTS: u32 = 8;
-
 /// What comes of handling a request.
-enum Attempt<T, J> {
+pub enum Attempt<T, J> {
+    /// It is answered.
     Answered(std::result::Result<T, Errno>),
+    /// It waits for this.
     Waits(J),
 }
 
 /// Handles a request, after what it waited for.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
-    may_wait: bool,
     waited: Option<(F::Job, io::Result<()>)>,
     handle: impl FnOnce(&mut F) -> Result<T>,
 ) -> Attempt<T, F::Job> {
-    file_system.allow_waiting(may_wait);
+    file_system.allow_waiting(true);
     let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
-    let answer = ended.and_then(|()| handle(file_system));
-    if let (true, Err(Error::Wait)) = (may_wait, &answer)
-        && let Some(job) = file_system.begin_wait()
-    {
-        file_system.allow_waiting(false);
-        return Attempt::Waits(job);
-    }
+    let answer = match ended.and_then(|()| handle(file_system)) {
+        Err(Error::Wait) => match file_system.begin_wait() {
+            Some(job) => Ok(Attempt::Waits(job)),
+            None => Err(Error::Wait),
+        },
+        answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
+    };
     file_system.allow_waiting(false);
-    Attempt::Answered(answer.map_err(|error| {
+    answer.unwrap_or_else(|error| {
         file_system.refused(&error);
-        errno(&error)
-    }))
+        Attempt::Answered(Err(errno(&error)))
+    })
 }
 
 /// A file system between its two users.
@@ -109,20 +107,43 @@ impl<F: Mountable> Shared<F> {
     ///
     /// What it has to wait for is done while others are handled; then it is handled anew.
     pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
+        match self.begin(&mut handle) {
+            Attempt::Answered(answer) => answer,
+            Attempt::Waits(job) => self.go_on(job, handle),
+        }
+    }
+
+    /// The same, unless it has to wait: then it is [`Shared::go_on`]'s turn.
+    pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let (mut attempts, mut waited) = (0, None);
+        self.attempt(None, handle)
+    }
+
+    /// Goes on with a request that waits.
+    pub fn go_on<T>(
+        &self,
+        job: F::Job,
+        mut handle: impl FnMut(&mut F) -> Result<T>,
+    ) -> std::result::Result<T, Errno> {
+        let mut job = job;
         loop {
-            attempts += 1;
-            let job = {
-                let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
-                let file_system = guard.as_mut().ok_or(Errno::EIO)?;
-                match attempt(file_system, attempts < MOST_ATTEMPTS, waited.take(), &mut handle) {
-                    Attempt::Answered(answer) => return answer,
-                    Attempt::Waits(job) => job,
-                }
-            };
             let outcome = F::run(&job);
-            waited = Some((job, outcome));
+            match self.attempt(Some((job, outcome)), &mut handle) {
+                Attempt::Answered(answer) => return answer,
+                Attempt::Waits(next) => job = next,
+            }
+        }
+    }
+
+    fn attempt<T>(
+        &self,
+        waited: Option<(F::Job, io::Result<()>)>,
+        handle: impl FnOnce(&mut F) -> Result<T>,
+    ) -> Attempt<T, F::Job> {
+        let mut guard = self.file_system.lock().ok();
+        match guard.as_mut().and_then(|guard| guard.as_mut()) {
+            Some(file_system) => attempt(file_system, waited, handle),
+            None => Attempt::Answered(Err(Errno::EIO)),
         }
     }
 

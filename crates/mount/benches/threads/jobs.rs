@@ -144,21 +144,23 @@ pub fn beside_reader(at: &Path, size: &Size) -> io::Result<Latency> {
     std::thread::sleep(Duration::from_secs(1));
     let (ends, read) = (AtomicBool::new(false), AtomicU64::new(0));
     let begin = Instant::now();
-    let mut took: Vec<f64> = std::thread::scope(|scope| {
+    let took: io::Result<Vec<f64>> = std::thread::scope(|scope| {
         let reader = scope.spawn(|| read_over_and_over(&path, &ends, &read));
         let mut took = Vec::new();
-        let outcome = (0..).take_while(|_| begin.elapsed() < size.beside).try_for_each(|number| {
-            let name = at.join(format!("name {number}"));
-            let begin = Instant::now();
-            File::create_new(&name)?;
-            fs::remove_file(&name)?;
-            took.push(begin.elapsed().as_secs_f64() * 1e6);
-            Ok(())
-        });
+        let outcome: io::Result<()> =
+            (0..).take_while(|_| begin.elapsed() < size.beside).try_for_each(|number| {
+                let name = at.join(format!("name {number}"));
+                let begin = Instant::now();
+                File::create_new(&name)?;
+                fs::remove_file(&name)?;
+                took.push(begin.elapsed().as_secs_f64() * 1e6);
+                Ok(())
+            });
         ends.store(true, Relaxed);
         reader.join().expect("no panic")?;
         outcome.map(|()| took)
-    })?;
+    });
+    let mut took = took?;
     let read_mib_s = read.load(Relaxed) as f64 / begin.elapsed().as_secs_f64() / f64::from(1 << 20);
     fs::remove_file(path)?;
     took.sort_by(f64::total_cmp);

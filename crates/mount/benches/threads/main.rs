@@ -28,7 +28,7 @@ use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
 
 /// Threads that handle requests, of those mounts that have several.
-const THREADS: usize = 8;
+const THREADS: usize = 4;
 
 /// Rates of one file system by job, a second.
 type Rates = Vec<(&'static str, f64)>;

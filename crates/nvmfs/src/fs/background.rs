@@ -4,7 +4,7 @@ use super::Nvmfs;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::{Batch, Fetch, Scrub};
+use crate::store::{Batch, Fetch, Scrub, Trims};
 use std::time::Duration;
 
 /// How long a request waits for others to end what they flush, where there is nothing that it could flush itself.
@@ -18,7 +18,11 @@ pub enum Work<S> {
     Recycle(u32, Fetch<S>),
     /// Blocks that a request waits for.
     Fetch(Fetch<S>),
-    /// Others are flushing.
+    /// Extents that hold nothing any more.
+    Trim(Trims<S>),
+    /// Nothing: there will be no room. The request takes what there is, or says why there is none.
+    Alone,
+    /// Nothing: others make room.
     Pause,
     /// Blocks that are to be read and compared with their checksums.
     Check(Scrub<S>),
@@ -33,6 +37,11 @@ impl<S: Ssd> Work<S> {
         match self {
             Work::Write(batch) => batch.write(),
             Work::Fetch(fetch) | Work::Recycle(_, fetch) => fetch.read(),
+            Work::Trim(trims) => {
+                trims.trim();
+                Ok(())
+            }
+            Work::Alone => Ok(()),
             Work::Pause => {
                 std::thread::sleep(PAUSE);
                 Ok(())
@@ -68,6 +77,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(batch.map(Work::Write));
         }
         self.is_flushing = false;
+        if let Some(trims) = self.store.begin_trims() {
+            return Ok(Some(Work::Trim(trims)));
+        }
         // Each extent is recycled once at most before there is a pause.
         if self.recycled < self.store.usable_extents()
             && self.store.wants_recycling()
@@ -86,6 +98,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.begin_scrub().map(Work::Check)
     }
 
+    /// From now on a thread does what is not to be done by requests, as long as there is some: [`Nvmfs::begin_background`].
+    pub fn leave_to_thread(&mut self) {
+        self.auto_settle = false;
+        self.store.leave_trims();
+    }
+
     /// Whether the requests that come may be refused with [`Error::Wait`]; then call [`Nvmfs::begin_wait`].
     pub fn allow_waiting(&mut self, may_wait: bool) {
         self.store.allow_waiting(may_wait);
@@ -97,10 +115,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if !self.store.is_room_wanted() {
             return Work::Fetch(self.store.begin_fetch());
         }
-        // An error comes again when nobody waits any more.
         match self.store.begin_flush() {
             Ok(Some(batch)) => Work::Write(batch),
-            Ok(None) | Err(_) => Work::Pause,
+            Ok(None) if self.store.others_make_room() => Work::Pause,
+            Ok(None) | Err(_) => Work::Alone,
         }
     }
 
@@ -119,6 +137,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 }
                 result => result,
             },
+            Work::Trim(trims) => {
+                self.store.end_trims(trims);
+                Ok(())
+            }
+            Work::Alone => {
+                self.store.wait_for_no_room();
+                Ok(())
+            }
             Work::Pause => Ok(outcome?),
             Work::Fetch(fetch) => self.store.end_fetch(fetch, outcome),
             Work::Check(scrub) => self.store.end_scrub(scrub, outcome),

@@ -17,6 +17,8 @@ mod tests;
 mod tests_of_names;
 #[cfg(test)]
 mod tests_of_room;
+#[cfg(test)]
+mod tests_of_waiting;
 mod xattrs;
 
 pub use background::Work;

@@ -15,6 +15,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
+/// How often a request waits for blocks, which may be elsewhere once they are read; then it reads them while all others wait.
+const MOST_FETCHES: u32 = 8;
 /// Blocks that are read at once at most.
 const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 
@@ -60,6 +62,8 @@ impl Piece {
 
 /// Blocks of the SSD that a request waits for.
 pub struct Fetch<S> {
+    /// How often the request waited before.
+    before: u32,
     pieces: Vec<Arc<Piece>>,
     has_sums: bool,
     ssd: Arc<S>,
@@ -75,11 +79,23 @@ impl<S: Ssd> Fetch<S> {
     }
 }
 
+#[cfg(test)]
+impl<S> Fetch<S> {
+    /// As if something else were written to where it reads.
+    pub fn tell_stale(&self) {
+        self.pieces.iter().for_each(|piece| piece.is_stale.store(true, Relaxed));
+    }
+}
+
 /// What requests read beside others.
 #[derive(Default)]
 pub(super) struct Beside {
     /// Whether the present request may be refused with [`Error::Wait`].
     may_wait: bool,
+    /// Whether it may wait until there is room for all of it.
+    may_wait_for_room: bool,
+    /// How often it waited for blocks.
+    fetches: u32,
     /// It waits until something was flushed.
     wants_room: bool,
     /// What it has to wait for.
@@ -91,6 +107,11 @@ pub(super) struct Beside {
 }
 
 impl Beside {
+    /// Whether the present request may wait until there is room for all of it.
+    pub fn may_wait_for_room(&self) -> bool {
+        self.may_wait_for_room
+    }
+
     /// Something is going to be written to blocks.
     pub fn overwrite(&mut self, places: &Range<u64>) {
         self.all.retain(|piece| {
@@ -130,10 +151,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Whether the request that comes may be refused with [`Error::Wait`]. Where none may, which is so unless this is called, the
     /// SSD is read at once. What was read for the last request is forgotten.
     pub fn allow_waiting(&mut self, may_wait: bool) {
-        self.beside.may_wait = may_wait;
+        (self.beside.may_wait, self.beside.may_wait_for_room) = (may_wait, may_wait);
+        self.beside.fetches = 0;
         self.beside.wants_room = false;
         self.beside.wanted.clear();
         self.beside.fetched.clear();
+    }
+
+    /// The request that comes does not wait until there is room for all of it.
+    pub fn wait_for_no_room(&mut self) {
+        self.beside.may_wait_for_room = false;
     }
 
     /// Whether the request that was refused with [`Error::Wait`] waits until something was flushed.
@@ -147,7 +174,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.beside.all.extend(wanted.iter().map(Arc::downgrade));
         let mut pieces = std::mem::take(&mut self.beside.fetched);
         pieces.extend(wanted);
-        Fetch { pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
+        let before = self.beside.fetches;
+        Fetch { before, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
     }
 
     /// Blocks of no request that are to be read, each with whose it is.
@@ -168,6 +196,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             return Err(error.into());
         }
+        self.beside.fetches = fetch.before + 1;
         self.beside.fetched = fetch.pieces.into_iter().filter(is_there).collect();
         self.beside.fetched.sort_unstable_by_key(|piece| piece.first);
         Ok(())
@@ -184,7 +213,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
     pub(super) fn wait_for(&mut self, ino: Ino, blocks: impl Iterator<Item = u64>) -> Result<()> {
-        if !self.beside.may_wait {
+        if !self.beside.may_wait || self.beside.fetches >= MOST_FETCHES {
             return Ok(());
         }
         for block in blocks {

@@ -90,9 +90,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Writes one extent and waits for it.
     pub(super) fn flush_round(&mut self) -> Result<()> {
-        let batch = self.begin_flush()?.ok_or(Error::NoSpace("too few pages are dirty to fill an extent"))?;
+        let Some(batch) = self.begin_flush()? else {
+            // What others are writing may be all that there is.
+            if self.others_make_room() {
+                self.wait_for_flush()?;
+            }
+            return Err(Error::NoSpace("too few pages are dirty to fill an extent"));
+        };
         let written = batch.write();
         self.end_flush(batch, written)
+    }
+
+    /// Whether there will be room without anybody beginning anything: extents are being written or trimmed.
+    pub fn others_make_room(&self) -> bool {
+        !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
 
     /// Takes an extent and the pages that are to go there; `None` if there are too few.
@@ -106,9 +117,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.superblock.placement.updates_in_place() {
             return self.begin_flush_home();
         }
-        while self.extents.free() <= LAST_EXTENTS {
+        while self.extents.to_take() <= LAST_EXTENTS {
             // After a power cut every page is dirty: one of the last extents makes some clean, and so room for cleaning.
-            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.free() > 0 {
+            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.to_take() > 0 {
                 break;
             }
             self.clean_one()?;

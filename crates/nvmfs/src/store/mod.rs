@@ -21,6 +21,7 @@ mod scan;
 mod scrub;
 mod seals;
 mod sums;
+mod trims;
 mod verify;
 mod write_out;
 
@@ -34,6 +35,8 @@ pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
 pub use scrub::Scrub;
+
+pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Ino, Result};
 use crate::layout::{Epoch, Field, PageId, Superblock};
@@ -86,6 +89,8 @@ pub struct Store<N, S> {
     in_flight: BTreeSet<u64>,
     /// Numbers of the batches that are on their way.
     batches: BTreeSet<u8>,
+    /// Whether extents are trimmed beside requests.
+    trims_beside: bool,
     /// What goes to the SSD although there is room for it.
     write_out: WriteOut,
     /// What was found to have a wrong checksum since it was opened.
@@ -115,6 +120,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             open_extent: None,
             in_flight: BTreeSet::new(),
             batches: BTreeSet::new(),
+            trims_beside: false,
             write_out: WriteOut::default(),
             found: Wrongs::default(),
             pass: scrub::Pass::default(),
@@ -197,10 +203,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn free_extent(&mut self, extent: u32) {
+        self.open_extent.take_if(|(open, _)| *open == extent);
+        if self.trims_beside {
+            return self.extents.trim_first(extent);
+        }
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
-        self.open_extent.take_if(|(open, _)| *open == extent);
         self.extents.give_back(extent);
     }
 

@@ -129,7 +129,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.pages.count(State::Dirty) + count.min(most / 2) <= most {
             return Ok(());
         }
-        self.wait_for_flush()
+        if self.beside.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
     }
 
     /// The same without flushing, for pages that only cache: whether `count` pages are free.

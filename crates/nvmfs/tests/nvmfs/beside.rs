@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wearwell_base::seed::{Seed, below};
 use wearwell_nvmfs::api::{Allocate, Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
@@ -81,7 +81,7 @@ struct World {
     fs: Mutex<Fs>,
     ssd: Arc<Slow>,
     files: Vec<Followed>,
-    /// How often a request waited, and pieces of background work that were done.
+    /// How often a request waited for blocks, and extents that were flushed, recycled or trimmed.
     waits: AtomicU64,
     works: AtomicU64,
     ends: AtomicBool,
@@ -105,7 +105,8 @@ impl World {
             let work = fs.begin_wait();
             fs.allow_waiting(false);
             drop(fs);
-            self.waits.fetch_add(1, SeqCst);
+            let counted = if matches!(work, Work::Write(_)) { &self.works } else { &self.waits };
+            counted.fetch_add(1, SeqCst);
             let outcome = work.run();
             waited = Some((work, outcome));
         }
@@ -116,7 +117,8 @@ impl World {
         let numbers = units.clone().map(|unit| file.begun[unit as usize].fetch_add(1, SeqCst) + 1);
         let data: Vec<u8> =
             numbers.flat_map(|number| number.to_le_bytes().repeat(UNIT_BYTES as usize / 8)).collect();
-        for _ in 0..100 {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(60) {
             match self.request(|fs| fs.write(file.ino, units.start * UNIT_BYTES, &data, &CALLER)) {
                 Ok(written) => {
                     assert_eq!(written, data.len());
@@ -128,7 +130,7 @@ impl World {
                 Err(error) => panic!("{error}"),
             }
         }
-        panic!("a write fails a hundred times");
+        panic!("a write fails again and again");
     }
 
     fn read(&self, file: &Followed, units: Range<u64>) {
@@ -203,7 +205,7 @@ fn world(placement: PlacementKind, checksums: Checksums) -> World {
         Slow { inner: MemorySsd::new(44 * 128), requests: AtomicU64::new(0), fails: AtomicBool::new(false) };
     let ssd = Arc::new(ssd);
     let mut fs = Fs::format(PlainNvram::new(6 << 20), ssd.clone(), &format, options).unwrap();
-    fs.auto_settle = false;
+    fs.leave_to_thread();
     let make = |file: usize| {
         let name = format!("file {file}");
         let made = fs.make(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();

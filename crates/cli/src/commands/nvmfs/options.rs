@@ -21,7 +21,7 @@ pub struct MountOptions {
     pub no_programs: bool,
     /// What is there is not looked at in the background.
     pub no_scrub: bool,
-    /// Requests that are handled at the same time.
+    /// Threads that requests come to.
     pub threads: Option<u16>,
     /// How the file system uses its devices.
     pub file_system: Options,
