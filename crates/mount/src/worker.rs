@@ -50,10 +50,22 @@ fn attempt<F: Mountable, T>(
     })
 }
 
+/// The file system while it is used. After a panic nothing is known of its state in memory: it is left as it is, and its devices are
+/// nobody's before the process ends.
+struct Held<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
+
+impl<F> Drop for Held<'_, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::mem::forget(self.0.take());
+        }
+    }
+}
+
 /// A file system between its two users.
 pub struct Shared<F> {
-    /// None once it is closed.
-    file_system: Mutex<Option<F>>,
+    /// None once it is closed, or a request or the background work panicked.
+    file_system: parking_lot::Mutex<Option<F>>,
     /// How many requests there were; tells the thread whether to make room and whether to look for work.
     requests: AtomicU64,
     stop: AtomicBool,
@@ -65,7 +77,7 @@ impl<F: Mountable> Shared<F> {
     /// Shares `file_system`.
     pub fn new(file_system: F) -> Self {
         Shared {
-            file_system: Mutex::new(Some(file_system)),
+            file_system: parking_lot::Mutex::new(Some(file_system)),
             requests: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             unnamed: Mutex::default(),
@@ -135,13 +147,21 @@ impl<F: Mountable> Shared<F> {
         }
     }
 
+    fn held(&self) -> Held<'_, F> {
+        Held(self.file_system.lock())
+    }
+
     fn attempt<T>(
         &self,
         waited: Option<(F::Job, io::Result<()>)>,
         handle: impl FnOnce(&mut F) -> Result<T>,
     ) -> Attempt<T, F::Job> {
-        let mut guard = self.file_system.lock().ok();
-        match guard.as_mut().and_then(|guard| guard.as_mut()) {
+        let mut held = self.held();
+        if waited.is_some() {
+            // Those that came meanwhile have their turn before what is long.
+            parking_lot::MutexGuard::bump(&mut held.0);
+        }
+        match held.0.as_mut() {
             Some(file_system) => attempt(file_system, waited, handle),
             None => Attempt::Answered(Err(Errno::EIO)),
         }
@@ -153,7 +173,7 @@ impl<F: Mountable> Shared<F> {
         for ino in unnamed {
             let _ = self.request(|fs| fs.release(ino));
         }
-        self.file_system.lock().ok()?.take()
+        self.held().0.take()
     }
 
     /// One piece of background work; whether there may be more.
@@ -166,7 +186,7 @@ impl<F: Mountable> Shared<F> {
 
     /// Nothing when there is no file system any more, or none to be trusted.
     fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
-        self.file_system.lock().ok()?.as_mut().map(piece)
+        self.held().0.as_mut().map(piece)
     }
 }
 

@@ -62,8 +62,9 @@ impl Piece {
 
 /// Blocks of the SSD that a request waits for.
 pub struct Fetch<S> {
-    /// How often the request waited before.
-    before: u32,
+    /// How often the request waited for blocks, and how much of it is done.
+    fetches: u32,
+    done: usize,
     pieces: Vec<Arc<Piece>>,
     has_sums: bool,
     ssd: Arc<S>,
@@ -96,6 +97,8 @@ pub(super) struct Beside {
     may_wait_for_room: bool,
     /// How often it waited for blocks.
     fetches: u32,
+    /// Bytes of a read that were read before it last let others go first.
+    done: usize,
     /// It waits until something was flushed.
     wants_room: bool,
     /// What it has to wait for.
@@ -152,7 +155,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// SSD is read at once. What was read for the last request is forgotten.
     pub fn allow_waiting(&mut self, may_wait: bool) {
         (self.beside.may_wait, self.beside.may_wait_for_room) = (may_wait, may_wait);
-        self.beside.fetches = 0;
+        (self.beside.fetches, self.beside.done) = (0, 0);
         self.beside.wants_room = false;
         self.beside.wanted.clear();
         self.beside.fetched.clear();
@@ -171,11 +174,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// The blocks that the request that was refused with [`Error::Wait`] waits for.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
         let wanted = std::mem::take(&mut self.beside.wanted);
+        self.beside.all.retain(|piece| piece.strong_count() > 0);
         self.beside.all.extend(wanted.iter().map(Arc::downgrade));
         let mut pieces = std::mem::take(&mut self.beside.fetched);
+        let fetches = self.beside.fetches + u32::from(!wanted.is_empty());
         pieces.extend(wanted);
-        let before = self.beside.fetches;
-        Fetch { before, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
+        let done = self.beside.done;
+        Fetch { fetches, done, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
     }
 
     /// Blocks of no request that are to be read, each with whose it is.
@@ -196,7 +201,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             return Err(error.into());
         }
-        self.beside.fetches = fetch.before + 1;
+        (self.beside.fetches, self.beside.done) = (fetch.fetches, fetch.done);
         self.beside.fetched = fetch.pieces.into_iter().filter(is_there).collect();
         self.beside.fetched.sort_unstable_by_key(|piece| piece.first);
         Ok(())
@@ -224,6 +229,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         if self.beside.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
+    }
+
+    /// Bytes of the present read that were read in an earlier attempt.
+    pub(super) fn done_before(&self) -> usize {
+        self.beside.done
+    }
+
+    /// So many bytes of the present read are done, which is long: others go first, if it is one that waited before.
+    pub(super) fn let_others_go_first(&mut self, done: usize) -> Result<()> {
+        if self.beside.may_wait && self.beside.fetches > 0 {
+            self.beside.done = done;
+            return Err(Error::Wait);
+        }
+        Ok(())
     }
 
     /// Reads blocks of files that lie one after the other on the SSD, and compares them with their checksums.

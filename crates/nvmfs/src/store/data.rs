@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// Blocks written between two fences.
 const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
+/// Bytes that are brought from the SSD before other requests have their turn.
+const BYTES_AT_ONCE: usize = 128 << 10;
 /// Pages of pointers that a chunk may need besides: two ways of up to three levels.
 const POINTER_PAGES: u32 = 6;
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -26,8 +28,9 @@ struct Fresh {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Fills `out` with a file's bytes from `offset` on, holes as zeros. What is read from the SSD stays on NVRAM as clean.
     pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.wait_for(ino, blocks_of_range(offset, out.len()))?;
-        let mut done = 0;
+        let mut done = self.done_before();
+        let (mut since, rest) = (done, out.len().saturating_sub(done));
+        self.wait_for(ino, blocks_of_range(offset + done as u64, rest))?;
         while done < out.len() {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
@@ -53,6 +56,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
                     done += end;
+                    if done < out.len() && done - since >= BYTES_AT_ONCE {
+                        since = done;
+                        self.let_others_go_first(done)?;
+                    }
                     continue;
                 }
             }
