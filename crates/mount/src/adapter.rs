@@ -6,6 +6,7 @@
 
 use super::convert::{self, Answer, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
+use super::serving::Serving;
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
@@ -20,8 +21,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 
 /// Largest write in one request, bytes.
@@ -36,32 +37,25 @@ pub struct Adapter<F> {
     shared: Arc<Shared<F>>,
     options: Options,
     opened: FopenFlags,
-    /// What is read goes through here; kept, so that not every request clears a new one.
-    buffer: Mutex<Vec<u8>>,
+    serving: Serving<F>,
 }
 
-impl<F: Mountable> Adapter<F> {
+impl<F: Mountable + Send + 'static> Adapter<F> {
     /// Serves the file system in `shared`.
-    pub fn new(shared: Arc<Shared<F>>, options: Options) -> Self {
+    pub fn new(shared: Arc<Shared<F>>, options: Options) -> io::Result<Self> {
         let opened = if options.direct_io {
             FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
         } else {
             // Nobody else changes the files, so pages stay true while a file is closed.
             FopenFlags::FOPEN_KEEP_CACHE
         };
-        Adapter { shared, options, opened, buffer: Mutex::default() }
+        let serving = Serving::new(Arc::clone(&shared))?;
+        Ok(Adapter { shared, options, opened, serving })
     }
 
     fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
         match answer {
             Ok(of) => reply.entry(&self.options.keep, &attributes(&of), generation(&of)),
-            Err(error) => reply.error(error),
-        }
-    }
-
-    fn attr(&self, reply: ReplyAttr, answer: Answer<Attributes>) {
-        match answer {
-            Ok(of) => reply.attr(&self.options.keep, &attributes(&of)),
             Err(error) => reply.error(error),
         }
     }
@@ -98,6 +92,13 @@ impl<F: Mountable> Adapter<F> {
 
 fn generation(of: &Attributes) -> Generation {
     Generation(of.generation.into())
+}
+
+fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Attributes>) {
+    match answer {
+        Ok(of) => reply.attr(&keep, &attributes(&of)),
+        Err(error) => reply.error(error),
+    }
 }
 
 fn done(reply: ReplyEmpty, answer: Answer<()>) {
@@ -147,7 +148,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.attr(reply, self.shared.request(|fs| fs.attributes(ino(of))));
+        attr(reply, self.options.keep, self.shared.request(|fs| fs.attributes(ino(of))));
     }
 
     fn setattr(
@@ -179,16 +180,17 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         };
         // Root may truncate a program and leave it privileged; nobody changes its owner and does.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
-        self.attr(
-            reply,
-            self.shared.request(|fs| {
-                let changed = fs.set_attributes(ino(of), &change, &caller)?;
+        let (of, keep) = (ino(of), self.options.keep);
+        self.serving.serve(
+            move |fs| {
+                let changed = fs.set_attributes(of, &change, &caller)?;
                 if !privileges_end || mode.is_some() {
                     return Ok(changed);
                 }
-                drop_privileges(fs, ino(of), &caller)?;
-                fs.attributes(ino(of))
-            }),
+                drop_privileges(fs, of, &caller)?;
+                fs.attributes(of)
+            },
+            move |answer| attr(reply, keep, answer),
         );
     }
 
@@ -328,15 +330,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let Ok(mut buffer) = self.buffer.lock() else { return reply.error(Errno::EIO) };
-        if buffer.len() < size as usize {
-            buffer.resize(size as usize, 0);
-        }
-        let room = &mut buffer[..size as usize];
-        match self.shared.request(|fs| fs.read(ino(of), offset, room, &caller(request))) {
-            Ok(bytes) => reply.data(&buffer[..bytes]),
-            Err(error) => reply.error(error),
-        }
+        self.serving.read(ino(of), offset, size, caller(request), reply);
     }
 
     fn write(
@@ -351,17 +345,8 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let caller = caller(request);
-        let written = self.shared.request(|fs| {
-            if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
-                drop_privileges(fs, ino(of), &caller)?;
-            }
-            fs.write(ino(of), offset, data, &caller)
-        });
-        match written {
-            Ok(bytes) => reply.written(bytes as u32),
-            Err(error) => reply.error(error),
-        }
+        let privileges_end = flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+        self.serving.write(ino(of), offset, data, privileges_end, caller(request), reply);
     }
 
     /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
@@ -468,11 +453,12 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let allocated = self.shared.request(|fs| {
+        let (of, caller) = (ino(of), caller(request));
+        let allocate = move |fs: &mut F| {
             let how = convert::allocate(mode).ok_or(Error::Unsupported("mode of fallocate"))?;
-            fs.allocate(ino(of), how, offset, length, &caller(request))
-        });
-        done(reply, allocated);
+            fs.allocate(of, how, offset, length, &caller)
+        };
+        self.serving.serve(allocate, |allocated| done(reply, allocated));
     }
 
     fn lseek(&self, _: &Request, of: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {

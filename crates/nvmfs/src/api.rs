@@ -78,6 +78,10 @@ pub enum Error {
     /// EOPNOTSUPP.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
+    /// Not refused: blocks of the SSD are to be read beside other requests, and then it is to be asked again. Only where waiting
+    /// was allowed.
+    #[error("blocks of the SSD are to be read first")]
+    Wait,
     /// EIO: the file system is damaged; says where.
     #[error("the file system is damaged: {0}; run fsck")]
     Damaged(String),

@@ -19,6 +19,8 @@ mod tests_of_inodes;
 mod tests_of_names;
 #[cfg(test)]
 mod tests_of_room;
+#[cfg(test)]
+mod tests_of_waiting;
 mod xattrs;
 
 pub use background::Work;

@@ -81,6 +81,7 @@ pub fn error_name(error: &Error) -> &'static str {
         Error::NoAttribute => "NoAttribute",
         Error::NothingThere => "NothingThere",
         Error::Unsupported(_) => "Unsupported",
+        Error::Wait => "Wait",
         Error::Damaged(_) => "Damaged",
         Error::Ssd(_) => "Ssd",
     }
