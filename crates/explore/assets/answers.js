@@ -28,12 +28,12 @@ async function theory(tell) {
   const { signal } = overtaken;
   const control = axisControl();
   try {
-    const here = await ask("/api/theory", { settings: settings() }, signal);
+    const here = await ask("/api/theory", { settings: chosen() }, signal);
     tell({ here: here.points[0], curve: null });
     const values = thinned(control, MOST_ON_CURVE);
     const curve = [];
     for (let from = 0; from < values.length; from += AT_ONCE) {
-      const question = { settings: settingsBeside(control.key), along: { key: control.key, values: values.slice(from, from + AT_ONCE) } };
+      const question = { settings: chosenBeside(control.key), along: { key: control.key, values: values.slice(from, from + AT_ONCE) } };
       curve.push(...(await ask("/api/theory", question, signal)).points);
       tell({ here: here.points[0], curve: [...curve], done: curve.length >= values.length });
     }
@@ -47,7 +47,7 @@ const simulations = new Map();
 
 async function simulate(values) {
   const control = axisControl();
-  const beside = settingsBeside(control.key);
+  const beside = chosenBeside(control.key);
   const { simulations: started } = await ask("/api/simulations", { settings: beside, along: { key: control.key, values } });
   const curve = JSON.stringify([control.key, beside]);
   for (const { value, number } of started) simulations.set(number, { curve, key: control.key, settings: beside, value, state: { state: "waiting" } });

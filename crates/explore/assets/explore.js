@@ -59,9 +59,6 @@ const place = element("div", { class: "chart", id: "curve", role: "img", "aria-l
 const tables = element("details", {}, element("summary", {}, "The same as a table"));
 const drawn = { place, option: curveOption, chart: null };
 
-// Texts in tooltips are taken for HTML.
-const asText = (text) => element("i", {}, String(text)).innerHTML;
-
 function curveName(list, key) {
   return settingsText(list.filter(([known]) => known !== key));
 }
@@ -74,17 +71,17 @@ function measured(curve) {
 
 function seriesOf({ name, curve, points }, colour) {
   const runs = measured(curve);
-  const bars = runs.filter(({ half }) => half !== null).flatMap(({ value, mean, half }) => [[value, mean - half], [value, mean + half], [value, null]]);
+  const intervals = runs.map(({ value, mean, half }) => ({ x: value, y: mean, half: half ?? 0 }));
   return [
     { name, type: "line", showSymbol: false, color: colour, data: points.map((point) => [point.value, point.write_amplification ?? null]) },
     { name, type: "scatter", color: colour, symbolSize: 9, data: runs.map(({ value, mean }) => [value, mean]) },
-    { name, type: "line", showSymbol: false, silent: true, color: colour, lineStyle: { width: 3, opacity: 0.6 }, tooltip: { show: false }, data: bars },
+    whiskers(intervals, colour),
   ];
 }
 
 function curves() {
   const control = axisControl();
-  const beside = settingsBeside(control.key);
+  const beside = chosenBeside(control.key);
   const now = { name: curveName(beside, control.key), curve: JSON.stringify([control.key, beside]), points: latest.curve || [] };
   return [now, ...kept.filter((one) => one.key === control.key && one.curve !== now.curve)];
 }
@@ -96,13 +93,13 @@ function curveOption() {
   const series = curves().flatMap((one, at) => seriesOf(one, colours()[at % colours().length]));
   if (series.length) series[0].markLine = here;
   return {
-    tooltip: { ...common().tooltip, trigger: "item", formatter: ({ seriesName, data }) => `${asText(seriesName)}<br>${asText(control.label)} ${shown(data[0])}: ${amount(data[1])}` },
+    tooltip: { ...common().tooltip, trigger: "item", formatter: ({ seriesName, data }) => `${encode(seriesName)}<br>${encode(control.label)} ${shown(data[0])}: ${amount(data[1])}` },
     xAxis: axis(`${control.label}${control.help ? ` (${control.help})` : ""}`, { type: isLog ? "log" : "value", scale: true, nameGap: 26 }),
     yAxis: axis("write amplification", { type: "value", scale: true }), series,
   };
 }
 
-function draw() {
+function redraw() {
   drawn.chart?.setOption({ ...common(), ...curveOption() }, { notMerge: true });
   const control = axisControl();
   const rows = curves().flatMap(({ name, curve, points }) => [
@@ -118,7 +115,7 @@ function told({ here, curve, problem }) {
   const value = here.write_amplification;
   answer.replaceChildren(value === undefined ? "–" : amount(value), element("small", {}, "write amplification by theory"));
   notes.textContent = here.refused ? `Theory says nothing here: ${here.refused}. A simulation does.` : [here.model, ...here.notes].join("; ");
-  draw();
+  redraw();
 }
 
 function changed() {
@@ -140,7 +137,7 @@ async function watch() {
       const failed = [...simulations.values()].filter(({ state }) => state.state === "failed");
       if (failed.length) say(failed[failed.length - 1].state.problem, true);
       else say(left ? `${left} of ${simulations.size} simulations wait or run.` : `${simulations.size} simulations are through.`);
-      draw();
+      redraw();
       await new Promise((wake) => setTimeout(wake, LOOK_EVERY_MS));
     }
   } finally { looking = false; }
@@ -152,7 +149,7 @@ async function simulated(values) {
 }
 
 async function save() {
-  const text = await ask("/api/scenario", { settings: settings() });
+  const text = await ask("/api/scenario", { settings: chosen() });
   const at = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
   const anchor = element("a", { href: at, download: "scenario.toml" });
   document.body.append(anchor);
@@ -167,7 +164,7 @@ function keep() {
   kept.unshift({ ...now, key: axisControl().key });
   kept.length = Math.min(kept.length, KEPT_CURVES);
   say(`Kept: ${now.name}.`);
-  draw();
+  redraw();
 }
 
 const actions = element("div", { class: "actions" }, element("span", {}, "along"), axes.list,
@@ -175,7 +172,7 @@ const actions = element("div", { class: "actions" }, element("span", {}, "along"
   button("simulate-curve", "Simulate the curve", () => simulated(thinned(axisControl(), 9))),
   button("stop", "Stop", async () => { await ask("/api/simulations/stop", {}); say("Stopped."); }),
   button("keep", "Keep the curve", async () => keep()),
-  button("clear", "Clear", async () => { simulations.clear(); kept.length = 0; draw(); }),
+  button("clear", "Clear", async () => { simulations.clear(); kept.length = 0; redraw(); }),
   button("save", "Download the scenario", save));
 const panel = element("form", { class: "controls", "aria-label": "The drive and what is written" }, ...parts.map(({ frame }) => frame));
 panel.addEventListener("submit", (event) => event.preventDefault());

@@ -19,9 +19,9 @@ function differs(control) {
   return control.initial === null ? touched.has(control.key) : !same(standing.get(control.key), control.initial);
 }
 
-const settings = () => controls.filter(differs).map((control) => [control.key, standing.get(control.key)]);
+const chosen = () => controls.filter(differs).map((control) => [control.key, standing.get(control.key)]);
 const axisControl = () => { const control = byKey.get(along); return control && control.is_number && applies(control) ? control : byKey.get("device.spare_factor"); };
-const settingsBeside = (key) => settings().filter(([known]) => known !== key);
+const chosenBeside = (key) => chosen().filter(([known]) => known !== key);
 
 function set(key, value) {
   standing.set(key, value);
@@ -29,7 +29,7 @@ function set(key, value) {
 }
 
 function link() {
-  const parts = new URLSearchParams(settings().map(([key, value]) => [key, JSON.stringify(value)]));
+  const parts = new URLSearchParams(chosen().map(([key, value]) => [key, JSON.stringify(value)]));
   parts.set("along", along);
   return `#${parts}`;
 }
