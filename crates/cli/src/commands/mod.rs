@@ -4,6 +4,7 @@ pub mod advise;
 pub mod check;
 pub mod compare;
 pub mod drive;
+pub mod fleet;
 pub mod list;
 pub mod model;
 #[cfg(not(all(target_os = "linux", feature = "nvmfs")))]

@@ -4,6 +4,7 @@ mod advise;
 mod common;
 mod documents;
 mod drive;
+mod fleet;
 mod hostile;
 mod house;
 mod model;
