@@ -5,6 +5,7 @@ VENV := .venv
 BIN := target/release/wearwell
 # cargo's warnings and the examples' output go to the terminal; results go here.
 RESULTS := results
+SITE := target/site
 
 # Rooms of the engine, by default all; options of scripts/mutants.py.
 ROOMS ?=
@@ -13,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix docs-commands test-rust test-python lint deny advisories msrv docs build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix docs-commands test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -31,6 +32,7 @@ help:
 	@echo 'make advisories   known faults of dependencies, from the RustSec database'
 	@echo 'make msrv    whether the minimum Rust version is kept to'
 	@echo 'make docs    the documentation of the crates, and the links of all documents'
+	@echo 'make site    all documents as a web site that needs no network, in $(SITE)'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
 	@echo 'make build-cost   what one changed line costs, until its unit tests have run and the command line is built'
@@ -144,6 +146,19 @@ msrv:
 docs:
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 	$(PYTHON) scripts/check_links.py
+
+# A warning is an error here: a link that leads nowhere, a page that no list names, a resource from another site. The page of all commands
+# takes the program as it was built last; nothing here is compiled.
+site: $(VENV)/.site
+	rm -rf $(SITE)
+	$(VENV)/bin/sphinx-build --fail-on-warning --keep-going --quiet -j auto -d $(SITE).doctrees -c docs/site . $(SITE)
+	@echo 'Open $(SITE)/index.html'
+
+$(VENV)/.site: $(VENV)/.tools
+	$(VENV)/bin/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["docs"], sep="\n")' > $(VENV)/site.txt
+	$(VENV)/bin/pip install --quiet -r $(VENV)/site.txt
+	@touch $@
 
 bench:
 	cargo bench --bench engine

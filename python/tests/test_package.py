@@ -1,8 +1,10 @@
 """The stubs, the types and the documentation say what is there."""
 
 import ast
+import contextlib
 import doctest
 import inspect
+import io
 import re
 import subprocess
 import sys
@@ -56,9 +58,26 @@ def test_examples_in_docstrings(module):
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/python.md", "docs/traces.md"])
+BLOCK = re.compile(
+    r"^(?P<mark><!-- printed -->\n)?```(?P<language>python|text)\n(?P<lines>.*?)^```", re.MULTILINE | re.DOTALL
+)
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    if "```python\n" in path.read_text()
+)
+
+
+def test_there_are_documents_with_programs():
+    assert {"docs/python.md", "docs/traces.md", "docs/tutorial.md", "docs/how-to/operator.md"} <= set(DOCUMENTS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_programs_of_the_documents_run(document, tmp_path, monkeypatch):
-    """The blocks of a document are one program, run in a directory of its own with the repository's files in place."""
+    """The blocks of a document are one program, run in a directory of its own with the repository's files in place.
+
+    A block of text below `<!-- printed -->` is what the block before it prints.
+    """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
     for name in ("docs", "scenarios", "traces"):
@@ -67,6 +86,13 @@ def test_the_programs_of_the_documents_run(document, tmp_path, monkeypatch):
     path = ROOT / document
     text = path.read_text()
     names = {"__name__": "tutorial", "wearwell": ww}
-    for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        line = text[: block.start(1)].count("\n")
-        exec(compile("\n" * line + block.group(1), path, "exec"), names)
+    printed = io.StringIO()
+    for block in BLOCK.finditer(text):
+        line = text[: block.start("lines")].count("\n")
+        if block["language"] == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * line + block["lines"], path, "exec"), names)
+        elif block["mark"]:
+            lines = [said.rstrip() for said in printed.getvalue().splitlines()]
+            assert lines == block["lines"].splitlines(), f"{document}:{line}"

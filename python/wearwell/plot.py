@@ -108,8 +108,16 @@ def style(width: Width = "column") -> Iterator[None]:
         # The same figure is the same file.
         "svg.hashsalt": "wearwell",
     }
-    with mpl.rc_context(settings):
-        yield
+    is_interactive = mpl.is_interactive()
+    try:
+        with mpl.rc_context(settings):
+            try:
+                yield
+            finally:
+                is_interactive = mpl.is_interactive()
+    finally:
+        # The first figure of a notebook loads the backend, which turns this on for all figures after it.
+        mpl.interactive(is_interactive)
 
 
 def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Format {
     /// Tells it apart from others.
     pub id: u128,
-    /// Inodes; `None` for one in 4 KiB of NVRAM.
+    /// Inodes at first, more of which come when they are needed; `None` for one in 4 KiB of NVRAM.
     pub inodes: Option<u32>,
     /// Share of the SSD's extents kept free for cleaning.
     pub reserve: f64,

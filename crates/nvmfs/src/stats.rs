@@ -141,7 +141,7 @@ pub struct Stats {
     pub clean_pages: u32,
     /// Length of the dirty list.
     pub dirty_pages: u32,
-    /// Pages with directories, pointers, attributes.
+    /// Pages with directories, pointers, attributes; those with inodes not among them.
     pub metadata_pages: u32,
     /// Pages that these may still take.
     pub free_metadata_pages: u32,
@@ -155,8 +155,10 @@ pub struct Stats {
     pub extent_fill: f64,
     /// Inodes in use.
     pub inodes: u32,
-    /// Inodes in all.
+    /// Those, and most that there is still room for.
     pub inode_limit: u32,
+    /// Pages of inodes that came since it was made.
+    pub inode_pages: u32,
     /// Blocks of data in use, on either device or reserved.
     pub used_blocks: u64,
     /// Those of them that are reserved and were not written yet.

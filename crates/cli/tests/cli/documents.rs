@@ -81,7 +81,7 @@ fn documents() -> Vec<(String, String)> {
     let root = repository();
     let mut paths =
         vec![PathBuf::from("README.md"), "experiments/README.md".into(), "traces/README.md".into()];
-    for folder in ["docs", "docs/design"] {
+    for folder in ["docs", "docs/design", "docs/how-to"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("documents");
         let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
         names.sort();
@@ -91,6 +91,23 @@ fn documents() -> Vec<(String, String)> {
     documents
         .map(|path| (path.display().to_string(), std::fs::read_to_string(root.join(&path)).expect("text")))
         .collect()
+}
+
+#[test]
+fn no_folder_of_documents_is_left_out() {
+    let has_documents = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("documents");
+        entries
+            .map(|entry| entry.expect("an entry").path())
+            .any(|path| path.extension().is_some_and(|end| end == "md"))
+    };
+    let entries = std::fs::read_dir(repository().join("docs")).expect("documents");
+    let folders = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir() && has_documents(path));
+    let mut names: Vec<_> = folders.map(|path| path.file_name().expect("a name").to_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["design", "how-to"], "documents() in this file has to name them");
 }
 
 /// The heads of scenarios, each as a block: commands stand in them behind `#` and blanks.

@@ -116,7 +116,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if is_directory && directory.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }
-        let (ino, generation) = self.names.inodes.find_free(&self.store.region)?;
+        let (ino, generation) = self.free_inode()?;
         let page = self.target_page(ino, new)?;
         let room = match self.names.make_room(&mut self.store, parent, name) {
             Ok(room) => room,
@@ -142,6 +142,17 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.names.inodes.given(ino);
         self.names.entered(&self.store.region, room, name);
         self.attributes_of(ino)
+    }
+
+    /// A free inode and its generation; if there is none, others are made.
+    fn free_inode(&mut self) -> Result<(Ino, u32)> {
+        if let Some(found) = self.names.inodes.find_free(&self.store.region)? {
+            return Ok(found);
+        }
+        let numbers = self.store.add_inode_page()?;
+        self.names.inodes.came(numbers);
+        let found = self.names.inodes.find_free(&self.store.region)?;
+        found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }
 
     /// A page with the target of a long link, safe.

@@ -14,6 +14,8 @@ mod repair;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_inodes;
+#[cfg(test)]
 mod tests_of_names;
 #[cfg(test)]
 mod tests_of_room;
@@ -103,12 +105,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
+        fs.drop_unused_inodes()?;
         Ok(fs)
     }
 
     /// Takes the blocks of directories in which there is nothing.
     fn drop_empty_blocks(&mut self) -> Result<()> {
-        for ino in (1..self.store.region.areas.inodes).map(Ino) {
+        for ino in self.store.region.inos() {
             if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
                 match names::drop_empty_blocks(&mut self.store, ino) {
                     // What is damaged stays as it is, for fsck.
@@ -158,7 +161,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// How things stand, and what was done.
     pub fn stats(&self) -> Stats {
         let counts = self.store.counts;
-        let inode_limit = self.store.region.areas.inodes - 1;
+        let (inodes, available_inodes) = (self.used_inodes(), self.available_inodes());
         Stats {
             counts,
             read_hit_ratio: counts.read_hit_ratio(),
@@ -174,8 +177,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             free_extents: self.store.free_extents(),
             ssd_valid_blocks: self.store.ssd_valid_blocks(),
             extent_fill: self.store.extent_fill(),
-            inodes: inode_limit - self.names.inodes.free(),
-            inode_limit,
+            inodes: inodes as u32,
+            inode_limit: (inodes + available_inodes) as u32,
+            inode_pages: self.store.pages_in(State::Inodes),
             used_blocks: self.store.used_blocks(),
             reserved_blocks: self.store.reserved_blocks(),
             capacity_blocks: self.store.capacity_blocks(),
@@ -185,6 +189,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             checksums: self.store.checksum_stats(),
             drive: self.store.ssd().drive(),
         }
+    }
+
+    fn used_inodes(&self) -> u64 {
+        self.store.inodes() - u64::from(self.names.inodes.free())
+    }
+
+    /// Most files that can still be made.
+    fn available_inodes(&self) -> u64 {
+        self.store.available_files(self.names.inodes.free().into())
     }
 
     /// A directory that was not removed.
@@ -391,8 +404,8 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
             blocks,
             free_blocks: blocks.saturating_sub(self.store.used_blocks()),
             available_blocks: self.store.available_blocks(),
-            inodes: u64::from(self.store.region.areas.inodes - 1),
-            free_inodes: self.store.available_entries().min(self.names.inodes.free().into()),
+            inodes: self.used_inodes() + self.available_inodes(),
+            free_inodes: self.available_inodes(),
         })
     }
 }

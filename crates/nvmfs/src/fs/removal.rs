@@ -7,6 +7,7 @@ use crate::names::{self, Found};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region};
+use std::ops::Range;
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Takes a name from a file that is not a directory.
@@ -102,8 +103,30 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         // Mode and links together; the generation stays for the next file of that number.
         self.store.region.store_word(self.store.region.field(ino, Field::Mode)?, 0);
         self.store.region.fence();
-        self.names.inodes.freed();
+        self.names.inodes.freed(ino);
+        match self.store.region.inodes_beside(ino) {
+            Some((number, inodes)) => self.drop_if_unused(number, inodes),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a page of inodes back that is not needed any more.
+    fn drop_if_unused(&mut self, number: u32, inodes: Range<u32>) -> Result<()> {
+        if self.names.inodes.can_go(inodes.clone()) && self.store.drop_inode_page(number)? {
+            self.names.inodes.went(inodes);
+        }
         Ok(())
+    }
+
+    /// The same of all pages of inodes, and of what was made for others and not used: after a power cut.
+    pub(super) fn drop_unused_inodes(&mut self) -> Result<()> {
+        for number in self.store.region.inode_page_numbers().into_iter().rev() {
+            let first = self.store.region.areas.first_of_page(number);
+            if let Some((number, inodes)) = self.store.region.inodes_beside(first) {
+                self.drop_if_unused(number, inodes)?;
+            }
+        }
+        self.store.prune_inode_pages()
     }
 
     /// Files in use that have no name.
@@ -137,7 +160,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 /// Files in use that have no name.
 pub(super) fn orphans<N: Nvram>(region: &Region<N>) -> Result<Vec<Ino>> {
     let mut orphans = Vec::new();
-    for ino in (1..region.areas.inodes).map(Ino) {
+    for ino in region.inos() {
         let inode = region.raw_inode(ino)?;
         if inode.kind().is_some() && inode.links == 0 && ino != ROOT {
             orphans.push(ino);

@@ -71,7 +71,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(());
         }
         let mut at = into;
-        for _ in 0..self.store.region.areas.inodes {
+        for _ in 0..self.store.region.inode_limit() {
             if at == moved.found.ino {
                 return Err(Error::Invalid("a directory cannot move into itself"));
             }

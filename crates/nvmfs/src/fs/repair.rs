@@ -20,7 +20,7 @@ const LOST_AND_FOUND: &[u8] = b"lost+found";
 pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result<Vec<NameProblem>> {
     let mut repaired = Vec::new();
     // Each round puts right what it finds but for files in lost directories: each has at least one less of those.
-    for _ in 0..fs.store.region.areas.inodes {
+    for _ in 0..fs.store.region.inode_limit() {
         let problems = check(&fs.store.region)?;
         if problems.is_empty() {
             break;
@@ -61,7 +61,7 @@ fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -
 /// Of lost files those that are in no lost directory; one, if all are.
 fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino>> {
     let region = &fs.store.region;
-    let mut is_below = vec![false; region.areas.inodes as usize];
+    let mut is_below = vec![false; region.inode_limit() as usize];
     for &dir in &lost {
         if region.inode(dir)?.kind() == Some(Kind::Directory) {
             directory::list(region, dir, 0, |_, ino, _, _| {

@@ -71,7 +71,7 @@ fn a_file_without_names_lives_until_released_or_mounted() {
     assert_eq!(found.scan.orphans, [two]);
     assert!(matches!(fs.attributes(two), Err(Error::NotFound)));
     let statistics = fs.statistics().unwrap();
-    assert_eq!((statistics.inodes, statistics.free_inodes), (63, 62));
+    assert_eq!(statistics.inodes - statistics.free_inodes, 1);
 }
 
 #[test]

@@ -6,6 +6,10 @@ use crate::api::{BLOCK_BYTES, Ino};
 pub const EXTENT_BLOCKS: u64 = 128;
 /// Bytes of an inode (section III-E).
 pub const SIZE_OF_INODE: usize = 128;
+/// Inodes of a page of them.
+pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / SIZE_OF_INODE) as u32;
+/// The file whose blocks are pages of inodes: those that the table has no room for. It is in no directory, and no user's.
+pub const INODES: Ino = Ino(0);
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 64 << 10;
 /// Bytes kept of each page of NVRAM: whose it is, its place in its list, its second copy on the SSD.
@@ -72,7 +76,7 @@ pub struct Areas {
     pub nvram_bytes: u64,
     /// Blocks of the SSD.
     pub ssd_blocks: u64,
-    /// Inodes, number 0 among them, which is never used.
+    /// Inodes of the table, [`INODES`] among them.
     pub inodes: u32,
     /// Start of the undo log.
     pub log: usize,
@@ -164,9 +168,30 @@ impl Areas {
         self.log + LOG_BYTES
     }
 
-    /// First byte of an inode, if there is one of that number.
+    /// First byte of an inode, if it is one of the table.
     pub fn inode(&self, ino: Ino) -> Option<usize> {
-        (ino.0 != 0 && ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * SIZE_OF_INODE)
+        (ino.0 < self.inodes).then(|| self.inode_table + ino.0 as usize * SIZE_OF_INODE)
+    }
+
+    /// Where an inode stands that is none of the table: the number of its page, and which of those there it is.
+    pub fn paged_inode(&self, ino: Ino) -> Option<(u32, usize)> {
+        let number = ino.0.checked_sub(self.inodes)?;
+        Some((number / INODES_PER_PAGE, (number % INODES_PER_PAGE) as usize))
+    }
+
+    /// The first inode of a page of them.
+    pub fn first_of_page(&self, number: u32) -> Ino {
+        Ino(self.inodes + number * INODES_PER_PAGE)
+    }
+
+    /// Most pages of inodes that there can be: one is never behind more than all others, and the numbers have 32 bits.
+    pub fn most_inode_pages(&self) -> u32 {
+        self.pages.min((u32::MAX - self.inodes) / INODES_PER_PAGE)
+    }
+
+    /// Numbers of inodes are below this, however many there are.
+    pub fn most_inodes(&self) -> u32 {
+        self.inodes + self.most_inode_pages() * INODES_PER_PAGE
     }
 
     /// First byte of a page.

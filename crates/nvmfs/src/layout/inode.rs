@@ -66,7 +66,7 @@ pub struct Inode {
     pub changed_ns: i64,
     /// Blocks on NVRAM and those on the SSD alone, pointers and attributes among them. Worked out anew when it is opened.
     pub blocks: u32,
-    /// How often the number was given away.
+    /// How often the number was given away. Of the file of inodes: at most, of those that it no longer has.
     pub generation: u32,
     /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 of a regular file; else 0.
     pub related: u32,
@@ -109,6 +109,11 @@ impl Inode {
         let mut covered = *bytes;
         covered[Field::Blocks as usize..Field::Sum as usize + 4].fill(0);
         crc32fast::hash(&covered) ^ SUM_OF_ZEROS
+    }
+
+    /// The checksum that an inode's bytes say they have.
+    pub fn sum_in(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
+        half(bytes, Field::Sum as usize)
     }
 
     /// Writes an inode, with its checksum.

@@ -7,7 +7,9 @@ mod place;
 mod superblock;
 mod xattrs;
 
-pub use areas::{Areas, EXTENT_BLOCKS, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES};
+pub use areas::{
+    Areas, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES,
+};
 pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use checked::{checked_number, checked_word};
 pub use inode::{
@@ -15,7 +17,7 @@ pub use inode::{
     kind_bits, kind_of,
 };
 pub use place::{NVRAM_BASE, Place};
-pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock};
+pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
 
 /// Words of a block of pointers.

@@ -11,6 +11,28 @@ const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
 const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
 /// What one begins with that may have reserved blocks besides. Not a bit away from the others.
 const RESERVING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
+/// What one begins with that may have pages of inodes besides. Not a bit away from the others.
+const GROWING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
+
+/// What a file system that has checksums may have besides: each version all that those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Version {
+    /// Nothing.
+    Checked,
+    /// Reserved blocks.
+    Reserving,
+    /// Pages of inodes.
+    #[default]
+    Growing,
+}
+
+impl Version {
+    const MAGICS: [(Version, u64); 3] = [
+        (Version::Checked, CHECKED_MAGIC),
+        (Version::Reserving, RESERVING_MAGIC),
+        (Version::Growing, GROWING_MAGIC),
+    ];
+}
 
 /// What has checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -129,7 +151,7 @@ pub struct Superblock {
     pub nvram_bytes: u64,
     /// Blocks of the SSD.
     pub ssd_blocks: u64,
-    /// Inodes.
+    /// Inodes of the table.
     pub inodes: u32,
     /// Parts of a thousand of the SSD's extents that are kept free for cleaning.
     pub reserve_permille: u16,
@@ -137,8 +159,8 @@ pub struct Superblock {
     pub placement: PlacementKind,
     /// What has checksums.
     pub checksums: Checksums,
-    /// Of one that has checksums: it is of before blocks could be reserved.
-    pub is_of_before: bool,
+    /// Of one that has checksums: what it may have besides.
+    pub version: Version,
 }
 
 impl Superblock {
@@ -162,10 +184,10 @@ impl Superblock {
 
     /// What it begins with: all that changes of it when a later program mounts it first.
     pub fn first_word(&self) -> u64 {
-        match (self.checksums, self.is_of_before) {
-            (Checksums::None, _) => MAGIC,
-            (_, true) => CHECKED_MAGIC,
-            (_, false) => RESERVING_MAGIC,
+        let is_mine = |(version, _): &&(Version, u64)| *version == self.version;
+        match self.checksums {
+            Checksums::None => MAGIC,
+            _ => Version::MAGICS.iter().find(is_mine).expect("each version has one").1,
         }
     }
 
@@ -179,10 +201,12 @@ impl Superblock {
         if half(SUPERBLOCK_BYTES - 4) != crc32fast::hash(&as_without[..SUPERBLOCK_BYTES - 4]) {
             return None;
         }
-        let checksums = match (word(0), bytes[47]) {
-            (MAGIC, 0) => Checksums::None,
-            (CHECKED_MAGIC | RESERVING_MAGIC, 0) => Checksums::Metadata,
-            (CHECKED_MAGIC | RESERVING_MAGIC, 1) => Checksums::All,
+        let version =
+            Version::MAGICS.iter().find(|(_, magic)| *magic == word(0)).map(|(version, _)| *version);
+        let checksums = match (version, bytes[47]) {
+            (None, 0) if word(0) == MAGIC => Checksums::None,
+            (Some(_), 0) => Checksums::Metadata,
+            (Some(_), 1) => Checksums::All,
             _ => return None,
         };
         Some(Superblock {
@@ -193,7 +217,7 @@ impl Superblock {
             reserve_permille: u16::from_le_bytes([bytes[44], bytes[45]]),
             placement: PlacementKind::of_code(bytes[46])?,
             checksums,
-            is_of_before: word(0) == CHECKED_MAGIC,
+            version: version.unwrap_or_default(),
         })
     }
 
@@ -228,13 +252,14 @@ mod tests {
     #[test]
     fn a_superblock_comes_back_and_a_damaged_one_does_not() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
-            for is_of_before in [false, checksums != Checksums::None] {
-                superblock_comes_back(checksums, is_of_before);
-            }
+            let versions = [Version::Checked, Version::Reserving, Version::Growing];
+            // One without checksums has no version.
+            let first = if checksums == Checksums::None { 2 } else { 0 };
+            versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));
         }
     }
 
-    fn superblock_comes_back(checksums: Checksums, is_of_before: bool) {
+    fn superblock_comes_back(checksums: Checksums, version: Version) {
         let superblock = Superblock {
             id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             nvram_bytes: 8 << 20,
@@ -243,7 +268,7 @@ mod tests {
             reserve_permille: 50,
             placement: PlacementKind::Nvmfs,
             checksums,
-            is_of_before,
+            version,
         };
         let bytes = superblock.encode();
         assert_eq!(Superblock::decode(&bytes), Some(superblock));

@@ -4,7 +4,6 @@
 //! What is wrong with blocks is found when a store is opened, and is put right before this.
 
 use super::directory;
-use super::inodes;
 use super::record::{self, Record};
 use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
 use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs};
@@ -74,7 +73,7 @@ pub struct NameProblem {
 /// # Errors
 /// [`crate::api::Error::Damaged`] where pointers lead nowhere, which is to be put right before.
 pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
-    let mut walk = Walk { region, links: vec![0; region.areas.inodes as usize], problems: Vec::new() };
+    let mut walk = Walk { region, links: vec![0; region.inode_limit() as usize], problems: Vec::new() };
     if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
         walk.complain(ROOT, WrongName::NoRoot, None);
         return Ok(walk.problems);
@@ -135,7 +134,7 @@ impl<N: Nvram> Walk<'_, N> {
     /// Appends the entries of a block.
     fn block(&mut self, dir: Ino, block: u32, page: PageId, entries: &mut Vec<Named>) {
         let page_at = self.region.areas.page(page);
-        for record in record::records(self.region.page(page), self.region.areas.inodes) {
+        for record in record::records(self.region.page(page), self.region.inode_limit()) {
             match record {
                 Err(bad) => {
                     let length = bad.length.unwrap_or(BLOCK_BYTES - bad.at);
@@ -180,7 +179,7 @@ impl<N: Nvram> Walk<'_, N> {
 
     fn entry(&mut self, dir: Ino, entry: &Named, left: &mut Vec<Ino>) -> Result<()> {
         let Named { at, length, ino, .. } = *entry;
-        let Some(kind) = self.region.raw_inode(ino)?.kind() else {
+        let Some(kind) = self.region.raw_inode(ino).ok().and_then(|inode| inode.kind()) else {
             self.free(dir, WrongName::Unused(ino), at, length);
             return Ok(());
         };
@@ -231,7 +230,7 @@ impl<N: Nvram> Walk<'_, N> {
     }
 
     fn compare_links(&mut self) -> Result<()> {
-        for ino in inodes::all(self.region) {
+        for ino in self.region.inos() {
             let inode = self.region.raw_inode(ino)?;
             let links = self.links[ino.0 as usize];
             if inode.kind().is_none() {

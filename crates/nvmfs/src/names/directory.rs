@@ -84,7 +84,7 @@ pub(super) fn records_of<N: Nvram>(
 ) -> impl Iterator<Item = Result<Record<'_>>> {
     let mut is_over = false;
     let unsound = region.sound_page(page).err().map(Err);
-    let records = record::records(region.page(page), region.areas.inodes)
+    let records = record::records(region.page(page), region.inode_limit())
         .map(move |record| record.map_err(|bad| damaged(dir, block, bad.at)));
     unsound
         .into_iter()
@@ -173,7 +173,7 @@ pub(super) fn entry_at<N: Nvram>(
 ) -> Result<Option<Found>> {
     let (block, at) = (block_of(position), byte_of(position));
     let Some(page) = page_of(region, dir, block)? else { return Ok(None) };
-    let record = record::record_at(region.page(page), at, region.areas.inodes)
+    let record = record::record_at(region.page(page), at, region.inode_limit())
         .map_err(|bad| damaged(dir, block, bad.at))?;
     let entry = record.entry.filter(|(_, _, other)| *other == name);
     Ok(entry.map(|(ino, _, _)| Found { position, ino }))

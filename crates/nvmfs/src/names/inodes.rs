@@ -1,66 +1,75 @@
 //! Which inodes are free, and which are open.
 
+use super::free::Free;
 use crate::api::{Error, Ino, Result};
-use crate::layout::Inode;
 use crate::nvram::Nvram;
 use crate::store::Region;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Which inodes are free, and which are open.
 pub(crate) struct Inodes {
-    /// The number given last.
+    /// The number in the table given last.
     last: Ino,
-    /// How many are free.
-    free: u32,
+    /// Numbers below are in the table.
+    table_end: u32,
+    free: Free,
     /// How often each is open.
     opens: BTreeMap<Ino, u64>,
 }
 
-/// All inode numbers.
-pub(super) fn all<N: Nvram>(region: &Region<N>) -> impl Iterator<Item = Ino> + use<N> {
-    (1..region.areas.inodes).map(Ino)
-}
-
 impl Inodes {
-    /// Counts the free ones.
+    /// Looks which are free.
     pub fn new<N: Nvram>(region: &Region<N>) -> Result<Self> {
-        let mut free = 0;
-        for ino in all(region) {
-            free += u32::from(region.raw_inode(ino)?.kind().is_none());
+        let mut free = Free::default();
+        for ino in region.inos() {
+            if region.raw_inode(ino)?.kind().is_none() {
+                free.insert(ino.0);
+            }
         }
-        Ok(Inodes { last: Ino(0), free, opens: BTreeMap::new() })
+        Ok(Inodes { last: Ino(0), table_end: region.areas.inodes, free, opens: BTreeMap::new() })
     }
 
     /// How many are free.
     pub fn free(&self) -> u32 {
-        self.free
+        self.free.count()
     }
 
-    /// The first free inode after the one given last, with the generation that it will have. It is free until
-    /// [`Inodes::given`].
-    pub fn find_free<N: Nvram>(&self, region: &Region<N>) -> Result<(Ino, u32)> {
-        if self.free > 0 {
-            let after = self.last.0 + 1..region.areas.inodes;
-            for ino in after.chain(1..self.last.0 + 1).map(Ino) {
-                let inode: Inode = region.raw_inode(ino)?;
-                if inode.kind().is_none() {
-                    // One whose mode was damaged may be in use.
-                    return Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)));
-                }
-            }
-        }
-        Err(Error::NoSpace("no inode is free"))
+    /// A free inode, with the generation that it will have; `None` if none is free. Of the table the first after the one given last;
+    /// if that is full the lowest, so that pages of them become empty. It is free until [`Inodes::given`].
+    pub fn find_free<N: Nvram>(&self, region: &Region<N>) -> Result<Option<(Ino, u32)>> {
+        let of_table = |from| self.free.next(from).filter(|number| *number < self.table_end);
+        let found = of_table(self.last.0 + 1).or_else(|| self.free.next(0)).map(Ino);
+        // One whose mode was damaged may be in use.
+        found.map(|ino| Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)))).transpose()
     }
 
     /// An inode is now in use.
     pub fn given(&mut self, ino: Ino) {
-        self.last = ino;
-        self.free -= 1;
+        if ino.0 < self.table_end {
+            self.last = ino;
+        }
+        self.free.remove(ino.0);
     }
 
     /// An inode is free again.
-    pub fn freed(&mut self) {
-        self.free += 1;
+    pub fn freed(&mut self, ino: Ino) {
+        self.free.insert(ino.0);
+    }
+
+    /// There are these besides, all free.
+    pub fn came(&mut self, numbers: Range<u32>) {
+        numbers.for_each(|number| self.free.insert(number));
+    }
+
+    /// These are there no more.
+    pub fn went(&mut self, numbers: Range<u32>) {
+        numbers.for_each(|number| self.free.remove(number));
+    }
+
+    /// Whether these are all free, and as many others besides, so that the next few files need none of them.
+    pub fn can_go(&self, numbers: Range<u32>) -> bool {
+        self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }
 
     /// A user more.

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub(crate) mod directory;
+mod free;
 mod index;
 mod inodes;
 pub(crate) mod record;

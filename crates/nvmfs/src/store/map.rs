@@ -4,7 +4,7 @@ use super::extents;
 use super::pages::{self, State};
 use super::{Region, Store};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{DIRECT, Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::layout::{DIRECT, Field, INODES, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -83,6 +83,21 @@ impl<N: Nvram> Region<N> {
         Ok(Some(at))
     }
 
+    /// The page of a block, as the pointers say, whatever the pages on the way are: before it is known.
+    pub(super) fn page_by_pointers(&self, ino: Ino, block: u64) -> Option<PageId> {
+        let page_at = |at| match self.place(self.word(at)) {
+            Ok(Place::Nvram(page)) => Some(page),
+            _ => None,
+        };
+        let way = way_to(block)?;
+        let mut at = self.field(ino, Field::Pointers).ok()? + 8 * way.slot;
+        for level in (0..way.levels).rev() {
+            let table = self.areas.page(page_at(at)?);
+            at = table + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+        }
+        page_at(at)
+    }
+
     /// Where a file's block is.
     pub fn place_of(&self, ino: Ino, block: u64) -> Result<Place> {
         match self.pointer_at(ino, block)? {
@@ -156,7 +171,10 @@ impl<N: Nvram> Region<N> {
             }
         }
         if self.place_of(ino, block)? != Place::Hole {
-            pages.extend(self.pointer_page(at)?);
+            pages.extend(match ino {
+                INODES => self.inode_pages.page(block as u32),
+                _ => self.pointer_page(at)?,
+            });
         }
         Ok(Loose { at: top, slot: (top == base).then_some(way.slot), pages })
     }

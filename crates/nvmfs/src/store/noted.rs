@@ -1,8 +1,11 @@
 //! What has a checksum of its own, and which of it is changing, so that it has none at the moment.
 
-use crate::api::{BLOCK_BYTES, Ino};
-use crate::layout::{Areas, Changing, Field, Inode, PageId, SIZE_OF_INODE};
+use crate::api::Ino;
+use crate::layout::{Areas, Changing, INODES, PageId};
 use std::collections::{BTreeSet, VecDeque};
+
+/// The number of [`INODES`] among what has a checksum: above those of all others.
+const NUMBER_OF_INODES: u64 = 1 << 33;
 
 /// What has a checksum of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -16,50 +19,23 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What the byte at `at` is part of.
-    pub fn of(at: usize, areas: &Areas) -> Option<Unit> {
-        if at >= areas.data {
-            let page = (at - areas.data) / BLOCK_BYTES;
-            return (page < areas.pages as usize).then_some(Unit::Page(PageId(page as u32)));
-        }
-        let ino = at.checked_sub(areas.inode_table)? / SIZE_OF_INODE;
-        (ino < areas.inodes as usize).then_some(Unit::Inode(Ino(ino as u32)))
-    }
-
-    /// A number that no other has; never 0, as there is no inode 0.
+    /// A number that no other has; never 0.
     pub(super) fn number(self) -> u64 {
         match self {
+            Unit::Inode(INODES) => NUMBER_OF_INODES,
             Unit::Inode(ino) => u64::from(ino.0) << 1,
             Unit::Page(page) => u64::from(page.0) << 1 | 1,
         }
     }
 
     pub(super) fn of_number(number: u64, areas: &Areas) -> Option<Unit> {
+        if number == NUMBER_OF_INODES {
+            return Some(Unit::Inode(INODES));
+        }
         let index = u32::try_from(number >> 1).ok()?;
         match number & 1 {
-            0 => (index > 0 && index < areas.inodes).then_some(Unit::Inode(Ino(index))),
+            0 => (index > 0 && index < areas.most_inodes()).then_some(Unit::Inode(Ino(index))),
             _ => (index < areas.pages).then_some(Unit::Page(PageId(index))),
-        }
-    }
-
-    pub(super) fn sum_at(self, areas: &Areas) -> usize {
-        match self {
-            Unit::Inode(ino) => areas.inode_table + ino.0 as usize * SIZE_OF_INODE + Field::Sum as usize,
-            Unit::Page(page) => areas.page_sum(page),
-        }
-    }
-
-    /// What its checksum should be.
-    pub(super) fn sum(self, bytes: &[u8], areas: &Areas) -> u32 {
-        match self {
-            Unit::Inode(ino) => {
-                let at = areas.inode_table + ino.0 as usize * SIZE_OF_INODE;
-                Inode::sum(bytes[at..at + SIZE_OF_INODE].try_into().expect("an inode"))
-            }
-            Unit::Page(page) => {
-                let at = areas.page(page);
-                crc32fast::hash(&bytes[at..at + BLOCK_BYTES])
-            }
         }
     }
 }
@@ -104,12 +80,16 @@ impl Noted {
     /// Whether something is noted.
     pub fn has(&self, unit: Unit) -> bool {
         let (which, word, bit) = Noted::place(unit);
-        self.bits[which][word] & bit != 0
+        self.bits[which].get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// It is, or is not.
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
         let (which, word, bit) = Noted::place(unit);
+        if word >= self.bits[which].len() {
+            // There are more inodes by now.
+            self.bits[which].resize(word + 1, 0);
+        }
         let word = &mut self.bits[which][word];
         *word = if is_noted { *word | bit } else { *word & !bit };
     }

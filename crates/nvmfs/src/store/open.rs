@@ -9,7 +9,7 @@ use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
     Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
-    SUPERBLOCK_BYTES, Superblock, kind_bits,
+    SUPERBLOCK_BYTES, Superblock, Version, kind_bits,
 };
 use crate::nvram::Nvram;
 use crate::options::{Format, OptionError, Options};
@@ -93,7 +93,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             reserve_permille: (format.reserve * 1000.0).round() as u16,
             placement: format.placement,
             checksums: format.checksums,
-            is_of_before: false,
+            version: Version::default(),
         };
         let areas = superblock.areas()?;
         // A drive that cannot trim has only to be written.
@@ -195,15 +195,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// A file system without checksums gets those of metadata, which nothing is wrong with; and one of before there were
-    /// reserved blocks may have them from now on.
+    /// reserved blocks, or pages of inodes, may have them from now on.
     fn bring_up_to_date(&mut self) {
         if !self.region.is_checked() {
             self.region.begin_checksums();
             self.superblock.checksums = Checksums::Metadata;
-        } else if !self.superblock.is_of_before {
+        } else if self.superblock.version == Version::default() {
             return;
         }
-        self.superblock.is_of_before = false;
+        self.superblock.version = Version::default();
         // One word makes it what it is now.
         self.region.patch_word(0, self.superblock.first_word());
         self.region.fence();
@@ -215,6 +215,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let [clean, dirty] = self.pages.ends();
         let areas = self.region.areas.clone();
         self.region.save(areas.inode_table, areas.data - areas.inode_table);
+        self.region.save_inode_pages();
         self.region.store(ListEnds::AT, &ListEnds { clean, dirty }.encode());
         self.region.store(ListEnds::SUM_AT, &self.table_sum().to_le_bytes());
         self.region.fence();

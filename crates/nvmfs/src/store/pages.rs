@@ -35,11 +35,14 @@ pub enum State {
     Metadata = 3,
     /// A block of a file that stays on NVRAM.
     Kept = 4,
+    /// Inodes, each of which has its own checksum.
+    Inodes = 5,
 }
 
 impl State {
     /// All states.
-    pub const ALL: [State; 5] = [State::Free, State::Clean, State::Dirty, State::Metadata, State::Kept];
+    pub const ALL: [State; 6] =
+        [State::Free, State::Clean, State::Dirty, State::Metadata, State::Kept, State::Inodes];
 
     /// Whether pages in this state have an order of use.
     fn is_listed(self) -> bool {
@@ -66,8 +69,8 @@ impl List {
 pub struct Pages {
     /// By state: free, clean, dirty.
     lists: [List; LISTS],
-    /// By state: metadata, kept.
-    unlisted: [u32; 2],
+    /// By state: metadata, kept, inodes.
+    unlisted: [u32; State::ALL.len() - LISTS],
     /// Pages with a copy on the SSD.
     copies: u32,
 }
@@ -75,7 +78,7 @@ pub struct Pages {
 impl Pages {
     /// Over a page table that is all zeros; every page is still to be told of by [`Pages::put`].
     pub fn empty() -> Self {
-        Pages { lists: [List::EMPTY; LISTS], unlisted: [0; 2], copies: 0 }
+        Pages { lists: [List::EMPTY; LISTS], unlisted: [0; State::ALL.len() - LISTS], copies: 0 }
     }
 
     /// How many pages are in a state.
@@ -211,6 +214,7 @@ pub fn state_in(info: &[u8]) -> State {
         2 => State::Dirty,
         3 => State::Metadata,
         4 => State::Kept,
+        5 => State::Inodes,
         _ => State::Free,
     }
 }

@@ -1,8 +1,11 @@
 //! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
 
 use super::noted::{Noted, Unit};
+use super::numbered::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{Areas, Field, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word};
+use crate::layout::{
+    Areas, Field, INODES, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word,
+};
 use crate::nvram::Nvram;
 
 /// Bytes before the old content in an entry of the log: update, place, length, checksum.
@@ -57,6 +60,8 @@ pub struct Region<N> {
     pub areas: Areas,
     /// Number of the update that the log is for: entries of others mean nothing.
     update: u64,
+    /// Which pages hold inodes.
+    pub(super) inode_pages: InodePages,
     /// What has no checksum at the moment.
     pub(super) noted: Noted,
 }
@@ -66,7 +71,7 @@ impl<N: Nvram> Region<N> {
     /// changing besides gets its checksum.
     pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
         let noted = Noted::new(&areas, is_checked);
-        let mut region = Region { nvram, areas, update: 0, noted };
+        let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), noted };
         match update_of(region.bytes(), &region.areas, is_checked) {
             Some(update) => {
                 region.update = update;
@@ -163,11 +168,6 @@ impl<N: Nvram> Region<N> {
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 
-    /// First byte of an inode.
-    pub fn inode_at(&self, ino: Ino) -> Result<usize> {
-        self.areas.inode(ino).ok_or(Error::NotFound)
-    }
-
     /// An inode, in use or not.
     pub fn raw_inode(&self, ino: Ino) -> Result<Inode> {
         let at = self.inode_at(ino)?;
@@ -177,7 +177,7 @@ impl<N: Nvram> Region<N> {
     /// An inode that is in use.
     pub fn inode(&self, ino: Ino) -> Result<Inode> {
         let inode = self.sound_inode(ino)?;
-        if inode.kind().is_none() { Err(Error::NotFound) } else { Ok(inode) }
+        if inode.kind().is_none() || ino == INODES { Err(Error::NotFound) } else { Ok(inode) }
     }
 
     /// An inode, in use or not, whose checksum is right.
@@ -213,7 +213,7 @@ impl<N: Nvram> Region<N> {
             self.announce(*at);
         }
         let inodes = changes.inodes.into_iter().map(|(ino, inode)| {
-            let at = self.areas.inode(ino).expect("it was read");
+            let at = self.inode_at(ino).expect("it was read");
             (at, inode.encode().to_vec())
         });
         let writes: Vec<(usize, Vec<u8>)> = inodes.chain(changes.bytes).collect();

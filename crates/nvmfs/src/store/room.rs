@@ -3,8 +3,8 @@
 use super::noted::Unit;
 use super::pages::{self, State};
 use super::{Store, extents};
-use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
+use crate::api::{BLOCK_BYTES, Error, Result};
+use crate::layout::{EXTENT_BLOCKS, INODES, INODES_PER_PAGE, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
 use crate::ssd::Ssd;
@@ -63,9 +63,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         free.min(u64::from(self.free_metadata_pages()) * POINTERS_PER_BLOCK)
     }
 
-    /// Most entries of directories that there is still room for in new blocks.
-    pub fn available_entries(&self) -> u64 {
-        u64::from(self.free_metadata_pages()) * BLOCK_BYTES as u64 / SMALLEST_ENTRY_BYTES
+    /// Most files that there is still room for where so many inodes are free: each takes an entry of a directory in a new block, and,
+    /// once those are used up, an inode on a new page.
+    pub fn available_files(&self, free_inodes: u64) -> u64 {
+        let (per_page, pages) =
+            (BLOCK_BYTES as u64 / SMALLEST_ENTRY_BYTES, u64::from(self.free_metadata_pages()));
+        let entries = per_page * pages;
+        if entries <= free_inodes {
+            return entries;
+        }
+        // pages = files / per_page + (files - free_inodes) / per_inode_page
+        let per_inode_page = u64::from(INODES_PER_PAGE);
+        let pages = pages * per_inode_page + free_inodes;
+        let files = pages * per_page / (per_page + per_inode_page);
+        files.min(u64::from(self.region.areas.most_inodes()))
     }
 
     /// Refuses to take so many more pages for metadata where nothing would be left to work with.
@@ -191,8 +202,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Counts the blocks of each inode again, each where its pointer leads, and those reserved.
     fn check_inodes(&self) -> std::result::Result<(), String> {
         let mut reserved = 0;
-        for ino in (1..self.region.areas.inodes).map(Ino) {
-            let Ok(inode) = self.region.inode(ino) else { continue };
+        for ino in std::iter::once(INODES).chain(self.region.inos()) {
+            let inode = self.region.raw_inode(ino).map_err(|error| error.to_string())?;
+            if inode.kind().is_none() && ino != INODES {
+                continue;
+            }
             let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
             let places = places.map_err(|error| error.to_string())?;
             let blocks = places.len() as u32 + u32::from(inode.xattrs != 0);
@@ -212,7 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Compares all metadata with its checksums.
     fn check_sums(&self) -> std::result::Result<(), String> {
-        let inodes = (1..self.region.areas.inodes).map(|ino| Unit::Inode(Ino(ino)));
+        let inodes = std::iter::once(INODES).chain(self.region.inos()).map(Unit::Inode);
         let pages = (0..self.region.areas.pages).map(PageId);
         let metadata = pages.filter(|page| pages::state_of(&self.region, *page) == State::Metadata);
         match inodes.chain(metadata.map(Unit::Page)).find(|unit| !self.region.is_sound(*unit)) {

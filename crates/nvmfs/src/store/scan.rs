@@ -2,12 +2,13 @@
 //! and the part of fsck that looks at blocks (section III-D).
 
 use super::noted::Unit;
+use super::numbered::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    Field, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK, PageId,
-    Place,
+    Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK,
+    PageId, Place, SIZE_OF_INODE,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -160,6 +161,8 @@ enum Allowed {
     Metadata,
     /// A page of a directory, which is no longer than positions reach.
     Entries,
+    /// A page of inodes.
+    Inodes,
 }
 
 /// A range in pieces.
@@ -208,8 +211,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             after_last: 0,
             state: State::Dirty,
         };
-        for number in 1..walk.store.region.areas.inodes {
-            walk.inode(Ino(number));
+        // First, since it says which inodes there are besides those of the table.
+        walk.file_of_inodes();
+        for ino in walk.store.region.inos() {
+            walk.inode(ino);
         }
         let scan = walk.scan;
         self.free_pages();
@@ -230,6 +235,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.note(piece.start, &infos);
         }
         self.reserved_blocks = 0;
+        self.region.inode_pages = InodePages::default();
         self.pages = pages::Pages::empty();
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
@@ -257,14 +263,14 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     fn inode(&mut self, ino: Ino) {
-        let at = self.store.region.areas.inode(ino).expect("a number within the table");
+        let at = self.store.region.inode_at(ino).expect("it is there");
         (self.ino, self.blocks) = (ino, 0);
         self.check_sum(Unit::Inode(ino), Part::Inode);
         if self.store.region.half(at) == 0 {
             return;
         }
         (self.beyond, self.after_last) = (None, 0);
-        let inode = self.store.region.raw_inode(ino).expect("a number within the table");
+        let inode = self.store.region.raw_inode(ino).expect("it is there");
         let Some(kind) = inode.kind() else {
             self.complain(Wrong::Mode, at, 0);
             return;
@@ -303,6 +309,42 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
             None => self.complain(Wrong::Xattrs, field, 0),
         }
+    }
+
+    /// What the file leads to whose blocks are inodes. It has nothing but pointers, and no end.
+    fn file_of_inodes(&mut self) {
+        let (at, inode) = (self.store.region.areas.inode_table, self.store.region.raw_inode(INODES));
+        let inode = inode.expect("it is in the table");
+        (self.ino, self.end) = (INODES, u64::MAX);
+        self.check_sum(Unit::Inode(INODES), Part::Inode);
+        if inode.mode != 0 {
+            self.complain(Wrong::Mode, at, 0);
+        }
+        if inode.xattrs != 0 {
+            self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
+        }
+        for slot in 0..POINTERS {
+            let (start, levels) = map::slot_start(slot);
+            self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, Allowed::Inodes);
+        }
+        self.finish(&inode, at);
+    }
+
+    /// Takes a page of inodes, unless it is none: hardly any of them has its checksum.
+    fn inode_page(&mut self, page: PageId, number: u32) -> bool {
+        let store = &mut *self.store;
+        let (inodes, _) = store.region.page(page).as_chunks::<SIZE_OF_INODE>();
+        let has_sum = |inode: &&[u8; SIZE_OF_INODE]| Inode::sum(inode) == Inode::sum_in(inode);
+        let is_likely =
+            !store.region.is_checked() || inodes.iter().filter(has_sum).count() > inodes.len() / 2;
+        let is_free = pages::state_of(&store.region, page) == State::Free;
+        if is_free && is_likely {
+            pages::own(&mut store.region, page, INODES, number);
+            store.pages.put(&mut store.region, page, State::Inodes, false);
+            store.region.inode_pages.put(number, page);
+            self.blocks += 1;
+        }
+        is_free && is_likely
     }
 
     fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
@@ -379,10 +421,16 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: Allowed) {
-        let is_reached = allowed != Allowed::Entries || block < MAX_DIRECTORY_BLOCKS.into();
-        let place = Place::of(pointer, &self.store.region.areas).filter(|_| is_reached);
+        let areas = &self.store.region.areas;
+        let is_reached = match allowed {
+            Allowed::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
+            Allowed::Inodes => block < areas.most_inode_pages().into(),
+            _ => true,
+        };
+        let place = Place::of(pointer, areas).filter(|_| is_reached);
         let taken = match place {
             Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
+            Some(Place::Nvram(page)) if allowed == Allowed::Inodes => self.inode_page(page, block as u32),
             Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
                 self.check_sum(Unit::Page(page), Part::Block(block));
                 true

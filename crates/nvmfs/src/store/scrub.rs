@@ -60,13 +60,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// after which the next one begins.
     pub fn begin_scrub(&mut self) -> Option<Scrub<S>> {
         let (inodes, pages, extents) =
-            (self.region.areas.inodes, self.region.areas.pages, self.region.areas.extents());
-        if (self.pass.inode, self.pass.page, self.pass.extent) == (inodes, pages, extents) {
+            (self.region.inode_limit(), self.region.areas.pages, self.region.areas.extents());
+        if self.pass.inode >= inodes && (self.pass.page, self.pass.extent) == (pages, extents) {
             (self.pass.inode, self.pass.page, self.pass.extent) = (0, 0, 0);
             self.pass.passes += 1;
             return None;
         }
-        for ino in next(&mut self.pass.inode, INODES_AT_ONCE, inodes).filter(|ino| *ino > 0) {
+        for ino in next(&mut self.pass.inode, INODES_AT_ONCE, inodes) {
             self.look_at(Unit::Inode(Ino(ino)));
         }
         for page in next(&mut self.pass.page, PAGES_AT_ONCE, pages).map(PageId) {
@@ -80,6 +80,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn look_at(&mut self, unit: Unit) {
+        if !self.region.is_there(unit) {
+            return;
+        }
         self.pass.metadata += 1;
         if !self.region.is_sound(unit) && self.region.set_damaged(unit) {
             self.found.note(format!("{unit} has a wrong checksum"));

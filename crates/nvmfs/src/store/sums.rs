@@ -8,7 +8,9 @@ use super::noted::{Noted, Unit};
 use super::pages::{State, state_of};
 use super::region::Region;
 use crate::api::{BLOCK_BYTES, Ino};
-use crate::layout::{Areas, Changing, PageId, SUM_BYTES, checked_number, checked_word};
+use crate::layout::{
+    Areas, Changing, Field, INODES, Inode, PageId, SIZE_OF_INODE, SUM_BYTES, checked_number, checked_word,
+};
 use crate::nvram::Nvram;
 
 /// Units that get their checksums at once, so that one fence serves all.
@@ -32,7 +34,7 @@ impl<N: Nvram> Region<N> {
         if !self.noted.damaged.is_empty() && self.noted.damaged.contains(&unit) {
             return false;
         }
-        self.noted.has(unit) || self.half(unit.sum_at(&self.areas)) == unit.sum(self.bytes(), &self.areas)
+        self.noted.has(unit) || self.half(self.sum_at(unit)) == self.sum_of(unit)
     }
 
     /// Something has a wrong checksum, and keeps it; whether that is news.
@@ -44,7 +46,7 @@ impl<N: Nvram> Region<N> {
     /// Metadata at `at` is going to change word by word, after the next fence.
     pub fn announce(&mut self, at: usize) {
         if self.noted.is_checked
-            && let Some(unit) = Unit::of(at, &self.areas)
+            && let Some(unit) = self.unit_of(at)
             && !self.noted.has(unit)
         {
             if self.is_sound(unit) {
@@ -121,8 +123,27 @@ impl<N: Nvram> Region<N> {
         }
     }
 
+    /// Where its checksum stands.
+    fn sum_at(&self, unit: Unit) -> usize {
+        match unit {
+            Unit::Inode(ino) => self.inode_at(ino).expect("it is there") + Field::Sum as usize,
+            Unit::Page(page) => self.areas.page_sum(page),
+        }
+    }
+
+    /// What its checksum should be.
+    fn sum_of(&self, unit: Unit) -> u32 {
+        match unit {
+            Unit::Inode(ino) => {
+                let at = self.inode_at(ino).expect("it is there");
+                Inode::sum(self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode"))
+            }
+            Unit::Page(page) => crc32fast::hash(self.page(page)),
+        }
+    }
+
     fn set_sum(&mut self, unit: Unit) {
-        let (at, sum) = (unit.sum_at(&self.areas), unit.sum(self.bytes(), &self.areas));
+        let (at, sum) = (self.sum_at(unit), self.sum_of(unit));
         if self.half(at) != sum {
             self.store(at, &sum.to_le_bytes());
         }
@@ -130,7 +151,7 @@ impl<N: Nvram> Region<N> {
 
     /// All metadata gets the checksum of what it is now.
     pub fn sum_anew(&mut self) {
-        for ino in (1..self.areas.inodes).map(Ino) {
+        for ino in std::iter::once(INODES).chain(self.inos()) {
             self.set_sum(Unit::Inode(ino));
         }
         for page in (0..self.areas.pages).map(PageId) {
@@ -163,7 +184,12 @@ impl<N: Nvram> Region<N> {
         let words = (0..Changing::COUNT).map(|slot| self.word(word_at(slot)));
         let units = words.filter_map(|word| Unit::of_number(checked_number(word)?, &self.areas));
         for unit in units.collect::<Vec<_>>() {
-            self.set_sum(unit);
+            if let Unit::Inode(ino) = unit {
+                self.find_inode_page(ino);
+            }
+            if self.is_there(unit) {
+                self.set_sum(unit);
+            }
         }
         self.fence();
         self.forget_notes();

@@ -43,7 +43,7 @@ pub struct Args {
     /// Makes it where something is already
     #[arg(long, help_heading = "Devices")]
     force: bool,
-    /// Files and directories that there can be; one in 4 KiB of NVRAM unless given
+    /// Files and directories that there is room for at first; one in 4 KiB of NVRAM unless given. More come when they are needed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), help_heading = "File system")]
     inodes: Option<u32>,
     /// Share of the SSD that is kept free for cleaning

@@ -170,6 +170,7 @@ fn in_use(stats: &Stats) -> Vec<Row> {
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
         ("  clean pages", stats.clean_pages.to_string()),
         ("  pages of metadata", of(stats.metadata_pages, stats.metadata_pages + stats.free_metadata_pages)),
+        ("  pages of inodes", stats.inode_pages.to_string()),
         ("SSD: free extents", of(stats.free_extents, stats.extents)),
         ("  valid blocks", stats.ssd_valid_blocks.to_string()),
     ]

@@ -16,6 +16,9 @@ const NVRAM_BYTES: usize = 13 << 18;
 /// As few extents as there may be, so that they are recycled all the time.
 const SSD_BLOCKS: u64 = 16 * 128;
 
+/// As few inodes as there may be at first, so that more come.
+const INODES: u32 = 16;
+
 pub type Fs = Nvmfs<WatchedNvram, WatchedSsd>;
 
 /// How many times as many cuts are asked for as usual.
@@ -177,7 +180,7 @@ impl Image {
     pub fn fresh(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Lie::Nothing, None);
-        let format = Format { id: 9, inodes: Some(256), placement, ..Format::default() };
+        let format = Format { id: 9, inodes: Some(INODES), placement, ..Format::default() };
         let fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
         machine.close(fs)
     }

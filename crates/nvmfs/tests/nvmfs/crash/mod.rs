@@ -7,6 +7,7 @@
 mod closing;
 mod epochs;
 mod expected;
+mod inodes;
 mod machine;
 mod points;
 mod random;

@@ -56,7 +56,7 @@ fn interrupted(placement: PlacementKind) -> Image {
 impl Whole {
     fn new(image: Image, is_closed: bool) -> Whole {
         let pieces = Pieces::of(&image);
-        let changing = changing(&image);
+        let changing = changing(&image, &pieces);
         let is_settled = |at: &usize| !changing.contains(at);
         let areas = &image.areas;
         let some = |ats: &[usize], length: usize| -> Vec<Range<usize>> {
@@ -130,16 +130,17 @@ impl Whole {
 }
 
 /// First bytes of the inodes and pages that were being changed: after a power cut nothing is known of these.
-fn changing(image: &Image) -> BTreeSet<usize> {
+fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
     let (words, _) = image.nvram[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {
+        // Above all others is that of the file of inodes, number 0.
         let index = (number >> 1) as u32;
         if number & 1 == 1 {
             changing.insert(image.areas.page(PageId(index)));
         } else {
-            let at = image.areas.inode(Ino(index)).expect("an inode");
+            let at = pieces.inode_at(image, Ino(index));
             changing.extend([0, Field::Blocks as usize, Field::Sum as usize, 56].map(|field| at + field));
         }
     }
@@ -165,7 +166,7 @@ fn copies(image: &Image) -> Vec<u64> {
 fn read(nvram: &[u8], ssd: &MemorySsd) -> Option<Seen> {
     let (mut fs, _) = Fs::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options()).ok()?;
     let mut seen = Seen::new();
-    for ino in (1..fs.store().region.areas.inodes).map(Ino) {
+    for ino in fs.store().region.inos() {
         let attributes = match fs.attributes(ino) {
             Err(Error::NotFound) => continue,
             attributes => attributes.map_err(drop),

@@ -43,7 +43,7 @@ pub fn image(placement: PlacementKind, is_closed: bool) -> Image {
 /// The same with these checksums.
 pub fn image_with(placement: PlacementKind, is_closed: bool, checksums: Checksums) -> Image {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-    let format = Format { inodes: Some(256), id: 7, placement, checksums, ..Format::default() };
+    let format = Format { inodes: Some(16), id: 7, placement, checksums, ..Format::default() };
     let nvram = PlainNvram::new(NVRAM_BYTES);
     let mut fs = Nvmfs::format(nvram, Arc::clone(&ssd), &format, options()).expect("a fresh file system");
     names(&mut fs);
@@ -58,9 +58,9 @@ fn file(fs: &mut impl FileSystem, dir: Ino, name: &[u8]) -> Ino {
     fs.make(dir, name, Kind::File, 0o644, 0, &CALLER).expect("room for a file").ino
 }
 
-/// Directories with a block, several, and so many that they have a block of pointers; all kinds of files.
+/// Directories with a block, several, and so many that they have a block of pointers; all kinds of files, so many that inodes have one.
 fn names(fs: &mut impl FileSystem) {
-    let dirs = [(&b"few"[..], 3, 10), (b"some", 40, 150), (b"many", 100, 230)];
+    let dirs = [(&b"few"[..], 3, 10), (b"some", 80, 150), (b"many", 100, 230)];
     for (dir_name, count, width) in dirs {
         let dir = fs.make_directory(ROOT, dir_name, 0o755, &CALLER).expect("room").ino;
         for number in 0..count {
@@ -126,6 +126,7 @@ fn an_image_has_everything() {
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
         let is_reserved = |pointer: &&u64| Place::of(**pointer, &image.areas) == Some(Place::Reserved);
         assert_eq!(pieces.places.iter().filter(is_reserved).count(), 4 + 30);
+        assert!(pieces.inode_pages.len() > 4, "some are behind a block of pointers");
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
         assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);
     }

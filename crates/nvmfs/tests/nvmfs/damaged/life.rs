@@ -126,7 +126,7 @@ fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
 /// All files, by number.
 fn files(fs: &mut Fs) -> Files {
     let mut files = Files { all: vec![ROOT], directories: vec![ROOT], regular: Vec::new(), open: vec![ROOT] };
-    for ino in (2..fs.store().region.areas.inodes).map(Ino) {
+    for ino in fs.store().region.inos().skip(1) {
         let Ok(attributes) = fs.attributes(ino) else { continue };
         files.all.push(ino);
         match attributes.kind {
@@ -140,7 +140,7 @@ fn files(fs: &mut Fs) -> Files {
 
 /// Looks at everything; what went wrong.
 fn walk(fs: &mut Fs) -> Vec<(Ino, Error)> {
-    let inos = (1..fs.store().region.areas.inodes).map(Ino);
+    let inos = fs.store().region.inos();
     let mut errors = Vec::new();
     for ino in inos {
         match fs.attributes(ino) {

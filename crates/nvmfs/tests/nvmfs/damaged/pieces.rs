@@ -4,10 +4,11 @@ use super::image::Image;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Ino, Kind};
 use wearwell_nvmfs::layout::{Inode, Place, SIZE_OF_INODE};
 
-/// First bytes of inodes in use and of pages by what they hold.
+/// First bytes of inodes in use, that of the file of inodes among them, and of pages by what they hold.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pub inodes: Vec<usize>,
+    pub inode_pages: Vec<usize>,
     pub directories: Vec<usize>,
     pub pointers: Vec<usize>,
     pub xattrs: Vec<usize>,
@@ -21,10 +22,16 @@ impl Pieces {
     /// Those of a whole image.
     pub fn of(image: &Image) -> Self {
         let mut pieces = Pieces::default();
-        for ino in (1..image.areas.inodes).map(Ino) {
-            let at = image.areas.inode(ino).expect("a number within the table");
-            let bytes = image.nvram[at..at + SIZE_OF_INODE].try_into().expect("an inode");
-            let inode = Inode::decode(bytes);
+        let file = pieces.inode(image, image.areas.inode_table);
+        pieces.inodes.push(image.areas.inode_table);
+        for (slot, pointer) in file.pointers.into_iter().enumerate() {
+            pieces.tree(image, None, pointer, slot.saturating_sub(3));
+        }
+        let table = (1..image.areas.inodes).map(|ino| image.areas.inode(Ino(ino)).expect("in the table"));
+        let of_page = |at: &usize| (*at..*at + BLOCK_BYTES).step_by(SIZE_OF_INODE).collect::<Vec<_>>();
+        let paged = pieces.inode_pages.iter().flat_map(of_page);
+        for at in table.chain(paged).collect::<Vec<_>>() {
+            let inode = pieces.inode(image, at);
             let Some(kind) = inode.kind() else { continue };
             pieces.inodes.push(at);
             let page = pieces.page(image, inode.xattrs);
@@ -33,10 +40,23 @@ impl Pieces {
                 continue;
             }
             for (slot, pointer) in inode.pointers.into_iter().enumerate() {
-                pieces.tree(image, kind, pointer, slot.saturating_sub(3));
+                pieces.tree(image, Some(kind), pointer, slot.saturating_sub(3));
             }
         }
         pieces
+    }
+
+    fn inode(&self, image: &Image, at: usize) -> Inode {
+        Inode::decode(image.nvram[at..at + SIZE_OF_INODE].try_into().expect("an inode"))
+    }
+
+    /// First byte of an inode.
+    pub fn inode_at(&self, image: &Image, ino: Ino) -> usize {
+        let paged = || {
+            let (number, index) = image.areas.paged_inode(ino).expect("not in the table");
+            self.inode_pages[number as usize] + index * SIZE_OF_INODE
+        };
+        image.areas.inode(ino).unwrap_or_else(paged)
     }
 
     fn page(&mut self, image: &Image, pointer: u64) -> Option<usize> {
@@ -53,7 +73,8 @@ impl Pieces {
         }
     }
 
-    fn tree(&mut self, image: &Image, kind: Kind, pointer: u64, levels: usize) {
+    /// What a pointer of a file leads to; of none, that of inodes.
+    fn tree(&mut self, image: &Image, kind: Option<Kind>, pointer: u64, levels: usize) {
         let Some(at) = self.page(image, pointer) else { return };
         if levels > 0 {
             self.pointers.push(at);
@@ -64,8 +85,9 @@ impl Pieces {
             return;
         }
         match kind {
-            Kind::Directory => self.directories.push(at),
-            Kind::Symlink => self.targets.push(at),
+            None => self.inode_pages.push(at),
+            Some(Kind::Directory) => self.directories.push(at),
+            Some(Kind::Symlink) => self.targets.push(at),
             _ => self.data.push(at),
         }
     }

@@ -1,0 +1,184 @@
+//! Inodes come when they are needed, and go when they are not.
+
+use super::Nvmfs;
+use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
+use crate::layout::{Field, INODES, INODES_PER_PAGE};
+use crate::names::check::check;
+use crate::nvram::PlainNvram;
+use crate::options::{Format, Options};
+use crate::ssd::MemorySsd;
+use crate::store::Store;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
+const TABLE: u32 = 16;
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+fn fresh() -> Fs {
+    let format = Format { inodes: Some(TABLE), ..Format::default() };
+    Nvmfs::format(PlainNvram::new(5 << 20), Arc::new(MemorySsd::new(8192)), &format, Options::default())
+        .unwrap()
+}
+
+fn name(number: u32) -> Vec<u8> {
+    format!("{number:06}").into_bytes()
+}
+
+fn make(fs: &mut Fs, number: u32) -> Result<(Ino, u32)> {
+    fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(|made| (made.ino, made.generation))
+}
+
+fn make_one(fs: &mut Fs, number: u32) {
+    make(fs, number).unwrap();
+}
+
+fn remove(fs: &mut Fs, number: u32) {
+    fs.unlink(ROOT, &name(number), &CALLER).unwrap();
+}
+
+fn assert_whole(fs: &Fs) {
+    fs.store.check().unwrap();
+    assert_eq!(check(&fs.store.region).unwrap(), []);
+}
+
+/// Mounted anew, closed before or not.
+fn anew(fs: Fs, is_closed: bool) -> Fs {
+    let ssd = Arc::clone(fs.store.ssd());
+    let nvram = if is_closed { fs.close() } else { fs.into_store().region.into_nvram() };
+    Nvmfs::mount(nvram, ssd, Options::default()).unwrap().0
+}
+
+/// Each page is taken when the inodes before it are all used, and each goes when as many others are free besides.
+#[test]
+fn pages_of_inodes_come_and_go() {
+    let mut fs = fresh();
+    let in_table = TABLE - 2;
+    for number in 0..2000 {
+        make(&mut fs, number).unwrap();
+        let paged = (number + 1).saturating_sub(in_table);
+        assert_eq!(fs.stats().inode_pages, paged.div_ceil(INODES_PER_PAGE), "after {number}");
+        if number % 700 == 699 {
+            assert_whole(&fs);
+            fs = anew(fs, number % 1400 == 699);
+        }
+    }
+    assert_eq!(fs.stats().inodes, 2001);
+    assert_whole(&fs);
+    // The last made are in the last pages.
+    for number in (1000..2000).rev() {
+        remove(&mut fs, number);
+    }
+    // Of 986 outside of the table; 31 pages that are full or not, and one that is kept free.
+    assert_eq!(fs.stats().inode_pages, 31 + 1);
+    fs = anew(fs, false);
+    assert_whole(&fs);
+    (0..1000).rev().for_each(|number| remove(&mut fs, number));
+    // The one that was kept, and pointers that lead to it.
+    assert_eq!((fs.stats().inode_pages, fs.stats().inodes, fs.stats().metadata_pages), (1, 1, 1));
+    assert_whole(&fs);
+}
+
+/// A file that comes and goes where the last inode is used takes and gives back nothing each time.
+#[test]
+fn at_the_edge_no_page_comes_and_goes() {
+    let mut fs = fresh();
+    (0..TABLE - 2 + INODES_PER_PAGE).for_each(|number| make_one(&mut fs, number));
+    assert_eq!(fs.stats().inode_pages, 1);
+    for number in 0..100 {
+        make(&mut fs, 1000 + number).unwrap();
+        assert_eq!(fs.stats().inode_pages, 2);
+        remove(&mut fs, 1000 + number);
+        assert_eq!(fs.stats().inode_pages, 2);
+    }
+}
+
+/// The same number is never given with the same generation, also when its page was given back between.
+#[test]
+fn no_file_is_taken_for_one_before_it() {
+    let mut fs = fresh();
+    let mut seen = BTreeSet::new();
+    for round in 0..6 {
+        for number in 0..300 {
+            let made = make(&mut fs, number).unwrap();
+            assert!(seen.insert(made), "{made:?} in round {round}");
+        }
+        let most = fs.stats().inode_pages;
+        fs = anew(fs, round % 2 == 0);
+        (0..300).for_each(|number| remove(&mut fs, number));
+        assert!(fs.stats().inode_pages < most);
+        fs = anew(fs, round % 3 == 0);
+    }
+    assert_whole(&fs);
+}
+
+/// Until the NVRAM is full of names and inodes; what is told of the room is right, and all of it comes back.
+#[test]
+fn files_can_be_made_until_the_nvram_is_full() {
+    let mut fs = fresh();
+    let before = fs.statistics().unwrap();
+    assert_eq!(before.inodes - before.free_inodes, 1);
+    let mut made = 0;
+    let refused = loop {
+        match make(&mut fs, made) {
+            Ok(_) => made += 1,
+            Err(Error::NoSpace(reason)) => break reason,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(refused.contains("NVRAM"), "{refused}");
+    // Names of 6 bytes are of the shortest; a few pages are of pointers.
+    let told = before.free_inodes;
+    assert!(u64::from(made) <= told && u64::from(made) * 100 >= told * 98, "{made} of {told}");
+    let full = fs.statistics().unwrap();
+    assert_eq!(full.inodes - full.free_inodes, u64::from(made) + 1);
+    assert!(full.free_inodes < 300, "{full:?}");
+    assert_whole(&fs);
+    fs = anew(fs, false);
+    for number in 0..made {
+        assert!(fs.lookup(ROOT, &name(number)).is_ok());
+        remove(&mut fs, number);
+    }
+    assert_whole(&fs);
+    // One page of inodes is kept.
+    let after = fs.statistics().unwrap();
+    assert!(after.free_inodes + 300 >= told, "{after:?}, before {told}");
+}
+
+/// What was made on the way to a page of inodes that was not made goes with the next mount.
+#[test]
+fn what_leads_to_no_page_of_inodes_goes() {
+    let mut fs = fresh();
+    for number in 0..TABLE - 2 + 4 * INODES_PER_PAGE {
+        make(&mut fs, number).unwrap();
+    }
+    let before = fs.stats();
+    fs.store.pointer_for(INODES, 4).unwrap();
+    assert_eq!(fs.stats().metadata_pages, before.metadata_pages + 1);
+    let fs = anew(fs, false);
+    assert_eq!(fs.stats().metadata_pages, before.metadata_pages);
+    assert_whole(&fs);
+}
+
+/// A page of inodes to which nothing leads any more is lost with its files, and no more than that.
+#[test]
+fn a_lost_page_of_inodes_is_found_and_its_names_go() {
+    let mut fs = fresh();
+    (0..200).for_each(|number| make_one(&mut fs, number));
+    let at = fs.store.region.field(INODES, Field::Pointers).unwrap() + 8;
+    fs.store.region.store_word(at, 0);
+    let ssd = Arc::clone(fs.store.ssd());
+    let (mut store, found) = Store::open_damaged(fs.close(), ssd, Options::default()).unwrap();
+    assert!(found.scan.problem_count > 0, "the count of its blocks is wrong");
+    store.begin_epoch().unwrap();
+    store.repair_all(found.scan).unwrap();
+    let mut fs = Fs::to_repair(store).unwrap();
+    let problems = super::repair(&mut fs, &CALLER).unwrap();
+    assert_eq!(problems.len(), INODES_PER_PAGE as usize, "{problems:?}");
+    let mut fs = anew(fs, true);
+    let there = (0..200).filter(|number| fs.lookup(ROOT, &name(*number)).is_ok()).count();
+    assert_eq!(there, 200 - INODES_PER_PAGE as usize);
+    (300..400).for_each(|number| make_one(&mut fs, number));
+    assert_whole(&fs);
+}

@@ -1,0 +1,179 @@
+//! Inodes that come when they are needed: pages of them, which are the blocks of a file that is in no directory.
+//!
+//! Where an inode stands is one look into a table in memory, which a walk through the pointers of that file makes when it is opened.
+
+use super::Store;
+use super::noted::Unit;
+use super::pages::{self, State};
+use super::region::{Changes, Region};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
+use crate::layout::{INODES, INODES_PER_PAGE, Inode, PageId, Place, SIZE_OF_INODE};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use std::ops::Range;
+
+impl<N: Nvram> Region<N> {
+    /// Numbers of inodes are below this.
+    pub fn inode_limit(&self) -> u32 {
+        self.areas.inodes + self.inode_pages.end() * INODES_PER_PAGE
+    }
+
+    /// The numbers of all inodes that there are, in use or not.
+    pub fn inos(&self) -> impl Iterator<Item = Ino> + use<N> {
+        let numbers: Vec<u32> = self.inode_pages.numbers().collect();
+        let first = self.areas.first_of_page(0).0;
+        let of_page = move |number| {
+            let start = first + number * INODES_PER_PAGE;
+            start..start + INODES_PER_PAGE
+        };
+        (1..first).chain(numbers.into_iter().flat_map(of_page)).map(Ino)
+    }
+
+    /// The page of inodes in which an inode is, and those that are in it; `None` of one in the table.
+    pub fn inodes_beside(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
+        let (number, _) = self.areas.paged_inode(ino)?;
+        let first = self.areas.first_of_page(number).0;
+        self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))
+    }
+
+    /// The numbers of the pages of inodes.
+    pub fn inode_page_numbers(&self) -> Vec<u32> {
+        self.inode_pages.numbers().collect()
+    }
+
+    /// First byte of an inode.
+    pub fn inode_at(&self, ino: Ino) -> Result<usize> {
+        if let Some(at) = self.areas.inode(ino) {
+            return Ok(at);
+        }
+        let (number, index) = self.areas.paged_inode(ino).ok_or(Error::NotFound)?;
+        let page = self.inode_pages.page(number).ok_or(Error::NotFound)?;
+        Ok(self.areas.page(page) + index * SIZE_OF_INODE)
+    }
+
+    /// What has a checksum of its own and the byte at `at` in it.
+    pub fn unit_of(&self, at: usize) -> Option<Unit> {
+        let areas = &self.areas;
+        let Some(offset) = at.checked_sub(areas.data) else {
+            let ino = at.checked_sub(areas.inode_table)? / SIZE_OF_INODE;
+            return (ino < areas.inodes as usize).then_some(Unit::Inode(Ino(ino as u32)));
+        };
+        let page = PageId(u32::try_from(offset / BLOCK_BYTES).ok().filter(|page| *page < areas.pages)?);
+        if pages::state_of(self, page) != State::Inodes {
+            return Some(Unit::Page(page));
+        }
+        let (_, number) = pages::owner_of(self, page);
+        let index = (offset % BLOCK_BYTES / SIZE_OF_INODE) as u32;
+        Some(Unit::Inode(Ino(areas.first_of_page(number).0 + index)))
+    }
+
+    /// Makes what is only noted of inodes outside of the table survive.
+    pub(super) fn save_inode_pages(&mut self) {
+        for number in self.inode_page_numbers() {
+            let page = self.inode_pages.page(number).expect("it has this number");
+            self.save(self.areas.page(page), BLOCK_BYTES);
+        }
+    }
+
+    /// Whether there is such a thing.
+    pub(super) fn is_there(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::Inode(ino) => self.inode_at(ino).is_ok(),
+            Unit::Page(page) => page.0 < self.areas.pages,
+        }
+    }
+
+    /// Before it is known which pages hold inodes: finds the one in which an inode is, as the pointers say.
+    pub(super) fn find_inode_page(&mut self, ino: Ino) {
+        let Some((number, _)) = self.areas.paged_inode(ino) else { return };
+        if let Some(page) = self.page_by_pointers(INODES, number.into()) {
+            self.inode_pages.put(number, page);
+        }
+    }
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// How many inodes there are, in use or not.
+    pub fn inodes(&self) -> u64 {
+        let paged = u64::from(self.pages.count(State::Inodes)) * u64::from(INODES_PER_PAGE);
+        u64::from(self.region.areas.inodes) - 1 + paged
+    }
+
+    /// Another page of inodes, all free, which is safe; their numbers.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`].
+    pub fn add_inode_page(&mut self) -> Result<Range<u32>> {
+        let number = self.region.inode_pages.first_missing();
+        if number >= self.region.areas.most_inode_pages() {
+            return Err(Error::NoSpace("there are as many inodes as there can be"));
+        }
+        let made = self.pointer_for(INODES, number.into());
+        let made = made.and_then(|pointer_at| Ok((pointer_at, self.take_inode_page(number)?)));
+        let (pointer_at, page) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                self.prune(INODES, number.into())?;
+                return Err(error);
+            }
+        };
+        // Of no number and generation were there two, also if there was such a page before.
+        let generation = self.region.sound_inode(INODES)?.generation;
+        let free = Inode { generation, ..Inode::default() }.encode();
+        self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
+        self.region.fence();
+        self.region.store_word(pointer_at, Place::Nvram(page).pointer(&self.region.areas));
+        self.region.fence();
+        self.region.inode_pages.put(number, page);
+        let first = self.region.areas.first_of_page(number).0;
+        Ok(first..first + INODES_PER_PAGE)
+    }
+
+    fn take_inode_page(&mut self, number: u32) -> Result<PageId> {
+        self.make_room(1)?;
+        self.check_room_for_metadata(1)?;
+        let page = self.pages.take_free(&mut self.region).expect("room was made");
+        pages::own(&mut self.region, page, INODES, number);
+        self.pages.put(&mut self.region, page, State::Inodes, false);
+        self.count_blocks(INODES, 1, 0)?;
+        Ok(page)
+    }
+
+    /// Gives a page of inodes back, all of which are free; whether that was done. It is not if one of them is damaged.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn drop_inode_page(&mut self, number: u32) -> Result<bool> {
+        let first = self.region.areas.first_of_page(number).0;
+        let inodes = (first..first + INODES_PER_PAGE).map(Ino);
+        if !inodes.clone().all(|ino| self.region.is_sound(Unit::Inode(ino))) {
+            return Ok(false);
+        }
+        // None of them may be noted as changing once it is gone.
+        self.region.sum_up_all();
+        let mut file = self.region.sound_inode(INODES)?;
+        for ino in inodes {
+            file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);
+        }
+        let loose = self.region.loosen(INODES, number.into(), None)?;
+        let mut changes = Changes::default();
+        match loose.slot {
+            Some(slot) => file.pointers[slot] = 0,
+            None => changes.put_word(loose.at, 0),
+        }
+        changes.put_inode(INODES, file);
+        self.region.apply(changes);
+        self.region.inode_pages.take(number);
+        loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(INODES, page))?;
+        Ok(true)
+    }
+
+    /// Takes blocks of pointers that were made for a page of inodes that then was not made.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn prune_inode_pages(&mut self) -> Result<()> {
+        let next = self.region.inode_pages.first_missing();
+        if next < self.region.areas.most_inode_pages() { self.prune(INODES, next.into()) } else { Ok(()) }
+    }
+}

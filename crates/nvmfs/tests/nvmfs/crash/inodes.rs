@@ -1,0 +1,100 @@
+//! Pages of inodes come and go, cut at each event.
+
+use crate::crash::expected::Expected;
+use crate::crash::machine::{Fs, Image, Lie, Machine, nvram_of};
+use crate::crash::recovery::{events_of_mount, recover};
+use crate::crash::scripted::tree_of;
+use rand::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use wearwell_nvmfs::api::{Caller, FileSystem, Kind, ROOT};
+use wearwell_nvmfs::model::ModelFs;
+use wearwell_nvmfs::placement::PlacementKind;
+
+const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000_000_000 };
+
+/// A file that is made or removed.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Make(u32),
+    Remove(u32),
+}
+
+impl Act {
+    fn play(self, fs: &mut dyn FileSystem) {
+        let name = |number| format!("{number:06}").into_bytes();
+        match self {
+            Act::Make(number) => {
+                fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(drop).expect("room");
+            }
+            Act::Remove(number) => fs.unlink(ROOT, &name(number), &CALLER).expect("it is there"),
+        }
+    }
+}
+
+/// Cuts an act at each of its events, and the mount after it at one; how many cuts.
+fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
+    let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
+    let start = machine.power.events();
+    act.play(&mut fs);
+    let events = start..machine.power.events();
+    let mut after = model.clone();
+    act.play(&mut after);
+    let expected = Expected { before: tree_of(model), after: tree_of(&after), is_write: false };
+    for event in events.clone() {
+        let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
+        machine.power.cut_at(event);
+        act.play(&mut fs);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        let images = machine.crashes(&nvram_of(fs), 1, &mut random);
+        for (number, image) in images.iter().enumerate() {
+            let second =
+                (number == 2).then(|| random.next_u64() % events_of_mount(image).expect("it mounts"));
+            for second in [None, second] {
+                let result = recover(image, &expected, second, &mut random);
+                result.unwrap_or_else(|problem| panic!("{act:?}, event {event}, {second:?}: {problem}"));
+            }
+        }
+    }
+    events.end - events.start
+}
+
+/// Does one thing after the other; what changes how many pages of inodes there are is cut at each event. Each change.
+fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
+    let (mut image, mut model) = (Image::fresh(PlacementKind::Nvmfs), ModelFs::new());
+    let begin = |image: &Image| -> (Machine, Fs) { image.mount(Lie::Nothing).expect("it was closed") };
+    let (mut machine, mut fs) = begin(&image);
+    let (mut changes, mut done) = (Vec::new(), Vec::new());
+    for act in acts {
+        let before = fs.stats().inode_pages;
+        act.play(&mut fs);
+        let after = fs.stats().inode_pages;
+        if before != after {
+            changes.push((before, after));
+            // Again, as far as this.
+            let (machine, mut fs) = begin(&image);
+            done.drain(..).for_each(|act: Act| {
+                act.play(&mut fs);
+                act.play(&mut model);
+            });
+            image = machine.close(fs);
+            assert!(cut(&image, &model, act) > 10);
+        }
+        done.push(act);
+        if before != after {
+            (machine, fs) = begin(&image);
+            act.play(&mut fs);
+        }
+    }
+    drop((machine, fs));
+    changes
+}
+
+/// The fifth page needs one of pointers; of the two that are left one is kept.
+#[test]
+fn pages_of_inodes_come_and_go_while_power_goes() {
+    let made = (0..150).map(Act::Make);
+    let changes = cut_changes(made.chain((0..150).rev().map(Act::Remove)));
+    let (more, fewer): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(before, after)| after > before);
+    assert_eq!(more, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]);
+    assert_eq!(fewer, [(5, 4), (4, 3), (3, 2), (2, 1)]);
+}

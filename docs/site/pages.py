@@ -1,0 +1,127 @@
+"""What the site adds to the documents: where a page stands, and what is made from code and results.
+
+A comment alone in a line of a document says that something stands there in the site: `<!-- gallery -->`,
+`<!-- commands -->`, `<!-- python -->`. Readers of the repository do not see it.
+"""
+
+import os
+import posixpath
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Documents whose lists say which pages stand below them.
+INDEXES = ("docs/index", "docs/design/README", "experiments/results/README")
+
+# What is documented from its docstrings, in this order.
+PYTHON = ("wearwell", "wearwell.trace", "wearwell.theory", "wearwell.drive", "wearwell.plot")
+
+LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.(?:md|ipynb))\)")
+
+
+def contents(docname, text):
+    """Return the tables of contents of an index, one for each heading: links of the lists, or those to pages below."""
+    folder = posixpath.dirname(docname)
+    tables, heading = {}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        for title, target in LINK.findall(line):
+            page = posixpath.splitext(posixpath.normpath(posixpath.join(folder, target)))[0]
+            is_below = page.startswith(f"{folder}/")
+            if line.startswith("- ") if docname == INDEXES[0] else is_below:
+                tables.setdefault(heading, {}).setdefault(page, title.replace("`", ""))
+    for heading, pages in tables.items():
+        entries = "\n".join(f"{title} </{page}>" for page, title in pages.items())
+        caption = f":caption: {heading}\n" if heading else ""
+        yield f"\n```{{toctree}}\n:hidden:\n{caption}\n{entries}\n```\n"
+
+
+def without_folders(docname, text):
+    """Return the text with links to folders of the repository as words: a site has no page for them."""
+    here = ROOT / posixpath.dirname(docname)
+    folder = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)\)")
+    return folder.sub(lambda link: link[1] if (here / link[2]).is_dir() else link[0], text)
+
+
+def gallery():
+    """Return every figure on record, below its paper, with its verdict and a link to its data."""
+    results = ROOT / "experiments" / "results"
+    for _, target in LINK.findall((results / "README.md").read_text()):
+        page = results / target
+        title, *items = re.split(r"^#{1,2} ", page.read_text(), flags=re.MULTILINE)[1:]
+        if not any("](" in item and ".svg)" in item for item in items):
+            continue
+        yield f"\n## {title.splitlines()[0]}\n\n:::{{container}} gallery\n"
+        for item in items:
+            heading = item.splitlines()[0]
+            verdict = re.search(r"^\*\*([A-Z][^*]+)\*\*", item, re.MULTILINE)
+            for alt, picture in re.findall(r"!\[([^\]]*)\]\(([^)]+\.svg)\)", item):
+                link = f"../experiments/results/{target}#{anchor(heading)}"
+                said = f"<br>{verdict[1]}" if verdict else ""
+                yield f"![{alt}](../experiments/results/{page.parent.name}/{picture})\n[{heading}]({link}){said}\n"
+        yield ":::\n"
+
+
+def anchor(heading):
+    """Return the name under which a heading is reached."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def program():
+    """Return the program as it was built here, the newest one, or none."""
+    built = [ROOT / "target" / profile / "wearwell" for profile in ("release", "debug")]
+    if named := os.environ.get("WEARWELL"):
+        built = [Path(named)]
+    return max((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime, default=None)
+
+
+def commands():
+    """Return what each command of the program says of itself; its manual pages tell which commands there are."""
+    binary = program()
+    if binary is None:
+        print("NOT RUN: the page of all commands, which needs the program (make build)")
+        yield "*This copy of the site was built without the program: `wearwell help` says the same.*\n"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([binary, "man", folder], check=True, stdout=subprocess.DEVNULL)
+        pages = sorted(path.stem for path in Path(folder).glob("*.1"))
+    environment = {**os.environ, "COLUMNS": "100"}
+    words = {}
+    for page in pages:
+        # `wearwell-theory-solve-spare` is the command `solve-spare` of `wearwell-theory`.
+        above = max((other for other in words if page.startswith(f"{other}-")), key=len, default="")
+        words[page] = [*words.get(above, []), page.removeprefix(above).removeprefix("-")]
+        asked = [binary, *words[page][1:], "--help"]
+        said = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+        yield f"\n## {' '.join(words[page])}\n\n```text\n{said.rstrip()}\n```\n"
+
+
+def python():
+    """Return the directives that document the package."""
+    for module in PYTHON:
+        yield f"\n## {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :imported-members:\n```\n"
+
+
+MADE = {"gallery": gallery, "commands": commands, "python": python}
+
+
+def read(app, docname, source):
+    """Add to a document what is made here."""
+    text = without_folders(docname, source[0])
+    for name, make in MADE.items():
+        mark = f"\n<!-- {name} -->\n"
+        if mark in text:
+            text = text.replace(mark, "\n" + "\n".join(make()))
+    if docname in INDEXES:
+        text += "".join(contents(docname, text))
+    source[0] = text
+
+
+def setup(app):
+    """Tell Sphinx."""
+    app.connect("source-read", read)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
