@@ -44,6 +44,7 @@ Examples:
   wearwell compare before.json after.json         what differs, and whether it is more than chance
   wearwell report result.json --output result.html   figures, for a browser
   wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
+  wearwell fleet docs/samples/fleet.toml          when a fleet wears out, and what each tenant costs
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell explore                                sliders in a browser: theory as you drag, simulations on request
@@ -69,6 +70,7 @@ enum Command {
     Compare(commands::compare::Args),
     Report(commands::report::Args),
     Drive(Box<commands::drive::Args>),
+    Fleet(commands::fleet::Args),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     Explore(commands::explore::Args),
@@ -130,6 +132,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
+        Command::Fleet(args) => commands::fleet::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::Explore(args) => commands::explore::run(&args),

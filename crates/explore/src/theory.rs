@@ -8,7 +8,7 @@ use wearwell_study::{Patience, PredictionError, predict};
 /// The answer at a point: its value, and write amplification or the reason why theory says nothing.
 pub fn answer(asked: &Asked) -> Value {
     let found = asked.scenario().map_err(|error| error.to_string()).and_then(|scenario| {
-        predict(&scenario, Patience::Dragging).map_err(|error| match error {
+        predict(&scenario, Patience::Glance).map_err(|error| match error {
             PredictionError::Scenario(error) => asked.draft.explain(&error).to_string(),
             other => other.to_string(),
         })

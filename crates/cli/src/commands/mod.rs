@@ -9,6 +9,7 @@ pub mod explore;
 #[cfg(not(feature = "explore"))]
 #[path = "no_explore.rs"]
 pub mod explore;
+pub mod fleet;
 pub mod list;
 pub mod model;
 #[cfg(not(all(target_os = "linux", feature = "nvmfs")))]

@@ -6,6 +6,7 @@ mod documents;
 mod drive;
 #[cfg(feature = "explore")]
 mod explore;
+mod fleet;
 mod hostile;
 mod house;
 mod model;

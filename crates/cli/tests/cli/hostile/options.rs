@@ -2,6 +2,7 @@
 
 use super::{Case, Draws};
 use crate::common::SMALL;
+use crate::fleet::FLEET;
 use clap::Arg;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -19,6 +20,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("compare", &["small.toml", "small.toml"]),
     ("report", &["small.toml", "--output", "new.html"]),
     ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
+    ("fleet", &["fleet.toml"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
     // It would serve until somebody ends it.
@@ -166,6 +168,7 @@ fn case(path: &str, what: &str, words: Vec<OsString>) -> Case {
     let power = SMALL.replace("name = \"small\"", "ftl = \"gecko\"").replace("load = 0.8", "load = 0.7");
     Case::new(format!("{path}: {what}"), arguments)
         .file("small.toml", SMALL)
+        .file("fleet.toml", FLEET)
         .file("power.toml", power)
         .file("trace.csv", TRACE)
 }
