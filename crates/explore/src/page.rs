@@ -19,7 +19,7 @@ pub fn page(draft: &Draft, controls: &[Control]) -> String {
         title: name,
         data: &json!({ "controls": controls }),
         style: STYLE,
-        scripts: &SCRIPTS,
+        script: &SCRIPTS.concat(),
         asks: true,
     })
 }
