@@ -23,7 +23,9 @@ fn filled() -> (Fs, Ino) {
     let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
     let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, block as u8));
-    (0..10).for_each(|block| drop(drive_out(&mut fs, ino, block)));
+    for block in 0..10 {
+        drive_out(&mut fs, ino, block);
+    }
     (fs, ino)
 }
 
