@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from sphinx.errors import ExtensionError
-
 # What a browser fetches by itself; a link that a reader may follow is none of these.
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)\s*=\s*[\"']?(?:https?:)?//[^\s\"'>]+"
@@ -14,17 +12,21 @@ FETCHED = re.compile(
 )
 
 
+def fetched(folder):
+    """Return what pages and styles in a folder have a browser fetch from other sites, each with its file."""
+    found = []
+    for path in sorted(Path(folder).rglob("*")):
+        if path.suffix in {".html", ".css"}:
+            found += [f"{path.relative_to(folder)}: {hit[0]}" for hit in FETCHED.finditer(path.read_text())]
+    return found
+
+
 def look(app, exception):
     """Refuse a site with a resource from outside."""
     if exception or app.builder.format != "html":
         return
-    found, looked_at = [], 0
-    for path in sorted(Path(app.outdir).rglob("*")):
-        if path.suffix in {".html", ".css"}:
-            looked_at += 1
-            found += [f"{path.relative_to(app.outdir)}: {hit[0]}" for hit in FETCHED.finditer(path.read_text())]
-    if found or not looked_at:
-        raise ExtensionError("resources from other sites:\n" + "\n".join(found))
+    if found := fetched(app.outdir):
+        raise RuntimeError("resources from other sites:\n" + "\n".join(found))
 
 
 def setup(app):

@@ -11,10 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from sphinx.util import logging
-
 ROOT = Path(__file__).resolve().parents[2]
-LOG = logging.getLogger(__name__)
 
 # Documents whose lists say which pages stand below them.
 INDEXES = ("docs/index", "docs/design/README", "experiments/results/README")
