@@ -16,9 +16,12 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def numbers(cell):
-    """Return the numbers that a cell printed or showed, whatever words and blanks are between them."""
+    """Return the numbers that a cell printed or showed, whatever words and blanks are between them.
+
+    Of objects that show themselves as HTML, and have all of their arrays as text, none.
+    """
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
-    shown = [text for text in texts if not re.match(r"<Figure|<Axes", text)]
+    shown = [text for text in texts if not re.match(r"<Figure|<Axes|SteadyState", text)]
     return [float(number) for number in NUMBER.findall("\n".join(shown))]
 
 

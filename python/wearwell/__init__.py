@@ -24,6 +24,7 @@ from ._listing import (
 from ._means import means
 from ._own import Placement, VictimPolicy
 from ._progress import Progress
+from ._report import report
 from ._run import run
 from ._sweep import sweep
 from .device import LiveDevice
@@ -70,6 +71,7 @@ __all__ = [
     "list_workloads",
     "means",
     "plot",
+    "report",
     "run",
     "sweep",
     "theory",

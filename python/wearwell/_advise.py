@@ -56,7 +56,7 @@ def advise(
         change costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or
         fatcache, and ``reference_write_amplification`` what a change that takes capacity was held against.
         ``attrs["skipped"]`` lists
-        the changes that do not fit the stack, with their reasons.
+        the changes that do not fit the stack, with their reasons. `report` draws the table on a page.
 
     Raises
     ------
@@ -66,8 +66,9 @@ def advise(
     import pandas as pd
 
     with blame(scenario):
+        given = json.dumps(scenario_dict(scenario))
         text = _core.advise(
-            json.dumps(scenario_dict(scenario)),
+            given,
             only=words("only", only),
             replicas=whole("replicas", replicas, least=0, most=MOST),
             depth=whole("depth", depth, least=0, most=MOST),
@@ -81,4 +82,6 @@ def advise(
     settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
     table["settings"] = pd.Series(settings, dtype=object)
     table.attrs["skipped"] = advice["skipped"]
+    # A text, for pandas copies what is in it with each table that is made of this one.
+    table.attrs["advice"] = json.dumps(advice["advice"] | {"scenario": json.loads(_core.resolve(given))})
     return table

@@ -86,6 +86,12 @@ class Result:
                 Path(file.name).unlink(missing_ok=True)
                 raise
 
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Draw the result on a page for a browser, one file that fetches nothing; `wearwell.report` draws several."""
+        from ._report import report
+
+        report(path, self, title=title)
+
     @property
     def windows(self) -> pd.DataFrame:
         """The time series, from the fresh drive on: one row a window.

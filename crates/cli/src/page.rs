@@ -2,8 +2,9 @@
 
 use crate::exit::Failure;
 use crate::output::{keep_apart, place_is_free, write_text};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use wearwell_stack::RunResult;
+use wearwell_report::Document;
 
 /// A page that will be written in the end; whether that is possible was checked in the beginning.
 #[derive(Debug)]
@@ -22,11 +23,13 @@ impl Page {
     }
 
     /// Writes the page; if that fails, what was there before stays.
-    pub fn write<'a>(
-        &self,
-        title: &str,
-        runs: impl Iterator<Item = (&'a str, &'a RunResult)>,
-    ) -> Result<(), Failure> {
-        write_text(&self.0, &wearwell_report::page(title, &runs.collect::<Vec<_>>()))
+    pub fn write(&self, title: &str, documents: &[Document]) -> Result<(), Failure> {
+        write_text(&self.0, &wearwell_report::page(title, documents))
+    }
+
+    /// Writes a page of what the command gives as JSON.
+    pub fn write_value(&self, title: &str, value: Value) -> Result<(), Failure> {
+        let document = Document::read(title, value).map_err(Failure::run)?;
+        self.write(title, &[document])
     }
 }

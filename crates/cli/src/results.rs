@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use wearwell_report::Document;
 use wearwell_stack::RunResult;
 
 /// The results in these files.
@@ -11,12 +12,34 @@ pub fn read_all(paths: &[PathBuf]) -> Result<Vec<RunResult>, Failure> {
 }
 
 fn read(path: &Path) -> Result<RunResult, Failure> {
-    let failed = |problem: String| Failure::Usage(format!("{}: {problem}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| failed(format!("this is no JSON: {error}")))?;
-    RunResult::read(value)
-        .map_err(|error| failed(format!("this is no result of `wearwell run --output`: {error}")))
+    RunResult::read(json(path)?)
+        .map_err(|error| failed(path, format!("this is no result of `wearwell run --output`: {error}")))
+}
+
+/// What the commands gave that wrote these files, or left these folders, for a page.
+pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+    let document = |(path, name): (&PathBuf, &String)| {
+        let found = match (path.is_dir(), path.parent()) {
+            (true, _) => Document::reproduced(name, path),
+            // The plots of an item lie beside what is said of it.
+            (false, Some(folder)) if path.ends_with("item.json") => {
+                let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+                Document::reproduced(name, folder)
+            }
+            _ => Document::read(name, json(path)?),
+        };
+        found.map_err(|problem| failed(path, problem))
+    };
+    paths.iter().zip(&names(paths)).map(document).collect()
+}
+
+fn json(path: &Path) -> Result<Value, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
+    serde_json::from_str(&text).map_err(|error| failed(path, format!("this is no JSON: {error}")))
+}
+
+fn failed(path: &Path, problem: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("{}: {problem}", path.display()))
 }
 
 /// The files' names, or, where two are called alike, their paths.

@@ -42,14 +42,14 @@ pub fn advise(
     Ok(as_json(&advice.map_err(from_advise)?))
 }
 
-/// Rows as lists under their columns, the settings of each, and what was not tried.
+/// Rows as lists under their columns, the settings of each, what was not tried, and all of it as it is.
 fn as_json(advice: &Advice) -> String {
     let rows = advice.rows();
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
     let tried = advice.changes.iter().chain(&advice.combinations);
     let settings: Vec<_> = tried.map(|tried| &tried.change.settings).collect();
-    json!({"columns": columns, "rows": values, "settings": settings, "skipped": advice.skipped}).to_string()
+    json!({"columns": columns, "rows": values, "settings": settings, "skipped": advice.skipped, "advice": advice}).to_string()
 }
 
 fn from_advise(error: AdviseError) -> PyErr {

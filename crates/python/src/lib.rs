@@ -9,6 +9,7 @@ mod device;
 mod drive;
 mod errors;
 mod listing;
+mod page;
 mod part;
 mod patience;
 mod placement;
@@ -31,6 +32,8 @@ mod _core {
     use crate::drive::{drive_scenario, drive_sheet, drive_smart};
     #[pymodule_export]
     use crate::listing::listing;
+    #[pymodule_export]
+    use crate::page::page;
     #[pymodule_export]
     use crate::part::Store;
     #[pymodule_export]

@@ -8,6 +8,8 @@ const CAUSES = {
 const COLOURS = { light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#444444"],
   dark: ["#56B4E9", "#E69F00", "#2BC79A", "#E39CC4", "#F0E442", "#7FA8D9", "#C8C8C8"] };
 const charts = [];
+// What draws a document, by its kind: `section` makes one of a document, `together` one of all of its kind.
+const KINDS = {};
 
 const isDark = () => document.documentElement.classList.contains("dark");
 const colours = () => (isDark() ? COLOURS.dark : COLOURS.light);
@@ -42,6 +44,59 @@ function table(columns, rows) {
     element("table", {}, element("thead", {}, cells(columns, "th")), element("tbody", {}, ...rows.map((row) => cells(row, "td")))));
 }
 
+// Texts in tooltips are taken for HTML.
+function encode(text) {
+  return element("i", {}, String(text)).innerHTML;
+}
+
+// The first thing that is read: whether to trust what follows.
+function verdict(good, words) {
+  return element("p", { class: `verdict ${good ? "good" : "bad"}` }, words);
+}
+
+function warningList(texts) {
+  return texts.length ? element("ul", { class: "warnings" }, ...texts.map((text) => element("li", {}, text))) : null;
+}
+
+// Numbers that are read first: name, value, and what to know beside it; those without a value are left out.
+function numbers(list) {
+  const shown = list.filter(([, value]) => value !== null && value !== undefined);
+  return element("dl", { class: "numbers" }, ...shown.map(([name, value, small]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, small || "")))));
+}
+
+function folded(title, ...children) {
+  return element("details", {}, element("summary", {}, title), ...children);
+}
+
+function settings(scenario, title = "The scenario, with every default filled in") {
+  return scenario ? folded(title, element("pre", { tabindex: "0" }, JSON.stringify(scenario, null, 2))) : null;
+}
+
+// A text to be pasted elsewhere, with a button that copies it.
+function pasted(text) {
+  const pre = element("pre", { tabindex: "0" }, text);
+  const button = element("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", () => {
+    getSelection().selectAllChildren(pre);
+    // Pages that were opened from a file have no other clipboard.
+    button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+  });
+  return element("div", { class: "pasted" }, pre, button);
+}
+
+// Whiskers: a line from end to end at each place, `along` an axis. Points without an interval have none.
+function whiskers(points, colour, along = "y") {
+  const ends = ({ x, y, half }) => (along === "y" ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]]);
+  const data = points.filter(({ half }) => half > 0).flatMap((point) => [...ends(point), [null, null]]);
+  return { name: "95 % interval", type: "line", data, symbol: "rect", symbolSize: along === "y" ? [9, 2] : [2, 9], color: colour, lineStyle: { width: 1.5 }, silent: true, tooltip: { show: false }, z: 1 };
+}
+
+const blues = () => (isDark() ? ["#1d2b45", "#2f7ab8", "#d6ecff"] : ["#e4eefa", "#56B4E9", "#08306b"]);
+
+function scale(least, most) {
+  return { min: least, max: most > least ? most : least + 1, right: 0, top: "middle", calculable: true, precision: 3, textStyle: { color: style("--ink") }, inRange: { color: blues() } };
+}
+
 // What all charts have in common.
 function common() {
   const ink = style("--ink");
@@ -66,16 +121,40 @@ function figure({ title, text, option, columns, rows, height }) {
   if (height) place.style.height = height;
   const frame = element("figure", {}, element("h3", {}, title), element("figcaption", {}, text), place,
     element("details", {}, element("summary", {}, "The same as a table"), table(columns, rows)));
-  charts.push({ place, option, chart: null });
+  const one = { place, option, chart: null };
+  charts.push(one);
+  // One that is made later, by a choice, is drawn as soon as it has its place.
+  if (isDrawn) queueMicrotask(() => draw(one));
   return frame;
 }
 
+// A figure of which several can be made: `choices` are texts under their names, `make` makes that of a name.
+function choosable(label, choices, make) {
+  if (choices.length < 2) return make(choices[0]?.[0]);
+  const select = element("select", {}, ...choices.map(([value, text]) => element("option", { value }, text)));
+  let present = make(choices[0][0]);
+  const frame = element("div", { class: "choosable" }, element("label", {}, `${label} `, select), present);
+  select.addEventListener("change", () => {
+    const old = charts.findIndex(({ place }) => present.contains(place));
+    if (old >= 0) charts.splice(old, 1)[0].chart?.dispose();
+    const next = make(select.value);
+    present.replaceWith(next);
+    present = next;
+  });
+  return frame;
+}
+
+let isDrawn = false;
+
+function draw(one) {
+  one.chart?.dispose();
+  one.chart = echarts.init(one.place, null, { renderer: "svg" });
+  one.chart.setOption({ ...common(), ...one.option() });
+}
+
 function drawAll() {
-  for (const one of charts) {
-    one.chart?.dispose();
-    one.chart = echarts.init(one.place, null, { renderer: "svg" });
-    one.chart.setOption({ ...common(), ...one.option() });
-  }
+  charts.forEach(draw);
+  isDrawn = true;
 }
 
 function follow() {

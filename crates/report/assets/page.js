@@ -1,96 +1,18 @@
-// The page: one section for each run, and before them, where there are several, one that compares them.
+// The page: a section for each document, and before them, where there are several of a kind that can be compared, one of all of these.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+const { documents } = JSON.parse(document.getElementById("data").textContent);
 
-function verdict(result) {
-  const { steady } = result.course;
-  const words = steady ? "The warm-up ended in a steady state." : "No steady state was reached before it was measured.";
-  return element("p", { class: `verdict ${steady && !result.warnings.length ? "good" : "bad"}` },
-    result.warnings.length ? `${words} ${result.warnings.length === 1 ? "There is a warning:" : `There are ${result.warnings.length} warnings:`}` : words);
-}
-
-function warnings(result) {
-  return result.warnings.length ? element("ul", { class: "warnings" }, ...result.warnings.map((warning) => element("li", {}, warning))) : null;
-}
-
-// Numbers that are read first: name, value, and what to know beside it.
-function keyNumbers(result) {
-  const estimate = result.write_amplification_estimate;
-  const numbers = [
-    ["write amplification", amount(result.write_amplification), estimate ? `± ${amount(estimate.ci95_half_width)} (95 %)` : ""],
-    ["by theory", result.theory ? amount(result.theory.write_amplification) : null, result.theory?.model || ""],
-    ["host writes measured", amount(result.course.measured_host_pages), `pages; ${amount(result.course.measured_drive_writes)} drive writes`],
-    ["flash programs", amount(result.nand.programs), `pages; ${amount(result.nand.erases)} erases`],
-    ["spare factor", amount(result.device.over_provisioning.spare_factor), `over-provisioning ${amount(100 * result.device.over_provisioning.over_provisioning)} %`],
-    ["lifetime", result.lifetime ? `${amount(result.lifetime.tbw)} TB` : null, result.lifetime ? `written; ${amount(result.lifetime.dwpd)} drive writes a day` : ""],
-    ["erases of a block", amount(result.wear.erases_mean), `${amount(result.wear.erases_min)} to ${amount(result.wear.erases_max)}`],
-    ...kinds(result).map(([kind, request]) => [`${kind}, mean`, duration(request.mean_ns), request.percentiles.filter((one) => one.percent === 99).map((one) => `p99 ${duration(one.response_ns)}`).join("")]),
-  ];
-  const shown = numbers.filter(([, value]) => value !== null);
-  return element("dl", { class: "numbers" }, ...shown.map(([name, value, small]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, small)))));
-}
-
-function settings(result) {
-  return element("details", {}, element("summary", {}, "The scenario, with every default filled in"), element("pre", { tabindex: "0" }, JSON.stringify(result.scenario, null, 2)));
-}
-
-function section({ name, result }, index) {
-  const id = `run-${index + 1}`;
-  const made = element("section", { id, "aria-labelledby": `${id}-name` }, element("h2", { id: `${id}-name` }, name), verdict(result), warnings(result), keyNumbers(result));
-  const figures = [flows(result), course(result), ...causes(result), percentiles(result), madeOf(result), timeline(result), ...victims(result), erases(result), wearMap(result)];
-  made.append(...figures.filter(Boolean), settings(result));
+function sections() {
+  const made = [];
+  for (const [kind, { together }] of Object.entries(KINDS)) {
+    const of = documents.filter((one) => one.kind === kind);
+    if (together && of.length > 1) made.push([`${kind}-together`, "Side by side", together(of, `${kind}-together`)]);
+  }
+  documents.forEach((one, index) => made.push([`document-${index + 1}`, one.name, KINDS[one.kind].section(one, `document-${index + 1}`)]));
   return made;
 }
 
-function comparison(runs) {
-  const made = element("section", { id: "comparison" }, element("h2", {}, "Side by side"));
-  const rows = runs.map(({ name, result }) => [
-    name, amount(result.write_amplification), amount(result.write_amplification_estimate?.ci95_half_width), amount(result.theory?.write_amplification), amount(result.lifetime?.tbw),
-    amount(result.wear.erases_deviation), ...["read", "write"].map((kind) => { const request = result.timing?.requests?.[kind]; return request?.requests ? duration(request.mean_ns) : "–"; }), result.course.steady ? "yes" : "no",
-  ]);
-  made.append(table(["run", "amplification", "± (95 %)", "theory", "TB of life", "deviation of erases", "read, mean", "write, mean", "steady"], rows));
-  made.append(amplifications(runs), together(runs));
-  return made;
-}
-
-// Pages that reach the flash for each page of the host, by what wrote them last.
-function amplifications(runs) {
-  const known = Object.keys(CAUSES);
-  const layers = [...new Set(runs.flatMap(({ result }) => result.layers.map((layer) => layer.name)))];
-  const value = (result, layer, cause) => {
-    const found = result.layers.find((one) => one.name === layer);
-    return (found?.outgoing?.[cause]?.write || 0) / (result.course.measured_host_pages || 1);
-  };
-  const series = layers.flatMap((layer) => known.filter((cause) => cause !== "host" && runs.some(({ result }) => value(result, layer, cause) > 0)).map((cause) => ({ name: `${layer}: ${CAUSES[cause]}`, of: ({ result }) => value(result, layer, cause) })));
-  return figure({
-    title: "What each layer adds", text: "Pages that a layer writes for itself, for each page of the host, by cause.", height: `${8 + 2.2 * runs.length}rem`,
-    option: () => ({
-      tooltip: { ...common().tooltip, axisPointer: { type: "shadow" }, valueFormatter: amount }, grid: { left: 160, right: 24, top: 48, bottom: 48 },
-      xAxis: axis("pages a page of the host", { type: "value", nameGap: 26 }), yAxis: axis("", { type: "category", inverse: true, data: runs.map(({ name }) => name), axisLabel: { color: style("--ink"), width: 145, overflow: "truncate" } }),
-      series: series.map(({ name, of }) => ({ name, type: "bar", stack: "all", data: runs.map(of) })),
-    }),
-    columns: ["run", ...series.map(({ name }) => name)], rows: runs.map((run) => [run.name, ...series.map(({ of }) => amount(of(run)))]),
-  });
-}
-
-function together(runs) {
-  const points = ({ result }) => { const at = driveWrites(result); return result.windows.map((window, index) => [at[index], window.write_amplification]); };
-  return figure({
-    title: "Write amplification over time", text: "Pages programmed for each page of the host, in windows, of all runs.",
-    option: () => ({
-      xAxis: axis("drive writes", { type: "value", max: "dataMax", nameGap: 26, axisLabel: { color: style("--faint"), formatter: amount } }), yAxis: axis("write amplification", { type: "value", scale: true }), dataZoom: zoom(),
-      series: runs.map((run) => ({ name: run.name, type: "line", showSymbol: false, data: points(run) })),
-    }),
-    columns: ["run", "windows", "first", "last"], rows: runs.map((run) => { const all = points(run); return [run.name, all.length, amount(all[0]?.[1]), amount(all[all.length - 1]?.[1])]; }),
-  });
-}
-
-const main = document.getElementById("content");
-const links = data.runs.map(({ name }, index) => [`run-${index + 1}`, name]);
-if (data.runs.length > 1) {
-  main.append(comparison(data.runs));
-  links.unshift(["comparison", "Side by side"]);
-}
-main.append(...data.runs.map(section));
-document.getElementById("contents").append(element("ul", {}, ...links.map(([id, name]) => element("li", {}, element("a", { href: `#${id}` }, name)))));
+const made = sections();
+document.getElementById("content").append(...made.map(([, , section]) => section));
+document.getElementById("contents").append(element("ul", {}, ...made.map(([id, name]) => element("li", {}, element("a", { href: `#${id}` }, name)))));
 follow();

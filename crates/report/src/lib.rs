@@ -1,41 +1,48 @@
-//! Results of runs as one page: figures that answer to the mouse and the keyboard, each with its data as a table, and nothing that
-//! is fetched from elsewhere.
+//! Results as one page: figures that answer to the mouse and the keyboard, each with its data as a table, and nothing that is fetched
+//! from elsewhere.
 //!
-//! The page carries the results as JSON, and `assets/` draws them: `base.js` has what all figures share, `figures.js` and
-//! `latency.js` a function for each figure, `page.js` their order. `charts.min.js` is made of ECharts by `charts/`.
+//! A page shows [`Document`]s, each of a kind: `kinds/` says by what a kind is known and what of it is shown, one file a kind, and
+//! `assets/kinds/` has the script of the same name that makes a list of figures of it. `assets/base.js` has what all figures share,
+//! `page.js` puts documents one after the other. `charts.min.js` is made of ECharts by `charts/`.
 
+mod document;
 mod gather;
+mod kinds;
 
-use gather::gathered;
+pub use document::Document;
+pub use kinds::reproduction::gathered as reproduction;
+
 use serde_json::{Value, json};
-use wearwell_stack::RunResult;
 
 const PAGE: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/page.css");
 const CHARTS: &str = include_str!("../assets/charts.min.js");
-const SCRIPTS: [&str; 4] = [
-    include_str!("../assets/base.js"),
-    include_str!("../assets/figures.js"),
-    include_str!("../assets/latency.js"),
-    include_str!("../assets/page.js"),
-];
+const BASE: &str = include_str!("../assets/base.js");
+const ORDER: &str = include_str!("../assets/page.js");
 
-/// A page that shows results, each under its name, and where there are several, what they have in common side by side.
-///
-/// Long time series are gathered, so that a page stays below 2 MB whatever ran.
-pub fn page(title: &str, runs: &[(&str, &RunResult)]) -> String {
-    let runs: Vec<Value> =
-        runs.iter().map(|(name, result)| json!({ "name": name, "result": shown(result) })).collect();
-    let data = in_script(&json!({ "runs": runs }).to_string());
+/// Bytes of data that a kind puts on a page at most, so that it stays below 2 MB whatever was found.
+const MOST_BYTES: usize = 1_000_000;
+
+/// A page that shows documents, each under its name, and before them, where there are several of a kind that can be compared, what
+/// they have in common side by side.
+pub fn page(title: &str, documents: &[Document]) -> String {
+    let documents: Vec<Value> = documents.iter().map(Document::on_page).collect();
+    let data = in_script(&json!({ "documents": documents }).to_string());
     let parts = [
         ("TITLE", escaped(title)),
         ("VERSION", escaped(env!("CARGO_PKG_VERSION"))),
         ("STYLE", STYLE.to_owned()),
         ("CHARTS", CHARTS.to_owned()),
-        ("SCRIPT", SCRIPTS.concat()),
+        ("SCRIPT", scripts()),
         ("DATA", data),
     ];
     filled(PAGE, &parts)
+}
+
+/// What draws: the base first, the page last, and every kind between them, of which one may use the figures of another.
+fn scripts() -> String {
+    let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
+    [BASE].into_iter().chain(kinds).chain([ORDER]).collect()
 }
 
 /// The template with its marks, `{{NAME}}`, replaced. What is put in is not looked at again, whatever it contains.
@@ -49,18 +56,6 @@ fn filled(template: &str, parts: &[(&str, String)]) -> String {
         page.push_str(rest);
     }
     page
-}
-
-/// What the page shows of a result.
-fn shown(result: &RunResult) -> Value {
-    let mut value = serde_json::to_value(gathered(result)).expect("results are plain data");
-    // The counts of all response times are most of a timed result, and the figures show percentiles.
-    if let Some(requests) = value.pointer_mut("/timing/requests").and_then(Value::as_object_mut) {
-        requests.values_mut().filter_map(Value::as_object_mut).for_each(|request| {
-            request.remove("histogram");
-        });
-    }
-    value
 }
 
 /// JSON that stays in its script element, whatever texts are in it.
@@ -93,10 +88,19 @@ mod tests {
 
     #[test]
     fn the_page_fetches_nothing() {
-        for script in SCRIPTS {
-            assert!(!script.contains("</script") && !script.contains("http"));
-        }
+        let scripts = scripts();
+        assert!(
+            !scripts.contains("</script") && !scripts.contains("http") && !scripts.contains("innerHTML =")
+        );
         assert!(!CHARTS.contains("</script") && !STYLE.contains("url("));
         assert!(PAGE.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn every_kind_has_a_script_that_draws_it() {
+        for kind in kinds::KINDS {
+            let known = format!("KINDS.{} = ", kind.name);
+            assert!(kind.scripts.iter().any(|script| script.contains(&known)), "{known}");
+        }
     }
 }

@@ -24,7 +24,9 @@ pub use report::{
     TheoryResult, TrimResult, WearMap, WearResult, WornOut,
 };
 pub use run::steady;
-pub use run::{CauseSeries, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window};
+pub use run::{
+    CauseSeries, EraseHeat, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window,
+};
 pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
 pub use scenario::resolve::{Caller, ResolvedScenario};

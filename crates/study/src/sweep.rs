@@ -240,6 +240,7 @@ impl Crew<'_> {
     fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {
         if !self.keep_windows {
             result.windows = Vec::new();
+            result.heat = None;
         }
         if self.beside_theory && result.theory.is_none() {
             beside(&mut result);

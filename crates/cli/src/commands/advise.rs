@@ -4,12 +4,15 @@ use super::run::Format;
 use super::sweep::sweep_failure;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
+use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::advice::{Repeat, as_json, as_rows, as_table};
+use crate::report::advice::{Repeat, as_json, as_rows, as_table, as_value};
 use crate::report::{csv_rows, parquet, rows_as_columns, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::top;
+use serde_json::json;
 use std::path::{Path, PathBuf};
+use wearwell_stack::Draft;
 use wearwell_study::SweepOptions;
 use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 
@@ -46,6 +49,9 @@ pub struct Args {
     /// Also write the advice to a file: .json (everything), .csv or .parquet (a row for each change)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// Also draw the advice on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -56,6 +62,7 @@ Examples:
   wearwell advise my.toml --quick --only segments,trim
   wearwell advise scenarios/rocksdb_on_f2fs.toml --quick --only merge_tree,layout
   wearwell advise my.toml --replicas 8 --depth 3 --output advice.json
+  wearwell advise my.toml --quick --report advice.html
 
 With --output FILE, finished runs stand in FILE.runs.jsonl until the advice is complete, and the same command goes on
 from there after an interruption.";
@@ -72,6 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     shortened.iter().try_for_each(|setting| setting.apply(&mut draft))?;
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
     let journal = args.output.as_deref().map(journal_beside);
     let options = AdviseOptions {
@@ -95,6 +103,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(file) = &output {
         write(file, &advice, &repeat)?;
     }
+    if let Some(page) = &page {
+        draw(page, &draft, &advice, &repeat)?;
+    }
     print(&match args.format {
         Format::Table => wrapped(&as_table(&advice, &repeat)),
         Format::Json => as_json(&advice, &repeat),
@@ -104,6 +115,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let _ = std::fs::remove_file(journal);
     }
     Ok(())
+}
+
+/// Writes the page, which has the scenario as well.
+fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
+    let scenario = draft.scenario()?;
+    let mut value = as_value(advice, repeat);
+    value["scenario"] = json!(scenario);
+    page.write_value(scenario.name.as_deref().unwrap_or("Advice"), value)
 }
 
 /// The words of the command that runs the scenario as it was tried.

@@ -8,6 +8,7 @@ use crate::report::{csv_rows, four_digits, grid, plain, rows_as_json, wrapped};
 use crate::results::{names, read_all};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use wearwell_report::Document;
 use wearwell_stack::RunResult;
 use wearwell_study::{Comparison, Figure, Row, Verdict, compare};
 
@@ -47,7 +48,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let comparison = compare(&results);
     let names = names(&args.results);
     if let Some(page) = page {
-        page.write(&names.join(", "), names.iter().map(String::as_str).zip(&results))?;
+        let documents = names.iter().zip(&results).map(|(name, result)| Document::run(name, result));
+        page.write(&names.join(", "), &documents.collect::<Vec<_>>())?;
     }
     print(&match args.format {
         Format::Table => wrapped(&table(&comparison, &names, &results, args.all)),

@@ -2,11 +2,14 @@
 
 use crate::exit::Failure;
 use crate::output::print;
+use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{ftl, json, table, wrapped};
+use crate::report::{self, ftl, table, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use clap::ValueEnum;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use wearwell_report::Document;
 use wearwell_stack::{Draft, PowerResult, Progress, RunResult};
 use wearwell_study::SweepObserver;
 
@@ -24,6 +27,9 @@ pub struct Args {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
+    /// Also draw what was found on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -61,7 +67,11 @@ Examples:
   wearwell power scenarios/gecko.toml --every 10000
   wearwell power scenarios/power.toml --set ftl.structure=dftl --random 100
   wearwell power scenarios/power.toml --at 4711t
+  wearwell power scenarios/power.toml --random 100 --report power.html
   wearwell power scenarios/power.toml --exhaustive";
+
+/// What cuts of a scenario without a name are called.
+const NAME: &str = "Power cuts";
 
 /// Keys of which one holds.
 const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
@@ -69,8 +79,10 @@ const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
+    let inputs = args.scenario.inputs(&draft);
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     if args.cuts.exhaustive {
-        return exhaustive(args, &draft);
+        return exhaustive(args, &draft, page.as_ref());
     }
     let given = [
         ("power.every", args.cuts.every.map(Value::from)),
@@ -86,9 +98,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         draft.set("power.at_end", true.into())?;
     }
     let result = result_of(&draft)?;
+    if let Some(page) = page {
+        let name = result.scenario.name.as_deref().unwrap_or(NAME);
+        page.write(name, &[Document::run(name, &result)])?;
+    }
     print(&match args.format {
         Format::Table => wrapped(&ftl::power(&table::title(&result.scenario), &result)),
-        Format::Json => json(&result),
+        Format::Json => report::json(&result),
     })
 }
 
@@ -108,7 +124,7 @@ fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
 }
 
 /// A run for each operation of the scenario, whole or torn.
-fn exhaustive(args: &Args, draft: &Draft) -> Result<(), Failure> {
+fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Failure> {
     let mut plain = draft.clone();
     if plain.get("power").is_some() {
         plain.unset("power")?;
@@ -126,6 +142,9 @@ fn exhaustive(args: &Args, draft: &Draft) -> Result<(), Failure> {
         display.finished(2 * (operation as usize + 1), 2 * operations as usize);
     }
     display.clear();
+    if let Some(page) = page {
+        page.write_value(whole.scenario.name.as_deref().unwrap_or(NAME), json!(sum))?;
+    }
     print(&match args.format {
         Format::Table => format!("{operations} operations\n{}", ftl::outages(&sum)),
         Format::Json => serde_json::to_string_pretty(&sum).expect("plain data") + "\n",

@@ -2,18 +2,19 @@
 
 use crate::exit::Failure;
 use crate::page::Page;
-use crate::results::{names, read_all};
+use crate::results::{documents, names};
 use std::path::PathBuf;
 
 /// Draws results on a page: figures, their data as tables, warnings, scenarios
 ///
-/// The page is one file, which needs nothing else and fetches nothing: any browser shows it, also without a network. Several
-/// results stand side by side first, and each by itself after that.
+/// The page is one file, which needs nothing else and fetches nothing: any browser shows it, also without a network. Takes the JSON
+/// of `run`, `sweep`, `advise`, `power` and `theory`, and folders of `reproduce`. Results of several runs stand side by side first,
+/// and each by itself after that.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Results of `wearwell run --output RESULT.json`
-    #[arg(value_name = "RESULT.json", required = true)]
+    /// JSON that a command wrote or printed (`--output RESULT.json`, `--format json`), or a folder that `wearwell reproduce` left
+    #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
     /// The page: .html
     #[arg(long, short, value_name = "FILE")]
@@ -26,13 +27,12 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   wearwell run scenarios/latency.toml --output latency.json
-  wearwell report latency.json --output latency.html";
+  wearwell report latency.json --output latency.html
+  wearwell report experiments/results/hot_cold --output hot_cold.html";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let page = Page::new(&args.output, &args.results)?;
-    let results = read_all(&args.results)?;
-    let names = names(&args.results);
-    let title = args.title.clone().unwrap_or_else(|| names.join(", "));
-    page.write(&title, names.iter().map(String::as_str).zip(&results))
+    let title = args.title.clone().unwrap_or_else(|| names(&args.results).join(", "));
+    page.write(&title, &documents(&args.results)?)
 }

@@ -9,6 +9,7 @@ use crate::scenario_args::ScenarioArgs;
 use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
+use wearwell_report::Document;
 use wearwell_stack::{Progress, RunResult};
 use wearwell_study::{beside, summary};
 
@@ -87,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(page) = &page {
         let name = result.scenario.name.as_deref().unwrap_or("A run");
-        page.write(name, std::iter::once((name, &result)))?;
+        page.write(name, &[Document::run(name, &result)])?;
     }
     print(&printed(args.format, &result)?)?;
     if args.strict { strict(&result) } else { Ok(()) }

@@ -3,13 +3,15 @@
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
+use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::tell::tell;
 use crate::top;
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
-use wearwell_stack::RunError;
+use wearwell_stack::{Draft, RunError};
 use wearwell_study::{Axis, PointResult, Row, Sweep, SweepError, SweepOptions, rows};
 
 /// Runs a scenario over a grid of settings, on all cores
@@ -40,6 +42,9 @@ pub struct Args {
     /// result in runs.jsonl
     #[arg(long, short, value_name = "FILE|DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// Also draw the points on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
     /// Keep the time series of every run in runs.jsonl
     #[arg(long, help_heading = "Output", requires = "output")]
     windows: bool,
@@ -51,6 +56,7 @@ const HELP: &str = "\
 Examples:
   wearwell sweep --vary ftl.victim=greedy,fifo,random --vary device.spare_factor=0.05:0.3:0.05
   wearwell sweep my.toml --vary 'ftl.victim.choices=log(1,1000,4)' --replicas 5 --output choices.csv
+  wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05 --report map.html
   wearwell sweep my.toml --vary 'ftl.victim={policy=\"d_choices\",choices=4},greedy' --output results/
 
 An interrupted sweep (Ctrl-C, power cut) goes on where it stopped when the same command is given again. Beside
@@ -99,7 +105,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         scenario_args::fit(&mut draft, args.progress)?;
     }
     let sweep = Sweep::plan(&draft, &axes, args.replicas).map_err(sweep_failure)?;
-    let places = Places::new(args.output.as_deref(), &args.scenario.inputs(&draft))?;
+    let inputs = args.scenario.inputs(&draft);
+    let places = Places::new(args.output.as_deref(), &inputs)?;
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     let options = SweepOptions {
         beside_theory: true,
         journal: places.journal.as_deref(),
@@ -115,6 +123,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let table: Vec<Row> = rows(&results).into_iter().map(|row| settings_first(row, &keys)).collect();
     for file in &places.tables {
         write_table(file, &table)?;
+    }
+    if let Some(page) = page {
+        draw(&page, &draft, &keys, &table, &failures)?;
     }
     print(&match args.format {
         Format::Table => wrapped(&row_table(&table, &keys)),
@@ -133,6 +144,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         remove_journal(&journal, sweep.points().len());
     }
     Ok(())
+}
+
+/// Writes the page of a sweep, which says as well what the table does not: which of its columns are axes, and of what scenario.
+fn draw(
+    page: &Page,
+    draft: &Draft,
+    keys: &[&str],
+    table: &[Row],
+    failures: &[String],
+) -> Result<(), Failure> {
+    let scenario = draft.scenario()?;
+    let name = scenario.name.as_deref().unwrap_or("A sweep");
+    let rows: Vec<Map<String, Value>> = table.iter().map(|row| row.iter().cloned().collect()).collect();
+    let whole = json!({ "axes": keys, "rows": rows, "scenario": scenario, "failures": failures });
+    page.write_value(name, whole)
 }
 
 /// Removes the journal of a sweep whose `runs` are in the table now, unless it holds finished runs of others.

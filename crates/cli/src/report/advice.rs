@@ -40,6 +40,11 @@ fn quoted(word: &str) -> String {
 
 /// Everything, with the commands.
 pub fn as_json(advice: &Advice, repeat: &Repeat) -> String {
+    serde_json::to_string_pretty(&as_value(advice, repeat)).expect("plain data") + "\n"
+}
+
+/// The same before it is written.
+pub fn as_value(advice: &Advice, repeat: &Repeat) -> Value {
     let mut value = serde_json::to_value(advice).expect("plain data");
     let mut add = |list: &str, tried: &[Tried]| {
         for (at, tried) in tried.iter().enumerate() {
@@ -48,7 +53,7 @@ pub fn as_json(advice: &Advice, repeat: &Repeat) -> String {
     };
     add("changes", &advice.changes);
     add("combinations", &advice.combinations);
-    serde_json::to_string_pretty(&value).expect("plain data") + "\n"
+    value
 }
 
 /// A row for each change, with its command.

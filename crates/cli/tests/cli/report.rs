@@ -33,17 +33,17 @@ fn a_page_has_the_results_and_needs_nothing_else() {
     for (path, runs) in [(&page, 1), (&both, 2), (&one, 1)] {
         let text = read(path);
         assert!(text.len() < 2_000_000, "{} bytes", text.len());
-        assert_eq!(data(&text)["runs"].as_array().unwrap().len(), runs);
+        assert_eq!(data(&text)["documents"].as_array().unwrap().len(), runs);
         assert!(
             !text.contains("<script src") && !text.contains("<link ") && !text.contains("@import"),
             "something is fetched"
         );
     }
-    let shown = &data(&read(&page))["runs"][0];
+    let shown = &data(&read(&page))["documents"][0];
     let known = crate::common::json(Path::new(&greedy));
     assert_eq!(shown["name"], "small");
-    assert_eq!(shown["result"]["write_amplification"], known["write_amplification"]);
-    assert_eq!(shown["result"]["causes"], known["causes"]);
+    assert_eq!(shown["data"]["write_amplification"], known["write_amplification"]);
+    assert_eq!(shown["data"]["causes"], known["causes"]);
     assert!(read(&one).contains("<title>a &lt;b&gt; &amp; {{DATA}}</title>"));
 }
 
@@ -75,29 +75,65 @@ fn what_is_drawn_adds_up() {
     let blocks: u64 = histogram.iter().map(|blocks| blocks.as_u64().unwrap()).sum();
     assert_eq!(blocks, result["device"]["blocks"].as_u64().unwrap());
     assert_eq!(result["wear"]["map"]["erases"].as_array().unwrap().len() as u64, blocks);
+    let heat = &result["heat"];
+    let stretch = heat["windows_in_stretch"].as_u64().unwrap() as usize;
+    let windows = result["windows"].as_array().unwrap();
+    let sum = |list: &[serde_json::Value]| list.iter().map(|erases| erases.as_u64().unwrap()).sum::<u64>();
+    let rows = heat["erases"].as_array().unwrap();
+    assert_eq!(rows.len(), windows.len().div_ceil(stretch));
+    for (row, of) in rows.iter().zip(windows.chunks(stretch)) {
+        let erased: u64 = of.iter().map(|window| window["erases"].as_u64().unwrap()).sum();
+        assert_eq!(sum(row.as_array().unwrap()), erased);
+    }
+    let region = heat["blocks_in_region"].as_u64().unwrap() as usize;
+    let map = result["wear"]["map"]["erases"].as_array().unwrap();
+    for (at, of) in map.chunks(region).enumerate() {
+        let erased: f64 = of.iter().map(|erases| erases.as_f64().unwrap()).sum();
+        let heated: u64 = rows.iter().map(|row| row[at].as_u64().unwrap()).sum();
+        assert_eq!(heated as f64, erased, "region {at}");
+    }
 }
 
 /// Put behind the page's own script: does what a reader would, and says what came of it in the title.
 const READER: &str = r#"<script>
 const found = [];
 addEventListener("error", (event) => found.push(event.message));
-const figures = document.querySelectorAll("figure").length;
-const drawn = () => document.querySelectorAll("figure .chart svg").length;
-if (figures === 0 || drawn() !== figures) found.push(`${drawn()} of ${figures} figures are drawn`);
+const all = (what) => [...document.querySelectorAll(what)];
+const undrawn = () => all("figure .chart").filter((chart) => !chart.querySelector("svg path")).length;
+const look = (when) => { if (undrawn()) found.push(`${undrawn()} of ${all("figure .chart").length} figures are not drawn ${when}`); };
+if (all("figure").length === 0) found.push("there is no figure");
+look("at first");
 const was = document.documentElement.className;
 document.getElementById("theme").click();
-if (document.documentElement.className === was || drawn() !== figures) found.push("the theme does not change");
-document.querySelectorAll("details").forEach((details) => { details.open = true; });
-const empty = [...document.querySelectorAll("figure table")].filter((table) => table.rows.length < 2);
-if (empty.length) found.push(`${empty.length} tables are empty`);
-for (const chart of document.querySelectorAll(".chart svg")) {
-  const { left, top, width, height } = chart.getBoundingClientRect();
-  for (const kind of ["mousemove", "mousedown", "mousemove", "mouseup"]) {
-    chart.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: left + width / 2, clientY: top + height / 2 }));
+if (document.documentElement.className === was) found.push("the theme does not change");
+look("in the other theme");
+const lacking = all("figure").filter((figure) => ![...figure.querySelectorAll("table")].some((table) => table.rows.length > 1) && !figure.querySelector("img"));
+if (lacking.length) found.push(`${lacking.length} figures have no table`);
+if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an image is fetched");
+(async () => {
+  for (const select of all("select")) {
+    for (const option of select.options) {
+      select.value = option.value;
+      select.dispatchEvent(new Event("change"));
+      await null;
+      look(`after ${option.value}`);
+    }
   }
-}
-document.title = `read: ${found.join("; ") || "all is well"}`;
+  all("details").forEach((details) => { details.open = true; });
+  all(".copy").forEach((button) => button.click());
+  for (const chart of all(".chart svg")) {
+    const { left, top, width, height } = chart.getBoundingClientRect();
+    for (const kind of ["mousemove", "mousedown", "mousemove", "mouseup"]) {
+      chart.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: left + width / 2, clientY: top + height / 2 }));
+    }
+  }
+  if (all("[onclick]").length) found.push("a text became an element");
+  document.title = `read: ${found.join("; ") || "all is well"}`;
+})();
 </script>"#;
+
+/// A name that is taken for a part of the page wherever it is not escaped.
+const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
 
 /// A browser that draws without a window, if there is one.
 fn browser() -> Option<&'static str> {
@@ -107,23 +143,158 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
 }
 
-#[test]
-fn a_browser_draws_every_figure() {
+/// Opens the page as a reader would; how it looks by itself, and what its parts fetch, is seen where there is no browser as well.
+fn open(page: &Path) {
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.len() < 2_000_000, "{}: {} bytes", page.display(), text.len());
+    assert!(!text.contains("<b onclick") && !text.contains("<script src") && !text.contains("<link "));
+    assert!(!data(&text)["documents"].as_array().unwrap().is_empty());
     let Some(browser) = browser() else {
         println!("NOT RUN: a page in a browser, as there is no Chromium");
         return;
     };
-    let (folder, scenario) = small();
-    let counted = run(folder.path(), &scenario, "counted", &[]);
-    let timed = run(folder.path(), "scenarios/latency.toml", "timed", &["--set", "measure.drive_writes=0.5"]);
-    let page = folder.path().join("page.html");
-    outcome(&["report", &counted, &timed, "--output", page.to_str().unwrap()], 0);
-    let text = std::fs::read_to_string(&page).unwrap().replace("</body>", &format!("{READER}</body>"));
-    std::fs::write(&page, text).unwrap();
+    std::fs::write(page, text.replace("</body>", &format!("{READER}</body>"))).unwrap();
     let arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"];
     let done =
         Command::new(browser).args(arguments).arg(format!("file://{}", page.display())).output().unwrap();
     let (dom, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(dom.contains("<title>read: all is well</title>"), "{}", dom.get(..600).unwrap_or(&dom));
-    assert!(!log.contains("CONSOLE"), "{log}");
+    let (_, title) = dom.split_once("<title>").unwrap_or(("", &dom));
+    let title = title.split("</title>").next().unwrap_or_default();
+    assert_eq!(title, "read: all is well", "{}", page.display());
+    assert!(!log.contains("CONSOLE"), "{}: {log}", page.display());
+}
+
+/// The small scenario under a hostile name.
+fn hostile() -> (tempfile::TempDir, String) {
+    let (folder, scenario) = small();
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    // A text of JSON is one of TOML as well.
+    let name = serde_json::to_string(HOSTILE).unwrap();
+    std::fs::write(&scenario, text.replace("name = \"small\"", &format!("name = {name}"))).unwrap();
+    (folder, scenario)
+}
+
+#[test]
+fn a_browser_draws_every_figure_of_runs() {
+    let (folder, scenario) = hostile();
+    let counted = run(folder.path(), &scenario, "counted", &[]);
+    let timed = run(folder.path(), "scenarios/latency.toml", "timed", &["--set", "measure.drive_writes=0.5"]);
+    let page = folder.path().join("page.html");
+    outcome(&["report", &counted, &timed, "--output", page.to_str().unwrap(), "--title", HOSTILE], 0);
+    open(&page);
+    let cut = folder.path().join("cut.html");
+    outcome(&["power", "scenarios/power.toml", "--report", cut.to_str().unwrap()], 0);
+    open(&cut);
+}
+
+#[test]
+fn a_browser_draws_every_figure_of_sweeps() {
+    let (folder, scenario) = hostile();
+    let [one, two, three] = ["one", "two", "three"].map(|name| folder.path().join(format!("{name}.html")));
+    let [victims, spares, streams] =
+        ["ftl.victim=greedy,fifo", "device.load=0.7,0.8", "ftl.placement=single,double"];
+    let vary = |page: &Path, axes: &[&str], more: &[&str]| {
+        let axes = axes.iter().flat_map(|axis| ["--vary", axis]);
+        let all: Vec<&str> = ["sweep", &scenario, "--report", page.to_str().unwrap()]
+            .into_iter()
+            .chain(axes)
+            .chain(more.iter().copied())
+            .collect();
+        outcome(&all, 0);
+    };
+    let table = folder.path().join("table.json");
+    vary(&one, &[spares], &["--output", table.to_str().unwrap(), "--replicas", "2"]);
+    vary(&two, &[victims, spares], &[]);
+    vary(&three, &[victims, spares, streams], &[]);
+    let shown = data(&std::fs::read_to_string(&two).unwrap());
+    assert_eq!(shown["documents"][0]["data"]["axes"], serde_json::json!(["ftl.victim", "device.load"]));
+    assert_eq!(shown["documents"][0]["name"], HOSTILE);
+    let again = folder.path().join("again.html");
+    outcome(&["report", table.to_str().unwrap(), "--output", again.to_str().unwrap()], 0);
+    for page in [&one, &two, &three, &again] {
+        open(page);
+    }
+}
+
+#[test]
+fn a_browser_draws_every_figure_of_theory() {
+    let (folder, scenario) = hostile();
+    let page = folder.path().join("page.html");
+    let hot = ["--hot-writes", "0.8", "--hot-space", "0.2"];
+    let questions: [&[&str]; 7] = [
+        &["double", "--hot-writes", "0.8", "--hot-space", "0.2"],
+        &["fifo"],
+        &["windowed", "--window-share", "0.5"],
+        &["optimal-choices", "--max-choices", "20"],
+        &["transient", "--from", "fresh", "--points", "10"],
+        &["solve-spare", "--target-wa", "2.5", "--model", "fifo"],
+        &["--scenario", &scenario],
+    ];
+    for question in questions {
+        outcome(&[&["theory"], question, &["--report", page.to_str().unwrap()]].concat(), 0);
+        let shown = data(&std::fs::read_to_string(&page).unwrap());
+        assert_eq!(shown["documents"][0]["kind"], "theory", "{question:?}");
+        open(&page);
+    }
+    let (text, _) = outcome(&[&["theory", "single", "--format", "json"], &hot[..]].concat(), 0);
+    let saved = folder.path().join("single.json");
+    std::fs::write(&saved, text).unwrap();
+    outcome(&["report", saved.to_str().unwrap(), "--output", page.to_str().unwrap()], 0);
+    open(&page);
+}
+
+#[test]
+fn a_browser_draws_every_figure_of_advice_and_of_papers() {
+    let (folder, scenario) = hostile();
+    let [advice, saved, again, papers] =
+        ["a.html", "a.json", "b.html", "c.html"].map(|name| folder.path().join(name));
+    let [advice_path, saved_path, again_path, papers_path] =
+        [&advice, &saved, &again, &papers].map(|path| path.to_str().unwrap());
+    let options =
+        ["--quick", "--only", "victim", "--replicas", "2", "--report", advice_path, "--output", saved_path];
+    outcome(&[&["advise", &scenario], &options[..]].concat(), 0);
+    outcome(&["report", saved_path, "--output", again_path], 0);
+    outcome(
+        &[
+            "report",
+            "experiments/results/geckoftl",
+            "experiments/results/hot_cold/figure-1/item.json",
+            "--output",
+            papers_path,
+        ],
+        0,
+    );
+    for page in [&advice, &again, &papers] {
+        open(page);
+    }
+}
+
+#[test]
+fn what_is_no_result_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html").display().to_string();
+    for (name, text, expected) in [
+        ("foreign.json", "{\"a\": 1}", "this is nothing that a page shows"),
+        ("cut.json", "[{\"replicas\": 1", "this is no JSON"),
+        (
+            "rows.json",
+            "[{\"replicas\": 1, \"steady\": 3, \"write_amplification\": 2}]",
+            "`rows[0].steady` is 3",
+        ),
+        (
+            "old.json",
+            "{\"version\": \"0.0.9\", \"mode\": \"theory\", \"model\": 1, \"parameters\": {}}",
+            "Wearwell 0.0.9 made it",
+        ),
+        ("run.json", "{\"scenario\": {}, \"course\": 1, \"layers\": []}", "this is no whole result"),
+        ("advice.json", "{\"base\": {}, \"changes\": 1, \"combinations\": []}", "this is no whole advice"),
+    ] {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        let (_, told) = outcome(&["report", &path, "--output", &page], 2);
+        assert!(told.contains(&path) && told.contains(expected), "{told}");
+    }
+    let (_, told) = outcome(&["report", folder.path().to_str().unwrap(), "--output", &page], 2);
+    assert!(told.contains("no item.json"), "{told}");
+    assert!(!Path::new(&page).exists());
 }

@@ -5,7 +5,7 @@ use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::wear::WearResult;
 use crate::run::steady::Estimate;
-use crate::run::{CauseSeries, Window};
+use crate::run::{CauseSeries, EraseHeat, Window};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,6 +72,9 @@ pub struct RunResult {
     /// What each layer wrote below in each of those windows, by its cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseSeries>,
+    /// Where blocks were erased in those windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heat: Option<EraseHeat>,
     /// How fast the simulation ran; differs from run to run.
     pub performance: Performance,
 }

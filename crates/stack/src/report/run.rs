@@ -51,15 +51,14 @@ pub(crate) fn result<P: Payload>(
     let page_bytes = f64::from(run.stack.page_bytes);
     let lifetime =
         write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
-    let rating = run.stack.device.rating;
-    let rating = rating.map(|rating| RatingResult {
+    let rating = run.stack.device.rating.map(|rating| RatingResult {
         years: lifetime.and_then(|lifetime| Some(lifetime.years? * rating.tbw / lifetime.tbw)),
         ..RatingResult::of(&rating, &run.stack.device, lifetime.map(|lifetime| lifetime.tbw))
     });
     let worn_out = scenario.measure.until_worn_out_blocks.map(|_| WornOut {
         blocks: after.worn_out_blocks(),
         tbw: after.host_pages() as f64 * page_bytes / 1e12,
-        end_of_life: run.end_of_life.is_some(),
+        end_of_life: died,
     });
     let outages = run.stack.power.as_ref().and_then(|power| power.outages());
     let power = outages.zip(times.as_ref()).map(|(outages, times)| PowerResult::of(&outages, times));
@@ -95,6 +94,7 @@ pub(crate) fn result<P: Payload>(
         power,
         top: run.top,
         causes: run.causes.series(&names(&run.stack.tree)),
+        heat: run.heat.finish(),
         windows: run.windows,
         scenario: resolved.scenario,
     })

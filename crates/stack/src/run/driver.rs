@@ -4,6 +4,7 @@ use super::apply::apply;
 use super::causes::Causes;
 use super::error::RunError;
 use super::finished::{Finished, TenantOutcome};
+use super::heat::Heat;
 use super::observer::{Observer, Progress};
 use super::pace::Pace;
 use super::payload::RunPayload;
@@ -42,6 +43,7 @@ pub(crate) struct Driver<'a, P> {
     window_pages: u64,
     windows: Vec<Window>,
     causes: Causes,
+    heat: Heat,
     /// Phase and amplification of each pass through the trace.
     passes: Vec<(Phase, f64)>,
     pass_host_pages: u64,
@@ -70,9 +72,11 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let logical_pages = stack.logical_pages();
+        let window_start = Snapshot::take(&stack);
         Driver {
             window_pages: pages_of(measure.window, logical_pages).max(1),
-            window_start: Snapshot::take(&stack),
+            heat: Heat::of(window_start.nand().erase_counts.len()),
+            window_start,
             logical_pages,
             stack,
             tenants,
@@ -445,6 +449,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
         self.windows.push(window);
         self.causes.end_window(&self.window_start, &now);
+        self.heat.end_window(&self.window_start, &now, self.host_pages);
         self.window_start = now;
         self.window_host_pages = 0;
     }
@@ -474,6 +479,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             stack: self.stack,
             windows: self.windows,
             causes: self.causes,
+            heat: self.heat,
             seconds,
         })
     }

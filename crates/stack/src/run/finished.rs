@@ -1,6 +1,7 @@
 //! What a run leaves behind for its report.
 
 use super::causes::Causes;
+use super::heat::Heat;
 use super::snapshot::Snapshot;
 use super::source::FirstPass;
 use super::traffic::Traffic;
@@ -17,6 +18,8 @@ pub(crate) struct Finished<P> {
     pub windows: Vec<Window>,
     /// What was written in each of its windows, and why.
     pub causes: Causes,
+    /// Where blocks were erased meanwhile.
+    pub heat: Heat,
     /// Amplification of each measured window, or pass of a trace.
     pub measured: Vec<f64>,
     /// What was known when measuring began.

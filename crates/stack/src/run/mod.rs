@@ -7,6 +7,7 @@ pub(crate) mod driver;
 mod error;
 pub(crate) mod finished;
 pub(crate) mod fit;
+mod heat;
 mod observer;
 pub(crate) mod pace;
 mod parts;
@@ -22,6 +23,7 @@ mod window;
 
 pub use causes::CauseSeries;
 pub use error::RunError;
+pub use heat::EraseHeat;
 pub use observer::{Observer, Progress};
 pub use parts::{MakeWorkload, Parts};
 pub use source::SourceError;

@@ -5,6 +5,7 @@ mod list;
 use super::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
+use crate::page::Page;
 use crate::progress::{PointProgress, ProgressArgs};
 use crate::report::{csv_rows, grid, rows_as_json, wrapped};
 use crate::scenario_args::key_and_value;
@@ -15,7 +16,7 @@ use wearwell_experiments::assumptions::Assumptions;
 use wearwell_experiments::manifest::{self, Found, Manifest};
 use wearwell_experiments::nvmfs::job::play;
 use wearwell_experiments::pages;
-use wearwell_experiments::reproduce::{Effort, Plan, Record, check, judge_again, reproduce};
+use wearwell_experiments::reproduce::{Effort, Plan, Record, check, folder_of, judge_again, reproduce};
 use wearwell_experiments::sensitivity::{Effect, vary};
 use wearwell_experiments::session::Interrupted;
 use wearwell_study::Row;
@@ -60,6 +61,9 @@ pub struct Args {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// Also draw claims, plots and tables on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", conflicts_with = "vary_assumptions", requires = "items")]
+    report: Option<PathBuf>,
     /// What a measurement by the clock runs inside its machine: plays a job in a directory
     #[arg(long, hide = true, num_args = 2, value_names = ["JOB", "DIR"])]
     play: Option<Vec<PathBuf>>,
@@ -72,6 +76,7 @@ Examples:
   wearwell reproduce
   wearwell reproduce geckoftl/figure-1 --quick
   wearwell reproduce hot_cold --quick --output reproduced
+  wearwell reproduce hot_cold --quick --report hot_cold.html
   wearwell reproduce all --full
   wearwell reproduce cagc --quick --vary-assumptions";
 
@@ -94,6 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         // Fails where a pool was built before, as in a test that runs several commands: it has all cores then.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
     }
+    let page = args.report.as_deref().map(|path| Page::new(path, &[])).transpose()?;
     let assumptions = assumptions(&args.assume)?;
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
@@ -117,6 +123,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     } else {
         reproduce_all(args, &manifests, &items, &plan)?
     };
+    if let Some(page) = &page {
+        draw(page, &items, &records, &failed, args)?;
+    }
     if failed.is_empty() || !records.is_empty() {
         print(&match args.format {
             Format::Table => {
@@ -127,6 +136,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         })?;
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Run(failed.join("\n"))) }
+}
+
+/// Writes the page: the records with what the manifest says of their items, and the plots and tables in their folders.
+fn draw(
+    page: &Page,
+    items: &[Found],
+    records: &[Record],
+    failed: &[String],
+    args: &Args,
+) -> Result<(), Failure> {
+    let shown = items.iter().filter_map(|found| {
+        let record = records.iter().find(|record| record.item == found.name())?;
+        let mut value = serde_json::to_value(record).expect("records are plain data");
+        (value["title"], value["says"]) = (json!(found.item.title), json!(found.item.says));
+        Some((value, folder_of(&args.output, *found)))
+    });
+    let mut whole = wearwell_report::reproduction(shown.collect()).map_err(Failure::run)?;
+    whole["failed"] = json!(failed);
+    page.write_value(&args.items.join(", "), whole)
 }
 
 /// Refuses what no item can do before anything is begun; what some cannot do they say in their turn.

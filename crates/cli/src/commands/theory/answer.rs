@@ -5,11 +5,57 @@ use super::writes::Writes;
 use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::output::print;
+use crate::page::Page;
 use crate::report::table::spare_space;
 use crate::report::{csv_rows, grid, ordered_json, wrapped};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use wearwell_study::Row;
-use wearwell_theory::Drive;
+use wearwell_theory::{Drive, TheoryError};
+
+/// What becomes of an answer.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// What to print; csv has a row for each point where the answer is a path or a scan
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Also draw the answer on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// The page, if there is to be one; whether it can be written is checked here.
+    pub fn page(&self) -> Result<Option<Page>, Failure> {
+        self.report.as_deref().map(|path| Page::new(path, &[])).transpose()
+    }
+
+    /// Points for a figure of write amplification by spare space, where there is to be a page; what a model cannot answer is left
+    /// out.
+    pub fn curve(
+        &self,
+        drive: &Drive,
+        law: impl Fn(Drive) -> Result<f64, TheoryError>,
+    ) -> Option<Vec<(f64, f64)>> {
+        let pages = drive.pages_per_block();
+        self.curve_by(drive.spare_factor(), |spare_factor| law(Drive::new(pages, spare_factor).ok()?).ok())
+    }
+
+    /// The same of whatever has a spare factor, of which its own is one.
+    pub fn curve_by(&self, own: f64, law: impl Fn(f64) -> Option<f64>) -> Option<Vec<(f64, f64)>> {
+        self.report.as_ref()?;
+        let others = CURVE.iter().copied().filter(|place| (place - own).abs() > NEAR);
+        let mut places: Vec<f64> = others.chain([own]).collect();
+        places.sort_by(f64::total_cmp);
+        Some(places.into_iter().filter_map(|place| Some((place, law(place)?))).collect())
+    }
+}
+
+/// Spare factors of the curve, beside that of the drive.
+const CURVE: [f64; 11] = [0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5];
+/// How near to the drive's own none of them is drawn.
+const NEAR: f64 = 0.005;
 
 /// The answer to one question.
 pub struct Answer {
@@ -24,6 +70,10 @@ pub struct Answer {
     pub values: Row,
     /// Rows of the CSV where it is not the parameters and values in one.
     pub rows: Option<Vec<Row>>,
+    /// Write amplification by spare factor, for the page.
+    pub curve: Option<Vec<(f64, f64)>>,
+    /// The scenario that it is about, for the page.
+    pub scenario: Option<Value>,
 }
 
 impl Answer {
@@ -31,7 +81,17 @@ impl Answer {
     pub fn new(model: &'static str, title: impl Into<String>) -> Self {
         let title = title.into();
         let (parameters, figures, sections, values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Answer { model, title, parameters, figures, sections, values, rows: None }
+        Answer {
+            model,
+            title,
+            parameters,
+            figures,
+            sections,
+            values,
+            rows: None,
+            curve: None,
+            scenario: None,
+        }
     }
 
     /// An answer that is a write amplification, of a drive and how it is written.
@@ -82,9 +142,12 @@ impl Answer {
         self.values.push((name.to_owned(), value));
     }
 
-    /// Prints the answer.
-    pub fn print(&self, format: Format) -> Result<(), Failure> {
-        print(&match format {
+    /// Prints the answer, and draws it where that is asked for.
+    pub fn finish(&self, output: &OutputArgs) -> Result<(), Failure> {
+        if let Some(page) = output.page()? {
+            page.write_value(&self.title, self.on_page())?;
+        }
+        print(&match output.format {
             Format::Table => wrapped(&self.table()),
             Format::Json => self.json(),
             Format::Csv => match &self.rows {
@@ -106,8 +169,25 @@ impl Answer {
         text
     }
 
-    /// The head stands as in the JSON of a run.
+    /// What the JSON has, and what only the page shows.
+    fn on_page(&self) -> Value {
+        let mut value = Value::Object(self.fields().into_iter().collect());
+        if let Some(curve) = &self.curve {
+            let point = |(spare_factor, write_amplification): &(f64, f64)| json!({ "spare_factor": spare_factor, "write_amplification": write_amplification });
+            value["curve"] = curve.iter().map(point).collect();
+        }
+        if let Some(scenario) = &self.scenario {
+            value["scenario"] = scenario.clone();
+        }
+        value
+    }
+
     fn json(&self) -> String {
+        ordered_json(self.fields())
+    }
+
+    /// The head stands as in the JSON of a run.
+    fn fields(&self) -> Row {
         let field = |name: &str, value: Value| (name.to_owned(), value);
         let mut fields = vec![
             field("version", json!(env!("CARGO_PKG_VERSION"))),
@@ -116,7 +196,7 @@ impl Answer {
             field("parameters", Value::Object(self.parameters.iter().cloned().collect())),
         ];
         fields.extend(self.values.iter().cloned());
-        ordered_json(fields)
+        fields
     }
 
     fn row(&self) -> Row {

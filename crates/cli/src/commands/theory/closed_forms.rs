@@ -1,9 +1,8 @@
 //! `wearwell theory fifo`, `greedy`, `windowed`, `random` and `separated`.
 
-use super::answer::Answer;
+use super::answer::{Answer, OutputArgs};
 use super::options::DriveArgs;
 use super::writes::WriteArgs;
-use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
 use clap::ValueEnum;
@@ -21,9 +20,8 @@ pub struct FifoArgs {
     drive: DriveArgs,
     #[command(flatten)]
     writes: WriteArgs,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Greedy cleaning of uniform writes: the block with the fewest valid pages
@@ -33,9 +31,8 @@ pub struct FifoArgs {
 pub struct GreedyArgs {
     #[command(flatten)]
     drive: DriveArgs,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Windowed greedy cleaning of uniform writes: the fewest valid pages among the oldest blocks
@@ -46,9 +43,8 @@ pub struct WindowedArgs {
     /// Share of the blocks that are looked at, the oldest, 0 to 1
     #[arg(long, value_name = "W", help_heading = "Cleaning", allow_negative_numbers = true)]
     window_share: f64,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Random cleaning: 1 / S_f, whatever is written
@@ -56,9 +52,8 @@ pub struct WindowedArgs {
 pub struct RandomArgs {
     #[command(flatten)]
     drive: DriveArgs,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Each class in blocks of its own, the spare space divided as well as can be (Desnoyers 2014)
@@ -71,9 +66,8 @@ pub struct SeparatedArgs {
     /// How the blocks of one class are cleaned
     #[arg(long, value_enum, default_value_t = Law::Greedy, help_heading = "Cleaning")]
     policy: Law,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -96,7 +90,8 @@ pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
         answer.sections.push(copied_table(&classes, &copied, amplification));
     }
     answer.value("moved_shares", json!(copied));
-    answer.print(args.format)
+    answer.curve = args.output.curve(&drive, |drive| closed_forms::fifo(&drive, &writes.classes(&drive)?));
+    answer.finish(&args.output)
 }
 
 /// Most classes that get a line each.
@@ -131,7 +126,8 @@ pub fn greedy(args: &GreedyArgs) -> Result<(), Failure> {
         answer.figure(title, format!("{other:.4} ({difference:+.2} %)"));
         answer.value(&format!("write_amplification_{name}"), json!(other));
     }
-    answer.print(args.format)
+    answer.curve = args.output.curve(&drive, |drive| closed_forms::greedy(&drive));
+    answer.finish(&args.output)
 }
 
 /// Runs `theory windowed`.
@@ -150,14 +146,17 @@ pub fn windowed(args: &WindowedArgs) -> Result<(), Failure> {
         answer.figure(title, format!("{end:.4}"));
         answer.value(&format!("write_amplification_{name}"), json!(end));
     }
-    answer.print(args.format)
+    answer.curve = args.output.curve(&drive, |drive| closed_forms::windowed(&drive, args.window_share));
+    answer.finish(&args.output)
 }
 
 /// Runs `theory random`.
 pub fn random(args: &RandomArgs) -> Result<(), Failure> {
     let drive = args.drive.drive()?;
     let amplification = closed_forms::random(&drive)?;
-    Answer::of_drive("random", "random cleaning, any writes", &drive, None, amplification).print(args.format)
+    let mut answer = Answer::of_drive("random", "random cleaning, any writes", &drive, None, amplification);
+    answer.curve = args.output.curve(&drive, |drive| closed_forms::random(&drive));
+    answer.finish(&args.output)
 }
 
 /// Runs `theory separated`.
@@ -195,5 +194,8 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
         })
     });
     answer.value("classes", shares.collect());
-    answer.print(args.format)
+    answer.curve = args
+        .output
+        .curve(&drive, |drive| Ok(closed_forms::separated(&drive, &classes, law)?.write_amplification));
+    answer.finish(&args.output)
 }

@@ -1,10 +1,9 @@
 //! `wearwell theory single` and `double`.
 
-use super::answer::Answer;
+use super::answer::{Answer, OutputArgs};
 use super::options::{DriveArgs, Frontiers, PolicyArgs};
 use super::spread;
 use super::writes::WriteArgs;
-use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::report::grid;
 use serde_json::json;
@@ -20,9 +19,8 @@ pub struct Args {
     writes: WriteArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 const HELP: &str = "\
@@ -76,7 +74,10 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
     answer.value("moved_shares", json!(state.moved_shares));
     answer.value("residual", json!(state.residual));
     answer.value("evaluations", json!(state.evaluations));
-    answer.print(args.format)
+    answer.curve = args
+        .output
+        .curve(&drive, |drive| Ok(writes.solve(drive, structure, &*selection)?.write_amplification));
+    answer.finish(&args.output)
 }
 
 /// Shares of the classes, hottest first, and what writing to each costs.

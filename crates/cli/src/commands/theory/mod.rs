@@ -50,6 +50,7 @@ Examples:
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 2.5
   wearwell theory transient --from fresh --simulate
+  wearwell theory double --report double.html           curves, for a browser
   wearwell theory double --format json | jq .write_amplification
 
 All models are limits for very many blocks. docs/theory.md derives them; `wearwell check theory` holds them against

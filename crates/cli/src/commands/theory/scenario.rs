@@ -1,12 +1,12 @@
 //! `wearwell theory --scenario`: what theory says of a scenario, without running it.
 
-use super::answer::Answer;
-use crate::commands::run::Format;
+use super::answer::{Answer, OutputArgs};
 use crate::exit::Failure;
 use crate::report::table::{title, workload};
 use crate::scenario_args::{Overrides, ScenarioArgs};
 use serde_json::json;
 use std::path::PathBuf;
+use wearwell_stack::Draft;
 use wearwell_study::{Patience, PredictionError, predict};
 
 /// Which scenario, and what is changed in it.
@@ -18,9 +18,8 @@ pub struct Args {
     scenario: Option<PathBuf>,
     #[command(flatten)]
     overrides: Overrides,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs `theory --scenario`; without a file it is about the canonical scenario.
@@ -51,5 +50,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     answer.value("spare_factor", json!(found.spare_factor));
     answer.value("held_back_pages", json!(found.held_back_pages));
     answer.value("notes", json!(found.notes));
-    answer.print(args.format)
+    answer.curve = curve(&draft, &args.output, found.spare_factor);
+    answer.scenario = Some(json!(scenario));
+    answer.finish(&args.output)
+}
+
+/// The measures of spare space that a scenario may have, by its spare factor and the other way.
+type Measure = (&'static str, fn(f64) -> f64, fn(f64) -> f64);
+const MEASURES: [Measure; 4] = [
+    ("device.spare_factor", |factor| factor, |factor| factor),
+    ("device.load", |factor| 1.0 - factor, |load| 1.0 - load),
+    ("device.over_provisioning", |factor| factor / (1.0 - factor), |ratio| ratio / (1.0 + ratio)),
+    ("device.alpha", |factor| 1.0 / (1.0 - factor), |alpha| 1.0 - 1.0 / alpha),
+];
+
+/// The same scenario with other spare space, which `left` of is known to be left to cleaning.
+fn curve(draft: &Draft, output: &OutputArgs, left: f64) -> Option<Vec<(f64, f64)>> {
+    let given = MEASURES.iter().find_map(|measure| {
+        let value = draft.get(measure.0)?.as_f64()?;
+        Some((*measure, (measure.2)(value)))
+    });
+    let ((key, of_factor, _), own) = given.unwrap_or((MEASURES[0], left));
+    output.curve_by(own, |spare_factor| {
+        let mut other = draft.clone();
+        other.set(key, json!(of_factor(spare_factor))).ok()?;
+        Some(predict(&other.scenario().ok()?, Patience::Full).ok()?.write_amplification)
+    })
 }

@@ -1,9 +1,8 @@
 //! `wearwell theory optimal-choices` and `solve-spare`: questions put backwards.
 
-use super::answer::Answer;
+use super::answer::{Answer, OutputArgs};
 use super::options::{BlockArgs, DriveArgs, Frontiers, PolicyArgs};
 use super::writes::{WriteArgs, Writes};
-use crate::commands::run::Format;
 use crate::exit::Failure;
 use clap::ValueEnum;
 use serde_json::json;
@@ -33,9 +32,8 @@ pub struct ChoicesArgs {
     /// Every whole number of choices up to this is tried
     #[arg(long, value_name = "D", default_value_t = 150, help_heading = "Cleaning")]
     max_choices: u32,
-    /// What to print; csv gives the whole scan
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs `theory optimal-choices`.
@@ -81,7 +79,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     });
     answer.rows = Some(scan.collect());
     answer.value("scan", found.scan.iter().map(|choice| json!(choice.write_amplification)).collect());
-    answer.print(args.format)
+    answer.finish(&args.output)
 }
 
 /// The unbroken range of choices around the best that are nearly as good.
@@ -123,9 +121,8 @@ pub struct SpareArgs {
     writes: WriteArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Models whose write amplification falls as spare space grows.
@@ -172,5 +169,6 @@ pub fn solve_spare(args: &SpareArgs) -> Result<(), Failure> {
         answer.parameters(args.policy.parameters());
     }
     answer.value("write_amplification", json!(law(drive)?));
-    answer.print(args.format)
+    answer.curve = args.output.curve(&drive, law);
+    answer.finish(&args.output)
 }

@@ -1,10 +1,9 @@
 //! `wearwell theory transient`: the way to the steady state, and the simulator's beside it.
 
-use super::answer::Answer;
+use super::answer::{Answer, OutputArgs};
 use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
 use super::spread;
 use super::writes::WriteArgs;
-use crate::commands::run::Format;
 use crate::exit::Failure;
 use crate::progress::{ProgressArgs, RunProgress};
 use crate::report::grid;
@@ -70,9 +69,8 @@ pub struct Args {
     /// Seed of the simulation
     #[arg(long, value_name = "N", default_value_t = 1, requires = "simulate", help_heading = "Simulation")]
     seed: u64,
-    /// What to print; csv gives the points
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -115,6 +113,8 @@ impl From {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // A path that is simulated takes a while: what cannot be written is said before.
+    args.output.page()?;
     let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
     let classes = writes.few_classes(&drive)?;
     if args.moves_every.is_some() && classes.count() != 2 {
@@ -147,7 +147,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     answer.value("within_1_percent_after", json!(arrived(&path, steady)));
     answer.value("path", rows.iter().map(|row| Value::Object(row.iter().cloned().collect())).collect());
     answer.rows = Some(rows);
-    answer.print(args.format)
+    answer.finish(&args.output)
 }
 
 fn parameters(args: &Args, answer: &mut Answer) {

@@ -114,11 +114,6 @@ function flows(result) {
   });
 }
 
-// Texts in tooltips are taken for HTML.
-function encode(text) {
-  return element("i", {}, String(text)).innerHTML;
-}
-
 function victims(result) {
   return result.layers.filter((layer) => layer.victims > 0 && layer.victim_valid_pages?.length).map((layer) => {
     const shares = layer.victim_valid_pages.map((count) => (100 * count) / layer.victims);
@@ -151,6 +146,30 @@ function erases(result) {
   });
 }
 
+// Which regions of the drive are erased when.
+function heat(result) {
+  const { heat } = result;
+  if (!heat || heat.erases.length < 2 || heat.erases[0].length < 2) return null;
+  const { blocks } = result.device;
+  const from = heat.erases[0].map((_, region) => region * heat.blocks_in_region);
+  const size = from.map((first) => Math.min(heat.blocks_in_region, blocks - first));
+  const at = heat.host_pages.map((pages) => amount(pages / result.device.logical_pages));
+  const cells = heat.erases.flatMap((row, x) => row.map((erases, y) => [x, y, erases / size[y]]));
+  const values = cells.map(([, , value]) => value);
+  const whole = from.map((_, y) => heat.erases.reduce((sum, row) => sum + row[y], 0) / size[y]);
+  const [least, most] = [Math.min(...whole), Math.max(...whole)];
+  return figure({
+    title: "Where it is erased, over time",
+    text: `Erases of a block in each ${heat.windows_in_stretch === 1 ? "window" : `stretch of ${heat.windows_in_stretch} windows`}, in regions of ${heat.blocks_in_region} neighbouring ${heat.blocks_in_region === 1 ? "block" : "blocks"}. Over the whole run, from ${amount(least)} (from block ${from[whole.indexOf(least)]}) to ${amount(most)} (from block ${from[whole.indexOf(most)]}) a block.`,
+    option: () => ({
+      tooltip: { ...common().tooltip, trigger: "item", formatter: ({ value: [x, y, value] }) => `until ${at[x]} drive writes, from block ${from[y]}: ${amount(value)} erases a block` },
+      grid: { left: 80, right: 90, top: 10, bottom: 48 }, legend: { show: false }, xAxis: axis("drive writes", { type: "category", data: at, nameGap: 26 }), yAxis: axis("from block", { type: "category", data: from, nameGap: 60 }),
+      visualMap: scale(0, Math.max(...values)), series: [{ type: "heatmap", progressive: 0, data: cells }],
+    }),
+    columns: ["until drive writes", ...from.map((first) => `from block ${first}`)], rows: heat.erases.map((row, x) => [at[x], ...row.map(amount)]),
+  });
+}
+
 function wearMap(result) {
   const map = result.wear.map;
   if (!map || map.erases.length < 2) return null;
@@ -165,7 +184,7 @@ function wearMap(result) {
       grid: { left: 10, right: 90, top: 10, bottom: 10 }, legend: { show: false },
       xAxis: { type: "category", show: false, data: [...Array(wide).keys()] },
       yAxis: { type: "category", show: false, inverse: true, data: [...Array(Math.ceil(map.erases.length / wide)).keys()] },
-      visualMap: { min: least, max: Math.max(most, least + 1), right: 0, top: "middle", calculable: true, textStyle: { color: style("--ink") }, inRange: { color: isDark() ? ["#1d2b45", "#2f7ab8", "#d6ecff"] : ["#e4eefa", "#56B4E9", "#08306b"] } },
+      visualMap: scale(least, Math.max(most, least + 1)),
       series: [{ type: "heatmap", progressive: 0, itemStyle: { borderWidth: 1, borderColor: style("--paper") }, data: map.erases.map((value, index) => [index % wide, Math.floor(index / wide), value]) }],
     }),
     columns: ["from block", "erases"], rows: map.erases.map((value, index) => [index * map.blocks_in_group, amount(value)]),

@@ -1,0 +1,19 @@
+//! Pages that show what was found.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use wearwell_report::Document;
+
+/// A page, as HTML, of JSON under names.
+#[pyfunction]
+pub fn page(py: Python<'_>, title: &str, documents: Vec<(String, String)>) -> PyResult<String> {
+    let page = py.detach(|| {
+        let read = |(name, text): &(String, String)| {
+            let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Document::read(name, value)
+        };
+        let documents: Result<Vec<Document>, String> = documents.iter().map(read).collect();
+        Ok(wearwell_report::page(title, &documents?))
+    });
+    page.map_err(|problem: String| PyValueError::new_err(problem))
+}

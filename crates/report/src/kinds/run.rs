@@ -1,0 +1,31 @@
+//! The result of a run.
+
+use super::{Kind, has};
+use crate::gather::gathered;
+use serde_json::Value;
+use wearwell_stack::RunResult;
+
+pub const KIND: Kind = Kind {
+    name: "run",
+    what: "result",
+    made_by: "`wearwell run --output RESULT.json`",
+    is_it: |value| has(value, &["scenario", "course", "layers"]),
+    shown: |value| RunResult::read(value).map(|result| shown(&result)).map_err(|error| error.to_string()),
+    scripts: &[
+        include_str!("../../assets/kinds/run_figures.js"),
+        include_str!("../../assets/kinds/run_latency.js"),
+        include_str!("../../assets/kinds/run.js"),
+    ],
+};
+
+/// What the page shows of a result: long time series are gathered.
+pub fn shown(result: &RunResult) -> Value {
+    let mut value = serde_json::to_value(gathered(result)).expect("results are plain data");
+    // The counts of all response times are most of a timed result, and the figures show percentiles.
+    if let Some(requests) = value.pointer_mut("/timing/requests").and_then(Value::as_object_mut) {
+        requests.values_mut().filter_map(Value::as_object_mut).for_each(|request| {
+            request.remove("histogram");
+        });
+    }
+    value
+}

@@ -1,0 +1,115 @@
+//! What theory answers.
+
+use super::Form::{Number, NumberIfAny, Object, Text};
+use super::{Kind, check, check_all, has};
+use serde_json::{Value, json};
+
+pub const KIND: Kind = Kind {
+    name: "theory",
+    what: "answer",
+    made_by: "`wearwell theory ... --format json`",
+    is_it: |value| has(value, &["model", "parameters"]) && value["mode"] == "theory",
+    shown,
+    scripts: &[include_str!("../../assets/kinds/theory.js")],
+};
+
+/// Points that a figure has, at most.
+const MOST_POINTS: usize = 1000;
+
+/// Lists of numbers, one for each number of valid pages or each class.
+const DISTRIBUTIONS: [&str; 3] = ["valid_pages", "victim_valid_pages", "moved_shares"];
+
+fn shown(mut value: Value) -> Result<Value, String> {
+    check(&value, "", &[("version", Text), ("model", Text), ("parameters", Object)])?;
+    if value.get("write_amplification").is_some() {
+        check(&value, "", &[("write_amplification", NumberIfAny)])?;
+    }
+    for name in DISTRIBUTIONS.iter().chain(&["scan"]) {
+        let Some(list) = value.get(*name) else { continue };
+        let numbers = list.as_array().filter(|list| list.iter().all(Value::is_number));
+        numbers.ok_or_else(|| format!("`{name}` is no list of numbers"))?;
+    }
+    for (name, abscissa) in [("path", "drive_writes"), ("curve", "spare_factor")] {
+        if value.get(name).is_some() {
+            check_all(&value, name, &[(abscissa, Number), ("write_amplification", NumberIfAny)])?;
+            thin(&mut value[name]);
+        }
+    }
+    if value.get("classes").is_some() {
+        check_all(&value, "classes", &[("write_amplification", NumberIfAny)])?;
+    }
+    for name in DISTRIBUTIONS {
+        gather(&mut value, name);
+    }
+    Ok(value)
+}
+
+/// Leaves so many points that there are not too many.
+fn thin(list: &mut Value) {
+    let Some(points) = list.as_array_mut() else { return };
+    let step = points.len().div_ceil(MOST_POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let mut at = 0;
+    points.retain(|_| {
+        at += 1;
+        (at - 1) % step == 0 || at - 1 == last
+    });
+}
+
+/// Adds neighbouring shares up where there are many; `<name>_width` is how many.
+fn gather(value: &mut Value, name: &str) {
+    let Some(shares) = value.get(name).and_then(Value::as_array) else { return };
+    let width = shares.len().div_ceil(MOST_POINTS).max(1);
+    let sum = |group: &[Value]| group.iter().filter_map(Value::as_f64).sum::<f64>();
+    let sums: Vec<f64> = shares.chunks(width).map(sum).collect();
+    value[name] = json!(sums);
+    value[format!("{name}_width")] = json!(width);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(more: &Value) -> Value {
+        let mut value = json!({ "version": "0.1.0", "mode": "theory", "model": "single", "parameters": {} });
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        value
+    }
+
+    #[test]
+    fn shares_are_gathered_and_none_is_lost() {
+        let shares = vec![1.0 / 2048.0; 2048];
+        let found = shown(answer(&json!({ "valid_pages": shares }))).unwrap();
+        let list = found["valid_pages"].as_array().unwrap();
+        assert_eq!((list.len(), found["valid_pages_width"].as_u64()), (683, Some(3)));
+        let sum: f64 = list.iter().filter_map(Value::as_f64).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn long_paths_keep_their_ends() {
+        let path: Vec<Value> =
+            (0..2500).map(|at| json!({ "drive_writes": at, "write_amplification": 1.0 })).collect();
+        let found = shown(answer(&json!({ "path": path }))).unwrap();
+        let path = found["path"].as_array().unwrap();
+        assert!(
+            path.len() <= 1001
+                && path[0]["drive_writes"] == 0
+                && path[path.len() - 1]["drive_writes"] == 2499
+        );
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let damaged = [
+            (json!({ "parameters": [] }), "`parameters` is []"),
+            (json!({ "valid_pages": [1, "x"] }), "`valid_pages` is no list of numbers"),
+            (json!({ "path": [{ "drive_writes": null }] }), "`path[0].drive_writes` is null"),
+            (json!({ "write_amplification": "x" }), "`write_amplification` is \"x\""),
+        ];
+        for (more, expected) in damaged {
+            let problem = shown(answer(&more)).unwrap_err();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Where blocks were erased, stretch by stretch of a run.
+
+use super::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
+
+/// Regions of the drive, at most.
+const REGIONS: usize = 64;
+/// Stretches of a run, at most: where there are more windows, neighbouring ones share a stretch.
+const STRETCHES: usize = 128;
+
+/// Erases by region of the drive and stretch of the run. As a block is programmed once from erase to erase, it is where was written, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EraseHeat {
+    /// Neighbouring blocks in a region; the last one may have fewer.
+    pub blocks_in_region: u32,
+    /// Windows of the time series in a stretch; the last one may have fewer.
+    pub windows_in_stretch: u32,
+    /// Host pages written by the end of each stretch, since the drive was new.
+    pub host_pages: Vec<u64>,
+    /// Erases in each stretch, by region.
+    pub erases: Vec<Vec<u64>>,
+}
+
+/// The same while a run goes on.
+pub(crate) struct Heat {
+    blocks_in_region: usize,
+    windows_in_stretch: usize,
+    windows: usize,
+    stretches: Vec<(u64, Vec<u64>)>,
+}
+
+impl Heat {
+    /// Of a drive of so many blocks.
+    pub fn of(blocks: usize) -> Self {
+        let blocks_in_region = blocks.div_ceil(REGIONS).max(1);
+        Heat { blocks_in_region, windows_in_stretch: 1, windows: 0, stretches: Vec::new() }
+    }
+
+    /// A window ended, by which the host had written so many pages.
+    pub fn end_window(&mut self, before: &Snapshot, after: &Snapshot, host_pages: u64) {
+        self.add(&before.nand().erase_counts, &after.nand().erase_counts, host_pages);
+    }
+
+    fn add(&mut self, before: &[u32], after: &[u32], host_pages: u64) {
+        let sum = |(before, after): (&[u32], &[u32])| -> u64 {
+            before.iter().zip(after).map(|(before, after)| u64::from(after - before)).sum()
+        };
+        let size = self.blocks_in_region;
+        let erases: Vec<u64> = before.chunks(size).zip(after.chunks(size)).map(sum).collect();
+        if self.windows.is_multiple_of(self.windows_in_stretch) {
+            self.make_room();
+        }
+        match self.stretches.last_mut() {
+            Some(last) if !self.windows.is_multiple_of(self.windows_in_stretch) => {
+                *last = together(last, &(host_pages, erases));
+            }
+            _ => self.stretches.push((host_pages, erases)),
+        }
+        self.windows += 1;
+    }
+
+    /// Two stretches become one where there are as many as there may be.
+    fn make_room(&mut self) {
+        if self.stretches.len() == STRETCHES {
+            self.stretches = self.stretches.chunks(2).map(|pair| together(&pair[0], &pair[1])).collect();
+            self.windows_in_stretch *= 2;
+        }
+    }
+
+    /// What was found; nothing of a run without a window.
+    pub fn finish(self) -> Option<EraseHeat> {
+        let (host_pages, erases): (Vec<_>, Vec<_>) = self.stretches.into_iter().unzip();
+        let (blocks_in_region, windows_in_stretch) =
+            (self.blocks_in_region as u32, self.windows_in_stretch as u32);
+        let heat = EraseHeat { blocks_in_region, windows_in_stretch, host_pages, erases };
+        (!heat.erases.is_empty()).then_some(heat)
+    }
+}
+
+/// One stretch in place of two, of which the second is the later.
+fn together(one: &(u64, Vec<u64>), other: &(u64, Vec<u64>)) -> (u64, Vec<u64>) {
+    (other.0, one.1.iter().zip(&other.1).map(|(one, other)| one + other).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_blocks_are_a_region() {
+        let mut heat = Heat::of(130);
+        let mut after = vec![1; 130];
+        after[129] = 5;
+        heat.add(&[1; 130], &after, 10);
+        let found = heat.finish().unwrap();
+        assert_eq!((found.blocks_in_region, found.windows_in_stretch, found.host_pages), (3, 1, vec![10]));
+        assert_eq!(
+            (found.erases[0].len(), found.erases[0][43], found.erases[0][..43].iter().sum()),
+            (44, 4, 0)
+        );
+    }
+
+    #[test]
+    fn long_runs_share_stretches_and_lose_no_erase() {
+        for windows in [1, 127, 128, 129, 256, 257, 1000] {
+            let mut heat = Heat::of(2);
+            for window in 0..windows {
+                heat.add(&[window, 0], &[window + 1, 0], 10 * u64::from(window + 1));
+            }
+            let found = heat.finish().unwrap();
+            let size = found.windows_in_stretch;
+            assert!(found.erases.len() <= STRETCHES && found.erases.len() as u32 == windows.div_ceil(size));
+            let (last, whole) = found.erases.split_last().unwrap();
+            assert!(whole.iter().all(|erases| *erases == [u64::from(size), 0]), "{windows}: {whole:?}");
+            assert_eq!(last[0], u64::from(windows - size * (windows.div_ceil(size) - 1)));
+            assert_eq!(found.host_pages.last(), Some(&(10 * u64::from(windows))));
+        }
+        assert_eq!(Heat::of(2).finish(), None);
+    }
+}

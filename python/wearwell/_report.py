@@ -1,0 +1,107 @@
+"""Pages that show what was found."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from . import _core
+from ._means import means, settings_of
+from .result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Found: TypeAlias = Union[Result, "pd.DataFrame"]
+
+
+def report(path: str | os.PathLike[str], *found: Found, title: str | None = None) -> None:
+    """Draw results, sweeps and advice on a page for a browser: figures, their data as tables, warnings, scenarios.
+
+    The page is one file below 2 MB, which fetches nothing, as that of ``wearwell report``. It appears whole or
+    not at all.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The page.
+    *found : Result or pandas.DataFrame
+        What `run` gave, or tables of `sweep` and `advise`. Several results stand side by side first.
+    title : str
+        What the page is called; by what is on it unless given.
+
+    Raises
+    ------
+    TypeError
+        If something is no result, and no table of `sweep` or `advise`.
+    """
+    if not found:
+        raise TypeError("found: a result, or a table of wearwell.sweep or wearwell.advise, is wanted")
+    documents = [_document(each, at) for at, each in enumerate(found, start=1)]
+    _write(Path(path), _core.page(title or ", ".join(name for name, _ in documents), documents))
+
+
+def _document(found: Found, at: int) -> tuple[str, str]:
+    """Give a name and JSON."""
+    if isinstance(found, Result):
+        data = found.to_dict()
+        return str(data["scenario"].get("name") or f"Run {at}"), json.dumps(data)
+    attrs = getattr(found, "attrs", {})
+    if "advice" in attrs:
+        return f"Advice {at}", str(attrs["advice"])
+    if "replica" not in getattr(found, "columns", ()):
+        problem = "a result, or a table of wearwell.sweep or wearwell.advise, is wanted"
+        raise TypeError(f"found: {problem}, not {type(found).__name__}")
+    return f"Sweep {at}", json.dumps(_sweep(found))
+
+
+def _sweep(table: pd.DataFrame) -> dict[str, Any]:
+    """Give a row for each combination of settings, as the command line does, and what failed."""
+    settings = settings_of(table)
+    good = table[table["error"].isna()] if "error" in table else table
+    failures = [str(error) for error in table["error"].dropna()] if "error" in table else []
+    rows = []
+    intervals: list[float] = means(good)["write_amplification_ci95"].tolist() if len(good) else []
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, values in enumerate(good[settings].itertuples(index=False, name=None)):
+        # Settings may be tables, which are told apart by their text.
+        groups.setdefault(tuple(map(repr, values)), []).append(place)
+    for places, interval in zip(groups.values(), intervals, strict=True):
+        group = good.iloc[places]
+        row = {str(name): _together(group[name].tolist()) for name in group.columns if name not in {"replica", "error"}}
+        row |= {name: _plain(group[name].iloc[0]) for name in settings}
+        row |= {"replicas": len(group), "write_amplification_ci95": _plain(float(interval))}
+        rows.append(row)
+    return {"axes": settings, "rows": rows, "failures": failures}
+
+
+def _together(values: list[Any]) -> Any:
+    """Give one value for those of all replicas: whether all are true, the mean of numbers, all texts."""
+    plain = [_plain(value) for value in values]
+    if all(isinstance(value, bool) for value in plain):
+        return all(plain)
+    if all(isinstance(value, int | float) for value in plain):
+        return plain[0] if len(set(plain)) == 1 else sum(plain) / len(plain)
+    texts = dict.fromkeys(value for value in plain if isinstance(value, str) and value)
+    return "; ".join(texts) if texts else plain[0]
+
+
+def _plain(value: Any) -> Any:
+    """Give what JSON has a word for."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".wearwell-", encoding="utf-8", delete=False) as file:
+        try:
+            file.write(text)
+            file.close()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
