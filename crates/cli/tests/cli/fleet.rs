@@ -102,7 +102,7 @@ fn refusals_name_what_they_refuse() {
         (&["fleet", "no-such.toml"], "no-such.toml"),
         (&["fleet", &path, "--workers", "3"], "--check"),
         (&["fleet", &path, "--check", "0"], "--check"),
-        (&["fleet", &path, "--output", &path], "a result file ends in"),
+        (&["fleet", &path, "--output", &path], "would be written over"),
     ] {
         let (_, told) = outcome(words, 2);
         assert!(told.contains(expected), "{words:?}: {told}");

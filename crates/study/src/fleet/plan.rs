@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
 use wearwell_stack::{Draft, ResolvedScenario, Scenario};
 
 /// A fleet that was found to be sound.
@@ -339,7 +340,7 @@ fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) 
     let points = [point(|law| law.quantile(0.5)), point(|law| law.support().0), point(|law| law.support().1)];
     for point in points {
         let resolved = template.at(&point).and_then(ResolvedScenario::of);
-        resolved.map_err(|error| {
+        resolved.and_then(|resolved| check_workload(&resolved)).map_err(|error| {
             let table = error.key.split_once('.').map_or(&*error.key, |(table, _)| table);
             match (table, setting) {
                 ("workload", _) => error.within(&format!("tenant[{tenant}]")),
@@ -352,4 +353,14 @@ fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) 
         })?;
     }
     Ok(())
+}
+
+/// Pages of the space on which a workload is tried; on a whole drive some take long.
+const TRIED_PAGES: u32 = 1 << 16;
+
+/// Refuses a workload that cannot be made.
+fn check_workload(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+    let pages = resolved.device.logical_pages.min(TRIED_PAGES);
+    let made = resolved.scenario.workload.as_ref().map(|workload| workload.build(pages, Seed(1)));
+    made.transpose().map(|_| ()).map_err(|error| error.within("workload"))
 }

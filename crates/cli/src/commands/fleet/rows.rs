@@ -48,12 +48,10 @@ fn flat<T: Serialize>(rows: &[T]) -> Vec<Row> {
 /// A field, or the fields within, of which the mean keeps the name.
 fn field(name: String, value: Value) -> Row {
     match value {
-        Value::Object(fields) => {
-            let inner = |(inner, value): (String, Value)| match inner.as_str() {
-                "mean" => (name.clone(), value),
-                _ => (format!("{name}_{inner}"), value),
-            };
-            fields.into_iter().map(inner).collect()
+        Value::Object(mut fields) => {
+            let mean = fields.remove("mean").map(|mean| (name.clone(), mean));
+            let rest = fields.into_iter().map(|(inner, value)| (format!("{name}_{inner}"), value));
+            mean.into_iter().chain(rest).collect()
         }
         Value::Array(list) => {
             let texts: Vec<_> = list.iter().filter_map(Value::as_str).collect();
