@@ -190,11 +190,16 @@ fn hostile_requests_are_refused() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn what_cannot_be_served_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let (_, told) = outcome(&["explore", "--port", &port], 1);
     assert!(told.contains(&format!("port {port}")), "{told}");
+    for (option, value) in [("--port", "65536"), ("--port", "x"), ("--threads", "0"), ("--threads", "-1")] {
+        let (_, told) = outcome(&["explore", option, value], 2);
+        assert!(told.contains(option), "{option} {value}: {told}");
+    }
+    assert!(outcome(&["explore", "no.toml"], 2).1.contains("no.toml"));
 }
 
 /// Put behind the page's own script: does what a user would, and says what came of it in the title.
