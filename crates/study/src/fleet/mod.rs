@@ -1,8 +1,8 @@
 //! Fleets: thousands of drives with different models, ages, tenants and loads; when they wear out, and what it would cost otherwise.
 //!
 //! A drive's life is what its flash endures over what is written to it and the write amplification. Models, loads and ages are drawn
-//! ([`config`], [`draw`]); write amplification is known from theory at a few points of what is drawn, and from there interpolated
-//! ([`surface`]), so that a hundred thousand drives take seconds; [`check`] simulates some of them.
+//! (`config.rs`, `draw.rs`); write amplification is known from theory at a few points of what is drawn, and from there interpolated
+//! (`surface.rs`), so that a hundred thousand drives take seconds; `check.rs` simulates some of them.
 
 mod amplification;
 mod check;
