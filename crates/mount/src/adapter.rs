@@ -4,8 +4,10 @@
 //! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted. A file without a
 //! name lives until the kernel forgets it, which it does when nobody holds it any more.
 
+use super::acls;
 use super::convert::{self, Answer, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
+use super::serving::Serving;
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
@@ -20,8 +22,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
 
 /// Largest write in one request, bytes.
@@ -36,32 +38,27 @@ pub struct Adapter<F> {
     shared: Arc<Shared<F>>,
     options: Options,
     opened: FopenFlags,
-    /// What is read goes through here; kept, so that not every request clears a new one.
-    buffer: Mutex<Vec<u8>>,
+    serving: Serving<F>,
+    /// The kernel decides by access control lists.
+    has_lists: bool,
 }
 
-impl<F: Mountable> Adapter<F> {
+impl<F: Mountable + Send + 'static> Adapter<F> {
     /// Serves the file system in `shared`.
-    pub fn new(shared: Arc<Shared<F>>, options: Options) -> Self {
+    pub fn new(shared: Arc<Shared<F>>, options: Options) -> io::Result<Self> {
         let opened = if options.direct_io {
             FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
         } else {
             // Nobody else changes the files, so pages stay true while a file is closed.
             FopenFlags::FOPEN_KEEP_CACHE
         };
-        Adapter { shared, options, opened, buffer: Mutex::default() }
+        let serving = Serving::new(Arc::clone(&shared))?;
+        Ok(Adapter { shared, options, opened, serving, has_lists: false })
     }
 
     fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
         match answer {
             Ok(of) => reply.entry(&self.options.keep, &attributes(&of), generation(&of)),
-            Err(error) => reply.error(error),
-        }
-    }
-
-    fn attr(&self, reply: ReplyAttr, answer: Answer<Attributes>) {
-        match answer {
-            Ok(of) => reply.attr(&self.options.keep, &attributes(&of)),
             Err(error) => reply.error(error),
         }
     }
@@ -100,6 +97,13 @@ fn generation(of: &Attributes) -> Generation {
     Generation(of.generation.into())
 }
 
+fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Attributes>) {
+    match answer {
+        Ok(of) => reply.attr(&keep, &attributes(&of)),
+        Err(error) => reply.error(error),
+    }
+}
+
 fn done(reply: ReplyEmpty, answer: Answer<()>) {
     match answer {
         Ok(()) => reply.ok(),
@@ -121,10 +125,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             | InitFlags::FUSE_CACHE_SYMLINKS
             | InitFlags::FUSE_NO_OPENDIR_SUPPORT
             | InitFlags::FUSE_HANDLE_KILLPRIV_V2
+            | InitFlags::FUSE_POSIX_ACL
+            | InitFlags::FUSE_DONT_MASK
             | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
         wanted.set(InitFlags::FUSE_WRITEBACK_CACHE, self.options.writeback_cache);
         let offered = wanted & config.capabilities();
         config.add_capabilities(offered).expect("the kernel offers these");
+        self.has_lists = offered.contains(InitFlags::FUSE_POSIX_ACL);
         // Refused values come back as the nearest that is not, which older kernels have as default.
         let _ = config.set_max_write(MAX_WRITE_BYTES);
         Ok(())
@@ -147,7 +154,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.attr(reply, self.shared.request(|fs| fs.attributes(ino(of))));
+        attr(reply, self.options.keep, self.shared.request(|fs| fs.attributes(ino(of))));
     }
 
     fn setattr(
@@ -179,16 +186,17 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         };
         // Root may truncate a program and leave it privileged; nobody changes its owner and does.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
-        self.attr(
-            reply,
-            self.shared.request(|fs| {
-                let changed = fs.set_attributes(ino(of), &change, &caller)?;
+        let (of, keep) = (ino(of), self.options.keep);
+        self.serving.serve(
+            move |fs| {
+                let changed = fs.set_attributes(of, &change, &caller)?;
                 if !privileges_end || mode.is_some() {
                     return Ok(changed);
                 }
-                drop_privileges(fs, ino(of), &caller)?;
-                fs.attributes(ino(of))
-            }),
+                drop_privileges(fs, of, &caller)?;
+                fs.attributes(of)
+            },
+            move |answer| attr(reply, keep, answer),
         );
     }
 
@@ -205,12 +213,12 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         device: u32,
         reply: ReplyEntry,
     ) {
-        let permissions = convert::permissions(mode);
         let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
             fs.make(ino(parent), name.as_bytes(), kind, permissions, device, &caller(request))
         });
@@ -223,12 +231,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         reply: ReplyEntry,
     ) {
-        let (permissions, caller) = (convert::permissions(mode), caller(request));
-        let made =
-            self.shared.request(|fs| fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller));
+        let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
+            fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller(request))
+        });
         self.entry(reply, made);
     }
 
@@ -286,12 +295,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let (permissions, caller) = (convert::permissions(mode), caller(request));
+        let caller = caller(request);
         let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
             let made = fs.make(ino(parent), name.as_bytes(), Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
@@ -328,15 +338,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let Ok(mut buffer) = self.buffer.lock() else { return reply.error(Errno::EIO) };
-        if buffer.len() < size as usize {
-            buffer.resize(size as usize, 0);
-        }
-        let room = &mut buffer[..size as usize];
-        match self.shared.request(|fs| fs.read(ino(of), offset, room, &caller(request))) {
-            Ok(bytes) => reply.data(&buffer[..bytes]),
-            Err(error) => reply.error(error),
-        }
+        self.serving.read(ino(of), offset, size, caller(request), reply);
     }
 
     fn write(
@@ -351,17 +353,8 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let caller = caller(request);
-        let written = self.shared.request(|fs| {
-            if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
-                drop_privileges(fs, ino(of), &caller)?;
-            }
-            fs.write(ino(of), offset, data, &caller)
-        });
-        match written {
-            Ok(bytes) => reply.written(bytes as u32),
-            Err(error) => reply.error(error),
-        }
+        let privileges_end = flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+        self.serving.write(ino(of), offset, data, privileges_end, caller(request), reply);
     }
 
     /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
@@ -430,17 +423,19 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (of, name) = (ino(of), name.as_bytes());
+        let (of, name, caller) = (ino(of), name.as_bytes(), caller(request));
         let set = self.shared.request(|fs| {
-            xattrs::changeable(of, name)?;
+            xattrs::changeable(of, name, self.has_lists)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
-            fs.set_xattr(of, name, value, how, &caller(request))
+            acls::drop_set_group_id(fs, of, name, (&caller, request.pid()))?;
+            fs.set_xattr(of, name, value, how, &caller)
         });
         done(reply, set);
     }
 
     fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
-        sized(reply, room, self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes())));
+        let value = self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes(), self.has_lists));
+        sized(reply, room, value);
     }
 
     fn listxattr(&self, _: &Request, of: INodeNo, room: u32, reply: ReplyXattr) {
@@ -452,7 +447,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     fn removexattr(&self, request: &Request, of: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let (of, name) = (ino(of), name.as_bytes());
         let removed = self.shared.request(|fs| {
-            xattrs::changeable(of, name)?;
+            xattrs::changeable(of, name, self.has_lists)?;
             fs.remove_xattr(of, name, &caller(request))
         });
         done(reply, removed);
@@ -468,11 +463,12 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let allocated = self.shared.request(|fs| {
+        let (of, caller) = (ino(of), caller(request));
+        let allocate = move |fs: &mut F| {
             let how = convert::allocate(mode).ok_or(Error::Unsupported("mode of fallocate"))?;
-            fs.allocate(ino(of), how, offset, length, &caller(request))
-        });
-        done(reply, allocated);
+            fs.allocate(of, how, offset, length, &caller)
+        };
+        self.serving.serve(allocate, |allocated| done(reply, allocated));
     }
 
     fn lseek(&self, _: &Request, of: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {

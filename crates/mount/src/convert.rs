@@ -25,6 +25,7 @@ pub fn errno(error: &Error) -> Errno {
         Error::NoAttribute => Errno::ENODATA,
         Error::NothingThere => Errno::ENXIO,
         Error::Unsupported(_) => Errno::EOPNOTSUPP,
+        Error::Wait => Errno::EAGAIN,
         Error::Damaged(_) | Error::Ssd(_) => Errno::EIO,
     }
 }

@@ -4,11 +4,14 @@
 //! keep them long. Writes go through its page cache at once, so that what `write` returned from is in NVRAM and survives a
 //! power cut; what a program writes through `mmap` does so after `msync`.
 
+mod acls;
 mod adapter;
 mod convert;
 mod files;
 mod nvmfs;
 mod privileges;
+mod serving;
+mod waiting;
 mod worker;
 mod xattrs;
 
@@ -16,6 +19,7 @@ pub use files::{MountedOnFiles, OnFiles};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,7 +35,7 @@ use worker::{Shared, Worker};
 /// between two requests, its slow part in the middle runs beside them.
 pub trait Mountable: FileSystem {
     /// A slow piece of work, such as writing one extent.
-    type Job;
+    type Job: Send;
 
     /// Begins a piece of work, if there is one before the next request.
     fn begin_work(&mut self) -> Result<Option<Self::Job>>;
@@ -48,6 +52,14 @@ pub trait Mountable: FileSystem {
     /// Ends it; `outcome` is that of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
+    /// Whether the request that comes may be refused with [`Error::Wait`].
+    fn allow_waiting(&mut self, _: bool) {}
+
+    /// Begins what the request that was just refused with [`Error::Wait`] waits for; it ends just before that is asked again.
+    fn begin_wait(&mut self) -> Option<Self::Job> {
+        None
+    }
+
     /// A request was refused; for the report.
     fn refused(&mut self, _: &Error) {}
 
@@ -61,6 +73,9 @@ pub trait Mountable: FileSystem {
         None
     }
 }
+
+/// Threads for requests unless more are asked for.
+const MOST_USUAL_THREADS: usize = 4;
 
 /// How to mount.
 #[derive(Clone, Debug)]
@@ -79,8 +94,16 @@ pub struct Options {
     pub no_programs: bool,
     /// What is there is looked at in the background.
     pub scrub: bool,
+    /// Threads that the kernel's requests come to; at least 1. What waits for the SSD does so elsewhere.
+    pub threads: usize,
     /// How long the kernel keeps names and attributes.
     pub keep: Duration,
+}
+
+/// Where there are few processors, those who ask need them too.
+fn usual_threads() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, |processors| (processors.get() / 2).clamp(1, MOST_USUAL_THREADS))
 }
 
 impl Default for Options {
@@ -93,6 +116,7 @@ impl Default for Options {
             writeback_cache: false,
             no_programs: false,
             scrub: true,
+            threads: usual_threads(),
             keep: Duration::from_secs(60),
         }
     }
@@ -108,6 +132,10 @@ impl Options {
             if self.read_only { MountOption::RO } else { MountOption::RW },
         ];
         config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
+        config.n_threads = Some(self.threads.max(1));
+        // Each thread has its own end of the connection, where the user may open one.
+        config.clone_fd =
+            self.threads > 1 && File::options().read(true).write(true).open("/dev/fuse").is_ok();
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
         config
     }
@@ -133,7 +161,7 @@ pub fn mount<F: Mountable + Send + 'static>(
     }
     let shared = Arc::new(Shared::new(file_system));
     let open = |subtype| {
-        let adapter = adapter::Adapter::new(shared.clone(), options.clone());
+        let adapter = adapter::Adapter::new(shared.clone(), options.clone())?;
         Session::new(adapter, &at, &options.config(subtype))
     };
     // So that the table of mounts says fuse.nvmfs, as root's own mounts do not otherwise; kernels of before 2019 refuse it.
@@ -163,7 +191,7 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
     pub fn end(mut self) -> io::Result<()> {
         if !self.ended() {
             // What the kernel has collected, of mapped files above all.
-            if let Ok(directory) = std::fs::File::open(&self.at) {
+            if let Ok(directory) = File::open(&self.at) {
                 let _ = rustix::fs::syncfs(directory);
             }
             unmount(&self.at, UnmountFlags::DETACH)?;

@@ -11,7 +11,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     type Job = Work<S>;
 
     fn begin_work(&mut self) -> Result<Option<Work<S>>> {
-        self.auto_settle = false;
+        self.leave_to_thread();
         self.begin_background()
     }
 
@@ -25,6 +25,14 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
 
     fn end_work(&mut self, work: Work<S>, outcome: io::Result<()>) -> Result<()> {
         self.end_background(work, outcome)
+    }
+
+    fn allow_waiting(&mut self, may_wait: bool) {
+        Nvmfs::allow_waiting(self, may_wait);
+    }
+
+    fn begin_wait(&mut self) -> Option<Work<S>> {
+        Some(Nvmfs::begin_wait(self))
     }
 
     fn refused(&mut self, error: &Error) {

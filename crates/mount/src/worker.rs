@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use wearwell_nvmfs::api::{Ino, Result};
+use wearwell_nvmfs::api::{Error, Ino, Result};
 
 /// How long the thread sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
@@ -20,10 +20,52 @@ const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
 
+/// What comes of handling a request.
+pub enum Attempt<T, J> {
+    /// It is answered.
+    Answered(std::result::Result<T, Errno>),
+    /// It waits for this.
+    Waits(J),
+}
+
+/// Handles a request, after what it waited for.
+fn attempt<F: Mountable, T>(
+    file_system: &mut F,
+    waited: Option<(F::Job, io::Result<()>)>,
+    handle: impl FnOnce(&mut F) -> Result<T>,
+) -> Attempt<T, F::Job> {
+    file_system.allow_waiting(true);
+    let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
+    let answer = match ended.and_then(|()| handle(file_system)) {
+        Err(Error::Wait) => match file_system.begin_wait() {
+            Some(job) => Ok(Attempt::Waits(job)),
+            None => Err(Error::Wait),
+        },
+        answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
+    };
+    file_system.allow_waiting(false);
+    answer.unwrap_or_else(|error| {
+        file_system.refused(&error);
+        Attempt::Answered(Err(errno(&error)))
+    })
+}
+
+/// The file system while it is used. After a panic nothing is known of its state in memory: it is left as it is, and its devices are
+/// nobody's before the process ends.
+struct Held<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
+
+impl<F> Drop for Held<'_, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::mem::forget(self.0.take());
+        }
+    }
+}
+
 /// A file system between its two users.
 pub struct Shared<F> {
-    /// None once it is closed.
-    file_system: Mutex<Option<F>>,
+    /// None once it is closed, or a request or the background work panicked.
+    file_system: parking_lot::Mutex<Option<F>>,
     /// How many requests there were; tells the thread whether to make room and whether to look for work.
     requests: AtomicU64,
     stop: AtomicBool,
@@ -35,7 +77,7 @@ impl<F: Mountable> Shared<F> {
     /// Shares `file_system`.
     pub fn new(file_system: F) -> Self {
         Shared {
-            file_system: Mutex::new(Some(file_system)),
+            file_system: parking_lot::Mutex::new(Some(file_system)),
             requests: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             unnamed: Mutex::default(),
@@ -47,7 +89,7 @@ impl<F: Mountable> Shared<F> {
     pub fn take_name(
         &self,
         (directory, name): (Ino, &[u8]),
-        take: impl FnOnce(&mut F) -> Result<()>,
+        mut take: impl FnMut(&mut F) -> Result<()>,
     ) -> std::result::Result<(), Errno> {
         self.request(|fs| {
             let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
@@ -74,14 +116,55 @@ impl<F: Mountable> Shared<F> {
     }
 
     /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
-    pub fn request<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
+    ///
+    /// What it has to wait for is done while others are handled; then it is handled anew.
+    pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
+        match self.begin(&mut handle) {
+            Attempt::Answered(answer) => answer,
+            Attempt::Waits(job) => self.go_on(job, handle),
+        }
+    }
+
+    /// The same, unless it has to wait: then it is [`Shared::go_on`]'s turn.
+    pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let mut guard = self.file_system.lock().map_err(|_| Errno::EIO)?;
-        let file_system = guard.as_mut().ok_or(Errno::EIO)?;
-        handle(file_system).map_err(|error| {
-            file_system.refused(&error);
-            errno(&error)
-        })
+        self.attempt(None, handle)
+    }
+
+    /// Goes on with a request that waits.
+    pub fn go_on<T>(
+        &self,
+        job: F::Job,
+        mut handle: impl FnMut(&mut F) -> Result<T>,
+    ) -> std::result::Result<T, Errno> {
+        let mut job = job;
+        loop {
+            let outcome = F::run(&job);
+            match self.attempt(Some((job, outcome)), &mut handle) {
+                Attempt::Answered(answer) => return answer,
+                Attempt::Waits(next) => job = next,
+            }
+        }
+    }
+
+    fn held(&self) -> Held<'_, F> {
+        Held(self.file_system.lock())
+    }
+
+    fn attempt<T>(
+        &self,
+        waited: Option<(F::Job, io::Result<()>)>,
+        handle: impl FnOnce(&mut F) -> Result<T>,
+    ) -> Attempt<T, F::Job> {
+        let mut held = self.held();
+        if waited.is_some() {
+            // Those that came meanwhile have their turn before what is long.
+            parking_lot::MutexGuard::bump(&mut held.0);
+        }
+        match held.0.as_mut() {
+            Some(file_system) => attempt(file_system, waited, handle),
+            None => Attempt::Answered(Err(Errno::EIO)),
+        }
     }
 
     /// Takes the file system out, unless a request or the background work panicked.
@@ -90,7 +173,7 @@ impl<F: Mountable> Shared<F> {
         for ino in unnamed {
             let _ = self.request(|fs| fs.release(ino));
         }
-        self.file_system.lock().ok()?.take()
+        self.held().0.take()
     }
 
     /// One piece of background work; whether there may be more.
@@ -103,7 +186,7 @@ impl<F: Mountable> Shared<F> {
 
     /// Nothing when there is no file system any more, or none to be trusted.
     fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
-        self.file_system.lock().ok()?.as_mut().map(piece)
+        self.held().0.as_mut().map(piece)
     }
 }
 

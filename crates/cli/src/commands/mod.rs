@@ -4,6 +4,12 @@ pub mod advise;
 pub mod check;
 pub mod compare;
 pub mod drive;
+#[cfg(feature = "explore")]
+pub mod explore;
+#[cfg(not(feature = "explore"))]
+#[path = "no_explore.rs"]
+pub mod explore;
+pub mod fleet;
 pub mod list;
 pub mod model;
 #[cfg(not(all(target_os = "linux", feature = "nvmfs")))]

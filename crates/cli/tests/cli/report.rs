@@ -136,7 +136,7 @@ if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an i
 const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
 
 /// A browser that draws without a window, if there is one.
-fn browser() -> Option<&'static str> {
+pub fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names
         .into_iter()

@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// Blocks written between two fences.
 const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
+/// Bytes that are brought from the SSD before other requests have their turn.
+const BYTES_AT_ONCE: usize = 128 << 10;
 /// Pages of pointers that a chunk may need besides: two ways of up to three levels.
 const POINTER_PAGES: u32 = 6;
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -26,7 +28,9 @@ struct Fresh {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Fills `out` with a file's bytes from `offset` on, holes as zeros. What is read from the SSD stays on NVRAM as clean.
     pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
-        let mut done = 0;
+        let mut done = self.done_before();
+        let (mut since, rest) = (done, out.len().saturating_sub(done));
+        self.wait_for(ino, blocks_of_range(offset + done as u64, rest))?;
         while done < out.len() {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
@@ -52,6 +56,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
                     done += end;
+                    if done < out.len() && done - since >= BYTES_AT_ONCE {
+                        since = done;
+                        self.let_others_go_first(done)?;
+                    }
                     continue;
                 }
             }
@@ -102,8 +110,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         (0..blocks).try_for_each(|number| self.check_block(first + number, ino, block + number))?;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(blocks as usize * BLOCK_BYTES, 0);
-        let read = self.ssd.read(first, &mut scratch).map_err(Error::Ssd);
-        let read = read.and_then(|()| self.check_run(ino, block, first, &scratch));
+        let read = self.read_ssd(first, &mut scratch);
         if read.is_ok() {
             out.copy_from_slice(&scratch[within..within + out.len()]);
         }
@@ -151,6 +158,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NoSpace`] if there was no room for anything; [`Error::TooLarge`] beyond the largest file.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
+        self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
+        self.wait_for(ino, partial_blocks(offset, data.len()).into_iter().flatten())?;
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -240,8 +249,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut content = [0; BLOCK_BYTES];
         if let (Place::Ssd(from), true) = (was, data.len() < BLOCK_BYTES) {
             self.check_block(from, ino, block)?;
-            self.ssd.read(from, &mut content)?;
-            self.check_data(ino, block as u32, from, &content)?;
+            self.read_ssd(from, &mut content)?;
             self.counts.ssd_read_blocks += 1;
         }
         content[within..within + data.len()].copy_from_slice(data);
@@ -253,7 +261,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A page is about to be written: it becomes the most recently used dirty one, and a copy on the SSD is invalid.
     fn dirty(&mut self, page: PageId) -> Result<()> {
-        pages::set_flushing(&mut self.region, page, false);
+        pages::set_flushing(&mut self.region, page, 0);
         let writes = pages::writes_of(&self.region, page).saturating_add(1);
         pages::set_writes(&mut self.region, page, writes);
         match pages::state_of(&self.region, page) {
@@ -310,6 +318,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
 fn led_astray(ino: Ino, block: u64) -> Error {
     Error::Damaged(format!("block {block} of inode {} is not where its pointer leads", ino.0))
+}
+
+/// The blocks at both ends of a range of bytes of which it touches a part only.
+fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
+    let (first, end) = (offset / BLOCK, offset + length as u64);
+    let last = (!end.is_multiple_of(BLOCK)).then_some(end / BLOCK);
+    let first = (!offset.is_multiple_of(BLOCK) && last != Some(first)).then_some(first);
+    [first, last]
 }
 
 /// The blocks that a range of bytes touches.

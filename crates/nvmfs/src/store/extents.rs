@@ -19,6 +19,9 @@ pub struct Extents {
     /// Valid blocks of each extent, or [`FREE`] or [`HELD`].
     valid: Vec<u16>,
     free: VecDeque<u32>,
+    /// Those that are to be trimmed before they join the queue, and how many are or are being trimmed.
+    to_trim: VecDeque<u32>,
+    untrimmed: u32,
     valid_blocks: u64,
     /// Those that are not emptied, as something in them cannot be moved.
     aside: BTreeSet<u32>,
@@ -40,7 +43,14 @@ impl Extents {
         let mut valid = vec![0; extents as usize];
         valid[0] = HELD;
         let free = VecDeque::with_capacity(extents as usize);
-        Extents { valid, free, valid_blocks: 0, aside: BTreeSet::new() }
+        Extents {
+            valid,
+            free,
+            to_trim: VecDeque::new(),
+            untrimmed: 0,
+            valid_blocks: 0,
+            aside: BTreeSet::new(),
+        }
     }
 
     /// Extents without a valid block become free, the lowest to be used first; after the owners were told.
@@ -54,9 +64,39 @@ impl Extents {
         }
     }
 
-    /// Free extents.
+    /// Free extents, those that are still to be trimmed included.
     pub fn free(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len() as u32 + self.untrimmed
+    }
+
+    /// Those of them that are not just being trimmed.
+    pub fn to_take(&self) -> u32 {
+        (self.free.len() + self.to_trim.len()) as u32
+    }
+
+    /// Whether some are just being trimmed.
+    pub fn are_being_trimmed(&self) -> bool {
+        self.untrimmed as usize > self.to_trim.len()
+    }
+
+    /// An extent that holds nothing any more is to be trimmed first.
+    pub fn trim_first(&mut self, extent: u32) {
+        self.aside.remove(&extent);
+        self.valid[extent as usize] = HELD;
+        self.to_trim.push_back(extent);
+        self.untrimmed += 1;
+    }
+
+    /// Takes up to `most` extents that are to be trimmed.
+    pub fn take_to_trim(&mut self, most: usize) -> Vec<u32> {
+        let count = most.min(self.to_trim.len());
+        self.to_trim.drain(..count).collect()
+    }
+
+    /// One of them was.
+    pub fn trimmed(&mut self, extent: u32) {
+        self.untrimmed -= 1;
+        self.give_back(extent);
     }
 
     /// The free extents in the order in which they will be used.
@@ -84,7 +124,13 @@ impl Extents {
 
     /// Takes a free extent to be written.
     pub fn take(&mut self) -> Option<u32> {
-        let extent = self.free.pop_front()?;
+        let untrimmed = || {
+            let extent = self.to_trim.pop_front()?;
+            self.untrimmed -= 1;
+            Some(extent)
+        };
+        // To write one is as good as to trim it.
+        let extent = self.free.pop_front().or_else(untrimmed)?;
         self.valid[extent as usize] = HELD;
         Some(extent)
     }
@@ -137,6 +183,11 @@ impl Extents {
         let is_aside = |extent: usize| !self.aside.is_empty() && self.aside.contains(&(extent as u32));
         let used = used.filter(|(extent, _)| !is_aside(*extent));
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
+    }
+
+    /// Whether there may be something to be won by emptying an extent.
+    pub fn can_be_emptied(&self, extent: u32) -> bool {
+        u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.aside.contains(&extent)
     }
 
     /// An extent is not emptied, until nothing in it is valid any more.

@@ -17,8 +17,13 @@ const WINDOW_EXTENTS: usize = 8;
 /// Pages of an extent.
 pub(super) const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
 
+/// Batches that are on their way at the same time.
+const MOST_BATCHES: usize = 64;
+
 /// An extent on its way to the SSD. Nothing is lost with it: its pages stay dirty until it is [`Store::end_flush`]ed.
 pub struct Batch<S> {
+    /// Tells it from others on their way: a page that was written to meanwhile may be in a later one.
+    number: u8,
     /// The extent that was taken for it; none where blocks have their places.
     pub(super) extent: Option<u32>,
     /// First blocks of the requests, and their pages.
@@ -85,9 +90,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Writes one extent and waits for it.
     pub(super) fn flush_round(&mut self) -> Result<()> {
-        let batch = self.begin_flush()?.ok_or(Error::NoSpace("too few pages are dirty to fill an extent"))?;
+        let Some(batch) = self.begin_flush()? else {
+            // What others are writing may be all that there is.
+            if self.others_make_room() {
+                self.wait_for_flush()?;
+            }
+            return Err(Error::NoSpace("too few pages are dirty to fill an extent"));
+        };
         let written = batch.write();
         self.end_flush(batch, written)
+    }
+
+    /// Whether there will be room without anybody beginning anything: extents are being written or trimmed.
+    pub fn others_make_room(&self) -> bool {
+        !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
 
     /// Takes an extent and the pages that are to go there; `None` if there are too few.
@@ -95,12 +111,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NoSpace`] if there is no free extent and cleaning makes none.
     pub fn begin_flush(&mut self) -> Result<Option<Batch<S>>> {
+        if self.batches.len() == MOST_BATCHES {
+            return Ok(None);
+        }
         if self.superblock.placement.updates_in_place() {
             return self.begin_flush_home();
         }
-        while self.extents.free() <= LAST_EXTENTS {
+        while self.extents.to_take() <= LAST_EXTENTS {
             // After a power cut every page is dirty: one of the last extents makes some clean, and so room for cleaning.
-            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.free() > 0 {
+            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.to_take() > 0 {
                 break;
             }
             self.clean_one()?;
@@ -122,13 +141,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let owner = |page: &PageId| pages::owner_of(&self.region, *page);
         let owners =
             if self.region.areas.has_sums() { pages.iter().map(owner).collect() } else { Vec::new() };
+        let number = (1..).find(|number| !self.batches.contains(number)).expect("they are bounded");
+        self.batches.insert(number);
         let mut content = Vec::with_capacity(pages.len() * BLOCK_BYTES);
         for &page in &pages {
             content.extend_from_slice(self.region.page(page));
-            pages::set_flushing(&mut self.region, page, true);
+            pages::set_flushing(&mut self.region, page, number);
+        }
+        for &(first, pages) in &requests {
+            self.beside.overwrite(&(first..first + pages as u64));
         }
         let (sums, ssd) = (OnceLock::new(), Arc::clone(&self.ssd));
-        Batch { extent, requests, pages, content, owners, sums, stream, ssd }
+        Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }
     }
 
     /// An extent's worth of dirty pages, the least recently used first, that are likely to be updated alike.
@@ -141,7 +165,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut candidates = Vec::with_capacity(window);
         let mut next = self.pages.last(State::Dirty);
         while let Some(page) = next.filter(|_| candidates.len() < window) {
-            if !pages::is_flushing(&self.region, page) {
+            if pages::flushing(&self.region, page) == 0 {
                 candidates.push((likelihood(pages::writes_of(&self.region, page)), page));
             }
             next = self.pages.more_recent(&self.region, page);
@@ -162,15 +186,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// The pages of an extent that was written become clean, at the least recently used end; those that were written to
     /// meanwhile stay dirty. If it could not be written, all do.
     pub fn end_flush(&mut self, batch: Batch<S>, written: std::io::Result<()>) -> Result<()> {
+        let number = batch.number;
         let sent = |store: &Self, page| {
-            pages::state_of(&store.region, page) == State::Dirty && pages::is_flushing(&store.region, page)
+            pages::state_of(&store.region, page) == State::Dirty
+                && pages::flushing(&store.region, page) == number
         };
+        self.batches.remove(&number);
         for &(first, pages) in batch.requests.iter().filter(|_| batch.extent.is_none()) {
             self.in_flight.retain(|block| !(first..first + pages as u64).contains(block));
         }
         if let Err(error) = written {
-            for page in batch.pages {
-                pages::set_flushing(&mut self.region, page, false);
+            for &page in &batch.pages {
+                if sent(self, page) {
+                    pages::set_flushing(&mut self.region, page, 0);
+                }
             }
             batch.extent.into_iter().for_each(|extent| self.extents.give_back(extent));
             return Err(error.into());
@@ -192,7 +221,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let at = self.region.areas.ssd_sum(pages::copy_of(&self.region, page));
                 self.region.store(at, &sum.to_le_bytes());
             }
-            pages::set_flushing(&mut self.region, page, false);
+            pages::set_flushing(&mut self.region, page, 0);
             self.pages.change(&mut self.region, page, State::Clean, true);
             kept += 1;
         }

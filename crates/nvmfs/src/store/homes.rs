@@ -47,7 +47,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut next = self.pages.last(State::Dirty);
         while let Some(page) = next.filter(|_| chosen.len() < EXTENT_PAGES) {
             let is_written = self.in_flight.contains(&pages::copy_of(&self.region, page));
-            if !is_written && !pages::is_flushing(&self.region, page) {
+            if !is_written && pages::flushing(&self.region, page) == 0 {
                 chosen.push(page);
             }
             next = self.pages.more_recent(&self.region, page);

@@ -3,6 +3,7 @@
 //! One rule keeps this whole without a log: a pointer is a word of 8 bytes, which is never torn, and it is turned to a
 //! place only when what lies there is safe; the place that it pointed to is used again only when the turn is safe.
 
+mod beside;
 mod data;
 mod epoch;
 mod extents;
@@ -22,9 +23,11 @@ mod scan;
 mod scrub;
 mod seals;
 mod sums;
+mod trims;
 mod verify;
 mod write_out;
 
+pub use beside::Fetch;
 pub use epoch::NoPair;
 pub use flush::Batch;
 pub use noted::Unit;
@@ -34,6 +37,8 @@ pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
 pub use scrub::Scrub;
+
+pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Ino, Result};
 use crate::layout::{Epoch, Field, PageId, Superblock};
@@ -84,12 +89,18 @@ pub struct Store<N, S> {
     /// Places that blocks keep and that are being written: until that is over nothing else may be written there, lest the
     /// older content come last.
     in_flight: BTreeSet<u64>,
+    /// Numbers of the batches that are on their way.
+    batches: BTreeSet<u8>,
+    /// Whether extents are trimmed beside requests.
+    trims_beside: bool,
     /// What goes to the SSD although there is room for it.
     write_out: WriteOut,
     /// What was found to have a wrong checksum since it was opened.
     found: Wrongs,
     /// How far the look at everything is.
     pass: scrub::Pass,
+    /// What is read from the SSD while others use the file system.
+    beside: beside::Beside,
     /// Where blocks are put together on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -110,9 +121,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             counts: Counts::default(),
             open_extent: None,
             in_flight: BTreeSet::new(),
+            batches: BTreeSet::new(),
+            trims_beside: false,
             write_out: WriteOut::default(),
             found: Wrongs::default(),
             pass: scrub::Pass::default(),
+            beside: beside::Beside::default(),
             scratch: Vec::new(),
         }
     }
@@ -168,7 +182,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A page that nothing points to any more becomes free.
     fn free_page(&mut self, page: PageId) {
-        pages::set_flushing(&mut self.region, page, false);
+        pages::set_flushing(&mut self.region, page, 0);
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
@@ -191,10 +205,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn free_extent(&mut self, extent: u32) {
+        self.open_extent.take_if(|(open, _)| *open == extent);
+        if self.trims_beside {
+            return self.extents.trim_first(extent);
+        }
         if self.options.trim {
             self.trim(extents::first_block(extent), crate::layout::EXTENT_BLOCKS);
         }
-        self.open_extent.take_if(|(open, _)| *open == extent);
         self.extents.give_back(extent);
     }
 

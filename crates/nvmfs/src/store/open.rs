@@ -211,6 +211,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Closes the file system: the order of its lists, and what is on the SSD as well, will be known when it is opened.
     pub fn close(mut self) -> N {
+        self.trim_rest();
         self.seal();
         let [clean, dirty] = self.pages.ends();
         let areas = self.region.areas.clone();

@@ -265,12 +265,12 @@ pub fn set_writes<N: Nvram>(region: &mut Region<N>, page: PageId, writes: u8) {
     region.note(region.areas.page_info(page) + WRITES, &[writes]);
 }
 
-/// Whether the page's present content is on its way to the SSD.
-pub fn is_flushing<N: Nvram>(region: &Region<N>, page: PageId) -> bool {
-    region.bytes()[region.areas.page_info(page) + FLUSHING] != 0
+/// Number of the batch with which the page's present content is on its way to the SSD; 0 if it is not.
+pub fn flushing<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
+    region.bytes()[region.areas.page_info(page) + FLUSHING]
 }
 
-/// Notes that its present content is on its way to the SSD, or that it no longer is what was sent.
-pub fn set_flushing<N: Nvram>(region: &mut Region<N>, page: PageId, flushing: bool) {
-    region.note(region.areas.page_info(page) + FLUSHING, &[u8::from(flushing)]);
+/// Notes with which batch its present content is on its way to the SSD, or, with 0, that it no longer is what was sent.
+pub fn set_flushing<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
+    region.note(region.areas.page_info(page) + FLUSHING, &[batch]);
 }

@@ -2,7 +2,7 @@
 
 use super::pages::{self, State};
 use super::region::Changes;
-use super::{Store, extents};
+use super::{Fetch, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
@@ -50,25 +50,67 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.clean_one().map(|()| true)
     }
 
-    /// Empties the extent with the fewest valid blocks: they become dirty pages, the least recently used ones, since they
-    /// have lived long; then the extent is free.
+    /// The same beside requests: the extent that is to be recycled, and what is to be read of it; `None` if there is none worth it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn begin_recycling(&mut self) -> Result<Option<(u32, Fetch<S>)>> {
+        if self.superblock.placement.updates_in_place() {
+            return Ok(None);
+        }
+        let Some(victim) = self.extents.emptiest() else { return Ok(None) };
+        let valid = self.valid_blocks_of(victim)?;
+        let to_read = valid.iter().filter(|one| one.page.is_none());
+        let to_read: Vec<_> = to_read.map(|one| (one.block, (one.ino, one.file_block))).collect();
+        Ok(Some((victim, self.begin_reading(&to_read))))
+    }
+
+    /// Recycles an extent that was read, if it still is one to be emptied.
+    ///
+    /// # Errors
+    /// That of reading; [`Error::NoSpace`] if there is no room for what is in it.
+    pub fn end_recycling(
+        &mut self,
+        extent: u32,
+        fetch: Fetch<S>,
+        outcome: std::io::Result<()>,
+    ) -> Result<()> {
+        self.allow_waiting(false);
+        self.end_fetch(fetch, outcome)?;
+        let cleaned = if self.extents.can_be_emptied(extent) { self.clean(extent) } else { Ok(true) };
+        self.allow_waiting(false);
+        cleaned.map(|_| ())
+    }
+
+    /// Empties the extent with the fewest valid blocks.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if every extent is full.
     pub(super) fn clean_one(&mut self) -> Result<()> {
-        let valid = loop {
+        loop {
             let victim = self.extents.emptiest().ok_or(Error::NoSpace("every extent of the SSD is full"))?;
-            // Before looking what is where: making room turns pointers.
-            if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
-                return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
+            if self.clean(victim)? {
+                return Ok(());
             }
-            let mut valid = self.valid_blocks_of(victim)?;
-            match self.bring(&mut valid) {
-                // Moved, it would no longer be known for damaged.
-                Err(Error::Damaged(_)) => self.extents.set_aside(victim),
-                brought => break brought.map(|()| valid)?,
+        }
+    }
+
+    /// Empties an extent: its valid blocks become dirty pages, the least recently used ones, since they have lived long; then the
+    /// extent is free. One that is damaged is set aside; whether it was not.
+    fn clean(&mut self, victim: u32) -> Result<bool> {
+        // Before looking what is where: making room turns pointers.
+        if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
+            return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
+        }
+        let mut valid = self.valid_blocks_of(victim)?;
+        match self.bring(&mut valid) {
+            // Moved, it would no longer be known for damaged.
+            Err(Error::Damaged(_)) => {
+                self.extents.set_aside(victim);
+                return Ok(false);
             }
-        };
+            brought => brought?,
+        }
         self.region.fence();
         let mut changes = Changes::default();
         for one in &valid {
@@ -80,7 +122,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
         self.counts.recycled_extents += 1;
         self.counts.moved_blocks += valid.len() as u64;
-        valid.into_iter().try_for_each(|one| self.settle_moved(one))
+        valid.into_iter().try_for_each(|one| self.settle_moved(one))?;
+        Ok(true)
     }
 
     /// What in an extent is valid.
@@ -113,11 +156,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let run = run_of(&valid[from..]);
             if run > 0 {
                 scratch.resize(run * BLOCK_BYTES, 0);
-                result = self.ssd.read(valid[from].block, &mut scratch).map_err(Error::Ssd);
-                for (one, content) in valid[from..from + run].iter().zip(scratch.chunks(BLOCK_BYTES)) {
-                    result =
-                        result.and_then(|()| self.check_data(one.ino, one.file_block, one.block, content));
-                }
+                result = self.read_ssd(valid[from].block, &mut scratch);
                 let (blocks, _) = scratch.as_chunks::<BLOCK_BYTES>();
                 for (one, content) in
                     valid[from..from + run].iter_mut().zip(blocks).filter(|_| result.is_ok())

@@ -130,6 +130,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(Error::NoSpace("flushing makes no room on the NVRAM"))
     }
 
+    /// Refuses the present request if it may wait and so many pages have no room before something was flushed.
+    ///
+    /// # Errors
+    /// [`Error::Wait`].
+    pub(super) fn wait_for_room(&mut self, count: u32) -> Result<()> {
+        let most = self.most_dirty();
+        // What has no room at once is written piece by piece, each making room for the next.
+        if self.pages.count(State::Dirty) + count.min(most / 2) <= most {
+            return Ok(());
+        }
+        if self.beside.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
+    }
+
     /// The same without flushing, for pages that only cache: whether `count` pages are free.
     pub(super) fn make_room_for_cache(&mut self, count: u32) -> Result<bool> {
         if self.pages.count(State::Free) < count {

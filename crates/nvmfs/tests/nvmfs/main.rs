@@ -1,5 +1,6 @@
 //! The file system without a mount: beside the plainest one, on every device, through power cuts and damage.
 
+mod beside;
 mod caching;
 mod common;
 mod crash;

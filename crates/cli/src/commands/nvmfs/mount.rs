@@ -28,7 +28,7 @@ pub struct Args {
     ///
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
     /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
-    /// are always so. no_scrub: what has checksums is not looked at in the background. And the file system's own:
+    /// are always so. no_scrub: what has checksums is not looked at in the background. threads=N: threads for requests, half of the processors but 4 at most unless given. And the file system's own:
     /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
@@ -60,6 +60,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
     let guarantee = nvram.guarantee();
+    let usual = wearwell_mount::Options::default();
     let options = wearwell_mount::Options {
         source: source(&args.devices.nvram).display().to_string(),
         allow_other: args.options.allow_other,
@@ -68,7 +69,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         writeback_cache: args.options.writeback_cache,
         no_programs: args.options.no_programs,
         scrub: !args.options.no_scrub,
-        ..wearwell_mount::Options::default()
+        threads: args.options.threads.map_or(usual.threads, usize::from),
+        ..usual
     };
     let file_system =
         wearwell_nvmfs::options::Options { mark: random()?, ..args.options.file_system.clone() };

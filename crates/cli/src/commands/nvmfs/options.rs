@@ -3,6 +3,9 @@
 use std::str::FromStr;
 use wearwell_nvmfs::options::Options;
 
+/// Threads for requests at most: each has a buffer of 16 MiB, of which it uses what the largest request needs.
+const MOST_THREADS: u16 = 256;
+
 /// What `-o` may say.
 #[derive(Clone, Debug, Default)]
 pub struct MountOptions {
@@ -18,6 +21,8 @@ pub struct MountOptions {
     pub no_programs: bool,
     /// What is there is not looked at in the background.
     pub no_scrub: bool,
+    /// Threads that requests come to.
+    pub threads: Option<u16>,
     /// How the file system uses its devices.
     pub file_system: Options,
 }
@@ -39,18 +44,26 @@ impl FromStr for MountOptions {
                 ("nosuid" | "nodev", _) => {}
                 ("noexec", _) => options.no_programs = true,
                 ("no_scrub", _) => options.no_scrub = true,
+                (_, Some(("threads", value))) => options.threads = Some(threads(value)?),
                 (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
                 (name, None) => drop(settings.insert(name.into(), true.into())),
             }
         }
         let settings = toml::Value::Table(settings).try_into::<Options>();
         options.file_system = settings.map_err(|error| {
-            let others = "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub";
+            let others =
+                "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub, threads";
             format!("{}; or {others}", error.to_string().trim_end())
         })?;
         options.file_system.check().map_err(|error| error.to_string())?;
         Ok(options)
     }
+}
+
+/// How many threads handle requests.
+fn threads(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
+    number.ok_or_else(|| format!("threads={text}: a number from 1 to {MOST_THREADS} is needed"))
 }
 
 /// A number or a truth value where it is one, else a word.
@@ -71,6 +84,8 @@ mod tests {
         assert!(options.no_scrub && options.allow_other && !options.direct_io && !options.file_system.trim);
         assert_eq!((options.file_system.flush_above, options.file_system.flush_below), (0.7, 0.5));
         assert_eq!(options.file_system.grouping, Grouping::Lru);
+        let options: MountOptions = "threads=3".parse().unwrap();
+        assert_eq!(options.threads, Some(3));
         let options: MountOptions = "caching=periodic,write_out_share=0.2".parse().unwrap();
         assert_eq!(
             (options.file_system.caching, options.file_system.write_out_share),
@@ -84,6 +99,7 @@ mod tests {
         let unknown = problem("flush_abov=0.7");
         assert!(unknown.contains("flush_abov") && unknown.contains("flush_above"), "{unknown}");
         assert!(unknown.contains("direct_io"), "{unknown}");
+        assert!(problem("threads=0").contains("from 1 to 256"));
         assert!(problem("flush_above=2").contains("from 0 to 1"));
         assert!(problem("flush_above=0.4").contains("flush_below"));
         assert!(problem("write_out_share=0.2").contains("periodic"));

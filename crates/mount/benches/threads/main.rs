@@ -1,0 +1,149 @@
+//! Mounts under several threads: NVMFS, a mount by FUSE that hands every call on to files in memory with as many threads, and ext4
+//! on a file of the disk.
+//!
+//!     cargo bench -p wearwell-mount --bench threads -- [--quick] [DIR...]
+//!
+//! All are used in rounds by turns, and a rate is the median of the rounds. What is written fits the NVRAM, and the kernel keeps
+//! no names and attributes of the first two. Then names are made and removed beside one who reads, 1 MiB at a time and past the
+//! kernel's cache, a file that is on the SSD, a file of the disk, only: how long that takes. Root alone can mount ext4. Directories that are given are
+//! measured as well, such as a mount by an older program.
+
+#[path = "../../tests/support/devices.rs"]
+mod devices;
+mod jobs;
+mod others;
+
+use jobs::{Latency, Size};
+use others::{Ext4, Passed};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use wearwell_mount::{Options, mount};
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
+use wearwell_nvmfs::options::Format;
+use wearwell_nvmfs::ssd::{Caching, FileSsd};
+
+/// Threads that handle requests, of those mounts that have several.
+const THREADS: usize = 4;
+
+/// Rates of one file system by job, a second.
+type Rates = Vec<(&'static str, f64)>;
+
+fn options(threads: usize) -> Options {
+    Options { keep: Duration::ZERO, threads, ..Options::default() }
+}
+
+/// NVMFS whose devices are in memory.
+fn nvmfs(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
+    let at = directory.join("nvmfs");
+    fs::create_dir(&at)?;
+    let mounted = mount(devices::create(directory, 256 << 20, 512 << 20, 20_000), &at, &options(threads))?;
+    let rates = jobs::rates(&at, size)?;
+    mounted.unmount()?;
+    mounted.join()?;
+    Ok(rates)
+}
+
+fn passed(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
+    let (at, below) = (directory.join("passed"), directory.join("below"));
+    fs::create_dir(&at)?;
+    fs::create_dir(&below)?;
+    let mounted = Passed::mount(&below, &at, threads)?;
+    let rates = jobs::rates(&at, size)?;
+    drop(mounted);
+    Ok(rates)
+}
+
+/// NVMFS with little NVRAM in memory, on a file of the disk, read past the kernel's cache if it lets itself.
+fn beside_on_disk(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
+    let memory = tempfile::TempDir::new_in("/dev/shm")?;
+    let nvram =
+        MappedNvram::create(memory.path().join("nvram"), 64 << 20, Existing::Refuse, Persistence::Auto)?;
+    let (path, bytes) = (disk.join("ssd"), 1 << 30);
+    let direct = FileSsd::create(&path, bytes, Existing::Overwrite, Caching::Direct);
+    let ssd = direct.or_else(|_| FileSsd::create(&path, bytes, Existing::Overwrite, Caching::Cached))?;
+    let made = Nvmfs::format(nvram, Arc::new(ssd), &Format::default(), Default::default());
+    let at = memory.path().join("nvmfs");
+    fs::create_dir(&at)?;
+    let mounted = mount(made.map_err(io::Error::other)?, &at, &options(threads))?;
+    let latency = jobs::beside_reader(&at, size)?;
+    mounted.unmount()?;
+    mounted.join()?;
+    fs::remove_file(path)?;
+    Ok(latency)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn print(names: &[String], rounds: &[Vec<Rates>]) {
+    print!("{:<34}", "operations a second");
+    names.iter().for_each(|name| print!(" {name:>16}"));
+    println!();
+    for job in 0..rounds[0][0].len() {
+        print!("{:<34}", rounds[0][0][job].0);
+        for one in 0..names.len() {
+            print!(" {:>16.0}", median(rounds.iter().map(|round| round[one][job].1).collect()));
+        }
+        println!();
+    }
+}
+
+/// Everything once by turns.
+fn round(ext4: Option<&Ext4>, given: &[PathBuf], size: &Size) -> io::Result<Vec<(String, Rates)>> {
+    let mut all = Vec::new();
+    for threads in [1, THREADS] {
+        let memory = tempfile::TempDir::new_in("/dev/shm")?;
+        all.push((format!("passed on, {threads}"), passed(memory.path(), threads, size)?));
+        all.push((format!("NVMFS, {threads}"), nvmfs(memory.path(), threads, size)?));
+    }
+    if let Some(ext4) = ext4 {
+        all.push(("ext4".into(), jobs::rates(ext4.at(), size)?));
+    }
+    for path in given {
+        all.push((path.display().to_string(), jobs::rates(path, size)?));
+    }
+    Ok(all)
+}
+
+fn main() -> io::Result<()> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+        println!("skipped: nothing can be mounted here: /dev/fuse: {error}");
+        return Ok(());
+    }
+    let size = if std::env::args().any(|argument| argument == "--quick") { jobs::QUICK } else { jobs::FULL };
+    let given: Vec<PathBuf> =
+        std::env::args().skip(1).filter(|one| !one.starts_with('-')).map(PathBuf::from).collect();
+    let disk = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let ext4 = Ext4::mount(disk.path());
+    if let Err(error) = &ext4 {
+        println!("ext4 is left out: {error}");
+    }
+    let ext4 = ext4.ok();
+    let (mut names, mut rounds) = (Vec::new(), Vec::new());
+    for _ in 0..size.rounds {
+        let (of, rates): (Vec<_>, Vec<_>) = round(ext4.as_ref(), &given, &size)?.into_iter().unzip();
+        names = of;
+        rounds.push(rates);
+    }
+    print(&names, &rounds);
+    println!(
+        "\na name made and removed beside who reads from the SSD, us: median, 99 of 100, longest; MiB/s read meanwhile"
+    );
+    for threads in [1, THREADS] {
+        println!("{:<34} {}", format!("NVMFS, {threads}"), beside_on_disk(disk.path(), threads, &size)?);
+    }
+    if let Some(ext4) = &ext4 {
+        println!("{:<34} {}", "ext4", jobs::beside_reader(ext4.at(), &size)?);
+    }
+    for path in &given {
+        println!("{:<34} {}", path.display(), jobs::beside_reader(path, &size)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Requests that may have to wait for the SSD: they are begun where they come, and go on elsewhere if they do.
+
+use super::Mountable;
+use super::convert::Answer;
+use super::privileges::drop_privileges;
+use super::waiting::Waiting;
+use super::worker::{Attempt, Shared};
+use fuser::{ReplyData, ReplyWrite};
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{Caller, Ino, Result};
+
+thread_local! {
+    /// What a thread reads goes through here; kept, so that not every request clears a new one.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Handles such requests.
+pub struct Serving<F> {
+    shared: Arc<Shared<F>>,
+    waiting: Waiting,
+}
+
+impl<F: Mountable + Send + 'static> Serving<F> {
+    /// Of the file system in `shared`.
+    pub fn new(shared: Arc<Shared<F>>) -> io::Result<Self> {
+        Ok(Serving { shared, waiting: Waiting::start()? })
+    }
+
+    /// Handles a request and answers it, elsewhere if it has to wait.
+    pub fn serve<T>(
+        &self,
+        mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
+        answer: impl FnOnce(Answer<T>) + Send + 'static,
+    ) {
+        match self.shared.begin(&mut handle) {
+            Attempt::Answered(it) => answer(it),
+            Attempt::Waits(job) => {
+                let shared = Arc::clone(&self.shared);
+                self.waiting.take(move || answer(shared.go_on(job, handle)));
+            }
+        }
+    }
+
+    /// Reads and answers.
+    pub fn read(&self, of: Ino, offset: u64, size: u32, caller: Caller, reply: ReplyData) {
+        let read = |buffer: &mut Vec<u8>| {
+            let room = room_for(buffer, size);
+            self.shared.begin(|fs| fs.read(of, offset, room, &caller))
+        };
+        let attempt = BUFFER.with_borrow_mut(read);
+        match attempt {
+            Attempt::Answered(answer) => answer_with(reply, answer),
+            Attempt::Waits(job) => {
+                let shared = Arc::clone(&self.shared);
+                self.waiting.take(move || {
+                    let answer = BUFFER.with_borrow_mut(|buffer| {
+                        let room = room_for(buffer, size);
+                        shared.go_on(job, |fs| fs.read(of, offset, room, &caller))
+                    });
+                    answer_with(reply, answer);
+                });
+            }
+        }
+    }
+
+    /// Writes and answers; `privileges_end` if the file's are to be dropped before.
+    pub fn write(
+        &self,
+        of: Ino,
+        offset: u64,
+        data: &[u8],
+        privileges_end: bool,
+        caller: Caller,
+        reply: ReplyWrite,
+    ) {
+        let write = move |fs: &mut F, data: &[u8]| {
+            if privileges_end {
+                drop_privileges(fs, of, &caller)?;
+            }
+            fs.write(of, offset, data, &caller)
+        };
+        match self.shared.begin(|fs| write(fs, data)) {
+            Attempt::Answered(answer) => written(reply, answer),
+            Attempt::Waits(job) => {
+                let (shared, data) = (Arc::clone(&self.shared), data.to_vec());
+                self.waiting.take(move || written(reply, shared.go_on(job, |fs| write(fs, &data))));
+            }
+        }
+    }
+}
+
+/// Room for what is read.
+fn room_for(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
+    if buffer.len() < size as usize {
+        buffer.resize(size as usize, 0);
+    }
+    &mut buffer[..size as usize]
+}
+
+/// Answers with so many bytes, which this thread has read.
+fn answer_with(reply: ReplyData, answer: Answer<usize>) {
+    match answer {
+        Ok(bytes) => BUFFER.with_borrow(|buffer| reply.data(&buffer[..bytes])),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn written(reply: ReplyWrite, answer: Answer<usize>) {
+    match answer {
+        Ok(bytes) => reply.written(bytes as u32),
+        Err(error) => reply.error(error),
+    }
+}

@@ -1,0 +1,248 @@
+//! Requests that wait for the SSD while others use the file system.
+
+use super::{Nvmfs, Work};
+use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
+use crate::layout::{Checksums, Place};
+use crate::nvram::PlainNvram;
+use crate::options::{Format, Options};
+use crate::ssd::{MemorySsd, Ssd};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
+const BLOCK: u64 = 4096;
+/// Blocks of the file that is looked at; more than the NVRAM holds.
+const BLOCKS: u64 = 3000;
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+
+/// A file of blocks each filled with its number, the first of which are on the SSD alone.
+fn filled() -> (Fs, Ino) {
+    // Nothing but its place tells whether a block is the right one.
+    let format = Format { inodes: Some(64), checksums: Checksums::Metadata, ..Format::default() };
+    let ssd = Arc::new(MemorySsd::new(4608));
+    let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
+    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, block as u8));
+    for block in 0..10 {
+        drive_out(&mut fs, ino, block);
+    }
+    (fs, ino)
+}
+
+fn put(fs: &mut Fs, ino: Ino, block: u64, byte: u8) {
+    assert_eq!(fs.write(ino, block * BLOCK, &[byte; 4096], &CALLER).unwrap(), 4096);
+}
+
+/// Where on the SSD a block is, if it is nowhere else.
+fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
+    match fs.store.region.place_of(ino, block).unwrap() {
+        Place::Ssd(place) => Some(place),
+        _ => None,
+    }
+}
+
+/// Uses others, but for the first hundred, until a block is on the SSD alone.
+fn drive_out(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
+    for other in (100..BLOCKS).cycle().take(40_000) {
+        if let Some(place) = place(fs, ino, block) {
+            return place;
+        }
+        // What is written drives others to the SSD, and what is read those from the NVRAM that are there too.
+        put(fs, ino, other, other as u8);
+        read(fs, ino, 100 + (other + 1500) % (BLOCKS - 100)).unwrap();
+    }
+    panic!("block {block} stays on the NVRAM");
+}
+
+/// A request that waits: what for.
+fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<MemorySsd> {
+    fs.allow_waiting(true);
+    assert!(matches!(request(fs), Err(Error::Wait)));
+    let work = fs.begin_wait();
+    fs.allow_waiting(false);
+    work
+}
+
+/// A read that waits, up to where its block is read.
+fn read_beside(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
+    let work = waits(fs, |fs| read(fs, ino, block));
+    work.run().unwrap();
+    work
+}
+
+/// The same request after that.
+fn again<T>(fs: &mut Fs, work: Work<MemorySsd>, request: impl FnOnce(&mut Fs) -> Result<T>) -> Result<T> {
+    fs.allow_waiting(true);
+    fs.end_background(work, Ok(())).unwrap();
+    let answer = request(fs);
+    if answer.is_ok() {
+        fs.allow_waiting(false);
+    }
+    answer
+}
+
+fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<u8> {
+    let mut out = [0; 4096];
+    assert_eq!(fs.read(ino, block * BLOCK, &mut out, &CALLER)?, 4096);
+    assert!(out.iter().all(|byte| *byte == out[0]));
+    Ok(out[0])
+}
+
+#[test]
+fn what_was_read_is_not_read_again() {
+    let (mut fs, ino) = filled();
+    let work = waits(&mut fs, |fs| read(fs, ino, 0));
+    work.run().unwrap();
+    // Were it read now, something else would come.
+    let here = place(&fs, ino, 0).unwrap();
+    fs.store.ssd().write(here, &[99; 4096], 0).unwrap();
+    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
+    fs.store.check().unwrap();
+}
+
+#[test]
+fn what_was_written_meanwhile_is_found() {
+    let (mut fs, ino) = filled();
+    let work = waits(&mut fs, |fs| read(fs, ino, 1));
+    work.run().unwrap();
+    put(&mut fs, ino, 1, 77);
+    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
+}
+
+#[test]
+fn what_moved_meanwhile_is_read_where_it_is() {
+    let (mut fs, ino) = filled();
+    let work = waits(&mut fs, |fs| read(fs, ino, 1));
+    work.run().unwrap();
+    put(&mut fs, ino, 1, 77);
+    drive_out(&mut fs, ino, 1);
+    assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
+    let work = fs.begin_wait();
+    work.run().unwrap();
+    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), 77);
+}
+
+#[test]
+fn what_came_back_to_its_place_with_other_content_is_read_anew() {
+    let (mut fs, ino) = filled();
+    // Extents are used in turn: at some time the block is at a place where it was before, and where somebody has read it since.
+    let mut works = BTreeMap::from([(place(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
+    let mut byte = 1;
+    let came_back = (0..1000).find_map(|_| {
+        byte = byte % 200 + 1;
+        put(&mut fs, ino, 1, byte);
+        let here = drive_out(&mut fs, ino, 1);
+        let earlier = works.remove(&here);
+        if earlier.is_none() {
+            works.insert(here, read_beside(&mut fs, ino, 1));
+        }
+        earlier
+    });
+    let work = came_back.expect("the block comes to a place twice");
+    assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
+    let work = fs.begin_wait();
+    work.run().unwrap();
+    assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 1)).unwrap(), byte);
+}
+
+#[test]
+fn a_write_to_a_part_waits_and_a_whole_one_does_not() {
+    let (mut fs, ino) = filled();
+    let ends = |fs: &mut Fs| fs.write(ino, 2 * BLOCK + 4000, &[88; 200], &CALLER);
+    let work = waits(&mut fs, ends);
+    work.run().unwrap();
+    assert_eq!(again(&mut fs, work, ends).unwrap(), 200);
+    let mut out = [0; 8192];
+    fs.read(ino, 2 * BLOCK, &mut out, &CALLER).unwrap();
+    assert_eq!(out[..], [vec![2; 4000], vec![88; 200], vec![3; 3992]].concat());
+    fs.allow_waiting(true);
+    put(&mut fs, ino, 4, 55);
+    fs.allow_waiting(false);
+    fs.store.check().unwrap();
+}
+
+#[test]
+fn an_error_counts_unless_something_else_is_there() {
+    let (mut fs, ino) = filled();
+    let failed = || Err(std::io::Error::other("the drive failed"));
+    let work = waits(&mut fs, |fs| read(fs, ino, 5));
+    assert!(matches!(fs.end_background(work, failed()), Err(Error::Ssd(_))));
+    let work = waits(&mut fs, |fs| read(fs, ino, 5));
+    if let Work::Fetch(fetch) = &work {
+        fetch.tell_stale();
+    }
+    fs.end_background(work, failed()).unwrap();
+    assert_eq!(read(&mut fs, ino, 5).unwrap(), 5);
+}
+
+#[test]
+fn an_extent_that_changed_while_it_was_read_is_recycled_as_it_is() {
+    let (mut fs, ino) = filled();
+    (0..BLOCKS).step_by(3).for_each(|block| put(&mut fs, ino, block, 111));
+    let (extent, fetch) = fs.store.begin_recycling().unwrap().expect("extents are fragmented");
+    let outcome = fetch.read();
+    // Half of what it holds goes, or moves.
+    (1..BLOCKS).step_by(6).for_each(|block| put(&mut fs, ino, block, 222));
+    fs.store.end_recycling(extent, fetch, outcome).unwrap();
+    fs.store.check().unwrap();
+    for block in 0..BLOCKS {
+        let expected = match block {
+            _ if block % 3 == 0 => 111,
+            _ if block % 6 == 1 => 222,
+            _ => block as u8,
+        };
+        assert_eq!(read(&mut fs, ino, block).unwrap(), expected, "block {block}");
+    }
+}
+
+/// A page that was written to while it was on its way goes once more; the older one that comes last changes nothing.
+#[test]
+fn batches_end_in_any_order() {
+    let (mut fs, ino) = filled();
+    fs.auto_settle = false;
+    (0..300).for_each(|block| put(&mut fs, ino, block, 1));
+    let mut first = Vec::new();
+    while let Some(batch) = fs.store.begin_flush().unwrap() {
+        first.push(batch);
+    }
+    (0..300).for_each(|block| put(&mut fs, ino, block, 2));
+    let second = fs.store.begin_flush().unwrap().expect("300 pages are dirty again");
+    let (written, others) = (second.write(), first.iter().try_for_each(|batch| batch.write()));
+    others.unwrap();
+    for batch in first {
+        fs.store.end_flush(batch, Ok(())).unwrap();
+    }
+    fs.store.end_flush(second, written).unwrap();
+    fs.store.check().unwrap();
+    // What is on the SSD is what comes back.
+    (1000..BLOCKS).for_each(|block| put(&mut fs, ino, block, 3));
+    (0..300).for_each(|block| assert_eq!(read(&mut fs, ino, block).unwrap(), 2, "block {block}"));
+}
+
+#[test]
+fn extents_are_free_while_they_wait_to_be_trimmed() {
+    let (mut fs, ino) = filled();
+    fs.leave_to_thread();
+    let before = fs.stats().free_extents;
+    fs.unlink(ROOT, b"f", &CALLER).unwrap();
+    assert!(matches!(fs.attributes(ino), Err(Error::NotFound)));
+    let (free, trimmed) = (fs.stats().free_extents, fs.stats().counts.trimmed_blocks);
+    assert!(free > before + 5);
+    let mut pieces = 0;
+    while let Some(work) = fs.begin_background().unwrap() {
+        assert!(matches!(work, Work::Trim(_)));
+        let outcome = work.run();
+        fs.end_background(work, outcome).unwrap();
+        pieces += 1;
+    }
+    assert!(pieces > 0 && fs.stats().free_extents == free);
+    assert_eq!(fs.stats().counts.trimmed_blocks - trimmed, u64::from(free - before) * 128);
+    // Those that wait can be written.
+    let ino = fs.make(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 9));
+    fs.unlink(ROOT, b"g", &CALLER).unwrap();
+    let ino = fs.make(ROOT, b"h", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 8));
+    fs.store.check().unwrap();
+}
