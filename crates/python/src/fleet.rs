@@ -35,11 +35,11 @@ pub fn fleet(
     let options = FleetOptions { check, threads };
     let failure = Failure::default();
     let watch = Watch::new(progress, failure.clone());
-    let found = gently(py, &failure, move || core::foresee(&plan, &options, &watch))?;
+    let found = gently(py, &failure, move || core::foresee(&plan, &options, &watch).map_err(Box::new))?;
     if let Some(error) = failure.get(py) {
         return Err(error);
     }
-    Ok(serde_json::to_string(&found.map_err(from_fleet)?).expect("plain data"))
+    Ok(serde_json::to_string(&found.map_err(|error| from_fleet(*error))?).expect("plain data"))
 }
 
 fn from_fleet(error: FleetError) -> PyErr {
