@@ -37,14 +37,13 @@ pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
     Ok(pixels.encode_png()?)
 }
 
-/// The figure as PDF.
+/// The figure as PDF, with the fonts of its texts. It looks the same each time, but the parts of the file come in any order.
 ///
 /// # Errors
 ///
 /// Where there is no font.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
-    // Texts as outlines: embedded fonts come in another order each time, and equal figures are to be equal files.
-    let options = svg2pdf::ConversionOptions { embed_text: false, ..svg2pdf::ConversionOptions::default() };
+    let options = svg2pdf::ConversionOptions::default();
     svg2pdf::to_pdf(&tree(svg)?, options, svg2pdf::PageOptions::default())
         .map_err(|error| error.to_string().into())
 }
@@ -55,7 +54,7 @@ mod tests {
     use crate::{Chart, Point, Series};
 
     #[test]
-    fn a_chart_is_the_same_file_twice() {
+    fn charts_become_files_and_the_same_png_twice() {
         let points = vec![Point { x: 1.0, y: 2.0, half_width: 0.5 }];
         let svg = Chart { title: "t", x: "x", y: "y" }
             .svg(&[Series { name: "one".into(), points, joined: false }])
@@ -64,7 +63,6 @@ mod tests {
             (Ok(png_once), Ok(pdf_once)) => {
                 assert!(png_once.starts_with(b"\x89PNG") && pdf_once.starts_with(b"%PDF"));
                 assert!(png_once == png(&svg).unwrap(), "another PNG");
-                assert!(pdf_once == pdf(&svg).unwrap(), "another PDF");
             }
             (Err(problem), _) | (_, Err(problem)) => {
                 assert!(problem.to_string().contains("no font"), "{problem}")
