@@ -56,7 +56,7 @@ def test_what_cannot_be_is_told(tmp_path):
         ww.fleet({**FLEET, "group": [{**FLEET["group"][0], "drives": 0}]})
     path = tmp_path / "fleet.toml"
     path.write_text("years = 0\n[[group]]\n")
-    with pytest.raises(ww.ScenarioError, match="fleet.toml:"):
+    with pytest.raises(ww.ScenarioError, match=r"fleet\.toml:"):
         ww.fleet(path)
     with pytest.raises(ww.RunError, match="no model applies"):
         ww.fleet({**FLEET, "group": [{**FLEET["group"][0], "ftl": {"victim": "cost_benefit"}}]})

@@ -75,7 +75,7 @@ def fleet(
         progress=progress,
     )
     found = json.loads(text)
-    tables = {name: _table(found[name]) for name in TABLES}
+    tables: dict[str, pd.DataFrame | None] = {name: _table(found[name]) for name in TABLES}
     tables["check"] = None if found["check"] is None else _table(found["check"]["rows"])
     return Record({name: found[name] for name in ("drives", "share_by_theory", "fleet")} | tables)
 
