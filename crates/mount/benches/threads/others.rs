@@ -6,6 +6,7 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, TimeOrNow, WriteFlags,
 };
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -56,16 +57,12 @@ impl Passed {
     fn tell(&self, path: PathBuf, file: Option<File>) -> io::Result<FileAttr> {
         let of = path.symlink_metadata()?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains_key(&of.ino()) {
-            let open = || {
-                if of.is_dir() {
-                    Ok(None)
-                } else {
-                    File::options().read(true).write(true).open(&path).map(Some)
-                }
+        if let Entry::Vacant(place) = known.entry(of.ino()) {
+            let file = match file {
+                None if !of.is_dir() => Some(File::options().read(true).write(true).open(&path)?),
+                file => file,
             };
-            let file = if file.is_some() { file } else { open()? };
-            known.insert(of.ino(), Arc::new(Known { path, file }));
+            place.insert(Arc::new(Known { path, file }));
         }
         Ok(attributes(&of))
     }
