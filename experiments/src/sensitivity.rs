@@ -15,6 +15,11 @@ pub const FACTORS: [f64; 2] = [0.5, 2.0];
 /// The file that [`vary`] leaves in the output folder.
 pub const FILE: &str = "assumptions.json";
 
+/// Why an item could not be run, without the scenario that programs tell of besides.
+fn reason(error: &str) -> String {
+    error.lines().next().unwrap_or_default().to_owned()
+}
+
 /// A claim under a changed assumption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
@@ -81,7 +86,7 @@ pub fn vary(
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
                 let (here, refused) = match reproduce(manifests, found, &changed, watch) {
                     Err(error) if error.is::<Interrupted>() => return Err(error),
-                    Err(error) => (usual.clone(), Some(error.to_string())),
+                    Err(error) => (usual.clone(), Some(reason(&error.to_string()))),
                     Ok(record) => (record, None),
                 };
                 let run = run_as(plan);

@@ -11,6 +11,7 @@ from . import drive, plot, theory, trace
 from ._advise import advise
 from ._core import Blocks, PageContext, Store, __version__
 from ._errors import ConvergenceError, ParameterError, ReportError, RunError, ScenarioError, TraceError, WearwellError
+from ._fleet import fleet
 from ._listing import (
     list_dedups,
     list_formats,
@@ -61,6 +62,7 @@ __all__ = [
     "__version__",
     "advise",
     "drive",
+    "fleet",
     "list_dedups",
     "list_formats",
     "list_ftls",

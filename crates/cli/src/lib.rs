@@ -43,9 +43,12 @@ Examples:
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
   wearwell compare before.json after.json         what differs, and whether it is more than chance
   wearwell report result.json --output result.html   figures, for a browser
+  wearwell plot result.json --figure course --output course.pdf   a figure, for a paper
   wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
+  wearwell fleet docs/samples/fleet.toml          when a fleet wears out, and what each tenant costs
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
+  wearwell explore                                sliders in a browser: theory as you drag, simulations on request
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
@@ -67,9 +70,12 @@ enum Command {
     Sweep(commands::sweep::Args),
     Compare(commands::compare::Args),
     Report(commands::report::Args),
+    Plot(commands::plot::Args),
     Drive(Box<commands::drive::Args>),
+    Fleet(commands::fleet::Args),
     Power(commands::power::Args),
     Advise(commands::advise::Args),
+    Explore(commands::explore::Args),
     Reproduce(commands::reproduce::Args),
     List(commands::list::Args),
     Theory(Box<commands::theory::Args>),
@@ -127,9 +133,12 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Plot(args) => commands::plot::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
+        Command::Fleet(args) => commands::fleet::run(&args),
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(args) => commands::theory::run(&args),

@@ -103,7 +103,12 @@ impl OutputFile {
 
 /// Writes a text to the file at `path`, whole or not at all.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = write_whole(path, |out| out.write_all(text.as_bytes()));
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of bytes.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = write_whole(path, |out| out.write_all(bytes));
     written.map_err(|problem| Failure::run(format!("{}: {problem}", path.display())))
 }
 

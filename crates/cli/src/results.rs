@@ -33,7 +33,8 @@ pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     paths.iter().zip(&names(paths)).map(document).collect()
 }
 
-fn json(path: &Path) -> Result<Value, Failure> {
+/// The JSON in a file.
+pub fn json(path: &Path) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
     serde_json::from_str(&text).map_err(|error| failed(path, format!("this is no JSON: {error}")))
 }

@@ -4,6 +4,7 @@
 //! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted. A file without a
 //! name lives until the kernel forgets it, which it does when nobody holds it any more.
 
+use super::acls;
 use super::convert::{self, Answer, absent, attributes, file_type, ino};
 use super::privileges::drop_privileges;
 use super::serving::Serving;
@@ -38,6 +39,8 @@ pub struct Adapter<F> {
     options: Options,
     opened: FopenFlags,
     serving: Serving<F>,
+    /// The kernel decides by access control lists.
+    has_lists: bool,
 }
 
 impl<F: Mountable + Send + 'static> Adapter<F> {
@@ -50,7 +53,7 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
             FopenFlags::FOPEN_KEEP_CACHE
         };
         let serving = Serving::new(Arc::clone(&shared))?;
-        Ok(Adapter { shared, options, opened, serving })
+        Ok(Adapter { shared, options, opened, serving, has_lists: false })
     }
 
     fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
@@ -122,10 +125,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             | InitFlags::FUSE_CACHE_SYMLINKS
             | InitFlags::FUSE_NO_OPENDIR_SUPPORT
             | InitFlags::FUSE_HANDLE_KILLPRIV_V2
+            | InitFlags::FUSE_POSIX_ACL
+            | InitFlags::FUSE_DONT_MASK
             | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
         wanted.set(InitFlags::FUSE_WRITEBACK_CACHE, self.options.writeback_cache);
         let offered = wanted & config.capabilities();
         config.add_capabilities(offered).expect("the kernel offers these");
+        self.has_lists = offered.contains(InitFlags::FUSE_POSIX_ACL);
         // Refused values come back as the nearest that is not, which older kernels have as default.
         let _ = config.set_max_write(MAX_WRITE_BYTES);
         Ok(())
@@ -207,12 +213,12 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         device: u32,
         reply: ReplyEntry,
     ) {
-        let permissions = convert::permissions(mode);
         let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
             fs.make(ino(parent), name.as_bytes(), kind, permissions, device, &caller(request))
         });
@@ -225,12 +231,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         reply: ReplyEntry,
     ) {
-        let (permissions, caller) = (convert::permissions(mode), caller(request));
-        let made =
-            self.shared.request(|fs| fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller));
+        let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
+            fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller(request))
+        });
         self.entry(reply, made);
     }
 
@@ -288,12 +295,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let (permissions, caller) = (convert::permissions(mode), caller(request));
+        let caller = caller(request);
         let made = self.shared.request(|fs| {
+            let permissions = acls::asked(fs, ino(parent), mode, umask);
             let made = fs.make(ino(parent), name.as_bytes(), Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
@@ -415,17 +423,19 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (of, name) = (ino(of), name.as_bytes());
+        let (of, name, caller) = (ino(of), name.as_bytes(), caller(request));
         let set = self.shared.request(|fs| {
-            xattrs::changeable(of, name)?;
+            xattrs::changeable(of, name, self.has_lists)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
-            fs.set_xattr(of, name, value, how, &caller(request))
+            acls::drop_set_group_id(fs, of, name, (&caller, request.pid()))?;
+            fs.set_xattr(of, name, value, how, &caller)
         });
         done(reply, set);
     }
 
     fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
-        sized(reply, room, self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes())));
+        let value = self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes(), self.has_lists));
+        sized(reply, room, value);
     }
 
     fn listxattr(&self, _: &Request, of: INodeNo, room: u32, reply: ReplyXattr) {
@@ -437,7 +447,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     fn removexattr(&self, request: &Request, of: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let (of, name) = (ino(of), name.as_bytes());
         let removed = self.shared.request(|fs| {
-            xattrs::changeable(of, name)?;
+            xattrs::changeable(of, name, self.has_lists)?;
             fs.remove_xattr(of, name, &caller(request))
         });
         done(reply, removed);

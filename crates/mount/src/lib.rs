@@ -4,6 +4,7 @@
 //! keep them long. Writes go through its page cache at once, so that what `write` returned from is in NVRAM and survives a
 //! power cut; what a program writes through `mmap` does so after `msync`.
 
+mod acls;
 mod adapter;
 mod convert;
 mod files;

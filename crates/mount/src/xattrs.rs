@@ -1,6 +1,7 @@
 //! Extended attributes as the kernel asks for them, those among them that no file has.
 
 use super::Mountable;
+use super::acls::is_list;
 use super::convert::Answer;
 use fuser::{Errno, ReplyXattr};
 use wearwell_nvmfs::api::{Error, Ino, ROOT, Result};
@@ -9,14 +10,14 @@ use wearwell_nvmfs::stats::REPORT_XATTR;
 /// Extended attributes that no file has.
 enum Otherwise {
     Report,
-    /// The kernel would not honour access control lists, so they must not seem to be kept.
+    /// The kernel would not honour it, so it must not seem to be kept: access control lists are refused by old ones.
     Nowhere,
 }
 
-fn served_otherwise(ino: Ino, name: &[u8]) -> Option<Otherwise> {
+fn served_otherwise(ino: Ino, name: &[u8], has_lists: bool) -> Option<Otherwise> {
     if ino == ROOT && name == REPORT_XATTR.as_bytes() {
         Some(Otherwise::Report)
-    } else if name.starts_with(b"system.") {
+    } else if name.starts_with(b"system.") && !(has_lists && is_list(name)) {
         Some(Otherwise::Nowhere)
     } else {
         None
@@ -24,8 +25,8 @@ fn served_otherwise(ino: Ino, name: &[u8]) -> Option<Otherwise> {
 }
 
 /// Refuses to change attributes that no file has.
-pub fn changeable(ino: Ino, name: &[u8]) -> Result<()> {
-    match served_otherwise(ino, name) {
+pub fn changeable(ino: Ino, name: &[u8], has_lists: bool) -> Result<()> {
+    match served_otherwise(ino, name, has_lists) {
         Some(Otherwise::Report) => Err(Error::NotPermitted("it is a report")),
         Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
         None => Ok(()),
@@ -33,8 +34,8 @@ pub fn changeable(ino: Ino, name: &[u8]) -> Result<()> {
 }
 
 /// An extended attribute, or the report that looks like one.
-pub fn get<F: Mountable>(fs: &mut F, of: Ino, name: &[u8]) -> Result<Vec<u8>> {
-    match served_otherwise(of, name) {
+pub fn get<F: Mountable>(fs: &mut F, of: Ino, name: &[u8], has_lists: bool) -> Result<Vec<u8>> {
+    match served_otherwise(of, name, has_lists) {
         Some(Otherwise::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
         Some(Otherwise::Nowhere) => Err(Error::Unsupported("access control lists")),
         None => fs.xattr(of, name),

@@ -23,6 +23,10 @@ pub const MAX_XATTR_NAME_BYTES: usize = 255;
 pub const MAX_XATTRS_BYTES: usize = 4080;
 /// Bytes that an extended attribute takes besides its name and value.
 pub const XATTR_HEAD_BYTES: usize = 8;
+/// The extended attribute with the access control list that decides on access to a file.
+pub const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
+/// The extended attribute of a directory with the list that files in it begin with.
+pub const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 /// An access is noted once in this time at least (relatime), ns.
 pub const RELATIME_NS: i64 = 24 * 3600 * 1_000_000_000;
 
@@ -292,6 +296,15 @@ pub struct Statistics {
 /// and change of the directories. Reading (not of 0 bytes, but at the end too) sets the access if that is not later
 /// than modification or not later than change, or [`RELATIME_NS`] or more ago. Listing a directory and reading a
 /// link set nothing.
+///
+/// # Access control lists
+///
+/// [`ACCESS_ACL`] of any file but a link ([`Error::Unsupported`]) and [`DEFAULT_ACL`] of a directory (else
+/// [`Error::NotPermitted`]) are lists as Linux has them; another value is [`Error::Invalid`]. Setting the access list sets the permission bits to those
+/// that it shows, as a group's those of the mask, if there is one; a list that the bits say all of is not kept. Setting the bits changes owner,
+/// mask (or else owning group) and others of the list. A new file in a directory with a default list begins with it as its access list,
+/// owner, mask and others limited to the permissions asked for, and a new directory has it as its default list, too. Removing a list leaves the
+/// bits. Who may do what, by lists or bits, is the caller's business.
 ///
 /// # Groups
 ///

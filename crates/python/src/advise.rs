@@ -34,7 +34,7 @@ pub fn advise(
     let sweep = SweepOptions { threads, ..SweepOptions::default() };
     let options = AdviseOptions { only, replicas, depth, sweep };
     let failure = Failure::default();
-    let watch = Watch { progress, failure: failure.clone() };
+    let watch = Watch::new(progress, failure.clone());
     let advice = gently(py, &failure, move || core::advise(&draft, &options, &watch))?;
     if let Some(error) = failure.get(py) {
         return Err(error);
@@ -61,12 +61,17 @@ fn from_advise(error: AdviseError) -> PyErr {
 }
 
 /// Passes on how many runs are finished, and stops where something in Python failed.
-struct Watch {
+pub struct Watch {
     progress: Option<Py<PyAny>>,
     failure: Failure,
 }
 
 impl Watch {
+    /// Calls `progress` with the numbers of finished and of all runs; what fails in it is recorded in `failure`.
+    pub fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
+        Watch { progress, failure }
+    }
+
     fn flow(&self) -> ControlFlow<()> {
         if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -8,6 +8,7 @@ mod advise;
 mod device;
 mod drive;
 mod errors;
+mod fleet;
 mod listing;
 mod page;
 mod part;
@@ -30,6 +31,8 @@ mod _core {
     use crate::device::LiveDevice;
     #[pymodule_export]
     use crate::drive::{drive_scenario, drive_sheet, drive_smart};
+    #[pymodule_export]
+    use crate::fleet::fleet;
     #[pymodule_export]
     use crate::listing::listing;
     #[pymodule_export]

@@ -11,6 +11,7 @@ mod kinds;
 
 pub use document::Document;
 pub use kinds::reproduction::gathered as reproduction;
+pub use kinds::sweep::guessed as axes;
 
 use serde_json::{Value, json};
 
@@ -27,22 +28,42 @@ const MOST_BYTES: usize = 1_000_000;
 /// they have in common side by side.
 pub fn page(title: &str, documents: &[Document]) -> String {
     let documents: Vec<Value> = documents.iter().map(Document::on_page).collect();
-    let data = in_script(&json!({ "documents": documents }).to_string());
+    let data = json!({ "documents": documents });
+    framed(&Frame { title, data: &data, style: "", script: &scripts(), asks: false })
+}
+
+/// What a page is made of, besides what all pages have: their look, and what draws charts.
+pub struct Frame<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// What its scripts find in the element `data`.
+    pub data: &'a Value,
+    /// Style beyond that of all pages.
+    pub style: &'a str,
+    /// What draws, behind the script that all pages have.
+    pub script: &'a str,
+    /// It asks the server that it came from, which a file cannot.
+    pub asks: bool,
+}
+
+/// A page that needs nothing but itself.
+pub fn framed(frame: &Frame<'_>) -> String {
     let parts = [
-        ("TITLE", escaped(title)),
+        ("TITLE", escaped(frame.title)),
         ("VERSION", escaped(env!("CARGO_PKG_VERSION"))),
-        ("STYLE", STYLE.to_owned()),
+        ("MAY_ASK", if frame.asks { "; connect-src 'self'".to_owned() } else { String::new() }),
+        ("STYLE", [STYLE, frame.style].concat()),
         ("CHARTS", CHARTS.to_owned()),
-        ("SCRIPT", scripts()),
-        ("DATA", data),
+        ("SCRIPT", [BASE, frame.script].concat()),
+        ("DATA", in_script(&frame.data.to_string())),
     ];
     filled(PAGE, &parts)
 }
 
-/// What draws: the base first, the page last, and every kind between them, of which one may use the figures of another.
+/// What draws documents: every kind, of which one may use the figures of another, and the page last.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
-    [BASE].into_iter().chain(kinds).chain([ORDER]).collect()
+    kinds.chain([ORDER]).collect()
 }
 
 /// The template with its marks, `{{NAME}}`, replaced. What is put in is not looked at again, whatever it contains.
@@ -88,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_page_fetches_nothing() {
-        let scripts = scripts();
+        let scripts = [BASE, &scripts()].concat();
         assert!(
             !scripts.contains("</script") && !scripts.contains("http") && !scripts.contains("innerHTML =")
         );

@@ -4,6 +4,7 @@ pub mod advise;
 mod axis;
 mod compare;
 pub mod drive;
+pub mod fleet;
 pub mod journal;
 mod points;
 mod prediction;

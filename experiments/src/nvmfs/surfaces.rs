@@ -83,7 +83,7 @@ pub fn surfaces(session: &Session, reading: &Reading, moments: usize, rows: &[Ro
             format!("Disks written until NVMFS sends more than Conquest ({rival}), counted from {counted}");
         let x = "files and order; a star marks the cells of the paper's reading";
         let map = HeatMap { title: &title, x: (x, across), y: ("", down), cells };
-        map.draw(session, &format!("surface_{rival}_{counted}"))?;
+        crate::heat_map::draw(&map, session, &format!("surface_{rival}_{counted}"))?;
     }
     Ok(())
 }
@@ -179,7 +179,7 @@ pub fn maps(session: &Session, utilisations: &[f64], rows: &[Row]) -> Result<(),
             y: ("NVRAM, Conquest", down),
             cells,
         };
-        map.draw(session, &format!("signs_{utilisation}"))?;
+        crate::heat_map::draw(&map, session, &format!("signs_{utilisation}"))?;
     }
     Ok(())
 }

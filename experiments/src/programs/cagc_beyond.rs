@@ -288,7 +288,7 @@ fn draw(session: &Session, map: &Map) -> Result<(), Failure> {
             y: ("hash, us", HASHES_US.map(|hash_us| hash_us.to_string()).into()),
             cells: cells.map(|ratio| (ratio.min(2.0), format!("{ratio:.2}"))).collect(),
         };
-        heat.draw(session, &format!("write_{scheme}_{name}"))?;
+        crate::heat_map::draw(&heat, session, &format!("write_{scheme}_{name}"))?;
     }
     let line = |(ours, base): (&str, &str)| {
         let points = RATIOS.iter().filter_map(|ratio| Some((*ratio, map.crossing(*ratio, ours, base)?)));

@@ -158,7 +158,7 @@ fn draw(session: &Session, plane: &Plane) -> Result<(), Failure> {
         let title = format!("Figure 5: {what}, b = 32, S_f = 0.{spare}");
         let (x, y) = (("r", hundredths(&HOT_WRITES)), ("f", hundredths(&HOT_SPACES)));
         let map = HeatMap { title: &title, x, y, cells };
-        map.draw(session, &format!("{file}_{spare}"))?;
+        crate::heat_map::draw(&map, session, &format!("{file}_{spare}"))?;
     }
     let width = HOT_WRITES.len();
     let lines = plane.found.chunks(width).enumerate().step_by(3).map(|(row, found)| {

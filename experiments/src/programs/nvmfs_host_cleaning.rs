@@ -287,8 +287,8 @@ fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Resul
         format!("Programmed pages, NVMFS over a write-back cache; {over_provisioning} hidden, Zipf {skew}");
     let across = settings.nvram_one_over.iter().map(|one_over| format!("1/{one_over}")).collect();
     let up = settings.utilisations.iter().map(f64::to_string).collect();
-    HeatMap { title: &title, x: ("NVRAM over SSD", across), y: ("files", up), cells }
-        .draw(session, &format!("programs_zipf_{skew}"))
+    let map = HeatMap { title: &title, x: ("NVRAM over SSD", across), y: ("files", up), cells };
+    crate::heat_map::draw(&map, session, &format!("programs_zipf_{skew}"))
 }
 
 fn check(rows: &[Row]) -> Statements {

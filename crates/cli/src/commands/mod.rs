@@ -4,6 +4,12 @@ pub mod advise;
 pub mod check;
 pub mod compare;
 pub mod drive;
+#[cfg(feature = "explore")]
+pub mod explore;
+#[cfg(not(feature = "explore"))]
+#[path = "no_explore.rs"]
+pub mod explore;
+pub mod fleet;
 pub mod list;
 pub mod model;
 #[cfg(not(all(target_os = "linux", feature = "nvmfs")))]
@@ -11,6 +17,11 @@ pub mod model;
 pub mod nvmfs;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
+#[cfg(not(feature = "plot"))]
+#[path = "no_plot.rs"]
+pub mod plot;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod power;
 pub mod report;
 #[cfg(not(all(target_os = "linux", feature = "reproduce")))]

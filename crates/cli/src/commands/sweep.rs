@@ -217,7 +217,8 @@ fn settings_first(row: Row, keys: &[&str]) -> Row {
     row
 }
 
-fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
+/// Writes rows to a file of any kind.
+pub fn write_table(file: &OutputFile, table: &[Row]) -> Result<(), Failure> {
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(rows_as_json(table).as_bytes())),
         FileKind::Csv => {

@@ -4,6 +4,9 @@ mod advise;
 mod common;
 mod documents;
 mod drive;
+#[cfg(feature = "explore")]
+mod explore;
+mod fleet;
 mod hostile;
 mod house;
 mod model;

@@ -136,7 +136,7 @@ if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an i
 const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
 
 /// A browser that draws without a window, if there is one.
-fn browser() -> Option<&'static str> {
+pub fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names
         .into_iter()
@@ -267,6 +267,44 @@ fn a_browser_draws_every_figure_of_advice_and_of_papers() {
     for page in [&advice, &again, &papers] {
         open(page);
     }
+}
+
+#[test]
+fn every_figure_for_a_paper_is_drawn_of_what_has_it() {
+    let (folder, scenario) = hostile();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let counted = run(folder.path(), &scenario, "counted", &[]);
+    let timed = run(folder.path(), "scenarios/latency.toml", "timed", &["--set", "measure.drive_writes=0.5"]);
+    let (table, path) = (place("table.json"), place("path.json"));
+    let axes = ["--vary", "ftl.victim=greedy,fifo", "--vary", "device.load=0.7,0.8"];
+    outcome(&[&["sweep", &scenario, "--output", &table], &axes[..]].concat(), 0);
+    let (answer, _) = outcome(&["theory", "transient", "--points", "5", "--format", "json"], 0);
+    std::fs::write(&path, answer).unwrap();
+    for (result, figures) in [
+        (&counted, &["course", "causes", "erases", "victims"][..]),
+        (&timed, &["course", "response-times"]),
+        (&table, &["points", "map"]),
+        (&path, &["curve"]),
+    ] {
+        for figure in figures {
+            let svg = place("figure.svg");
+            outcome(&["plot", result, "--figure", figure, "--output", &svg], 0);
+            let text = std::fs::read_to_string(&svg).unwrap();
+            assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{figure}");
+            assert!(text.matches("<circle").count() + text.matches("<rect").count() > 2, "{figure}");
+        }
+    }
+    let (_, told) = outcome(&["plot", &table, "--figure", "course", "--output", &place("x.svg")], 2);
+    assert!(
+        told.contains(
+            "table.json: there is nothing in it for the figure `course`; it has data for points, map"
+        ),
+        "{told}"
+    );
+    let (_, told) = outcome(&["plot", &table, "--figure", "curse", "--output", &place("x.svg")], 2);
+    assert!(told.contains("course, causes"), "{told}");
+    let (_, told) = outcome(&["plot", &table, "--figure", "map", "--output", &place("x.gif")], 2);
+    assert!(told.contains("x.gif: a figure ends in .svg, .pdf or .png"), "{told}");
 }
 
 #[test]

@@ -58,10 +58,14 @@ impl Passed {
         let of = path.symlink_metadata()?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Entry::Vacant(place) = known.entry(of.ino()) {
-            let file = match file {
-                None if !of.is_dir() => Some(File::options().read(true).write(true).open(&path)?),
-                file => file,
+            let open = || {
+                if of.is_dir() {
+                    Ok(None)
+                } else {
+                    File::options().read(true).write(true).open(&path).map(Some)
+                }
             };
+            let file = if file.is_some() { file } else { open()? };
             place.insert(Arc::new(Known { path, file }));
         }
         Ok(attributes(&of))

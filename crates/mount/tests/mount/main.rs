@@ -2,6 +2,7 @@
 //!
 //! Every test mounts one of its own. Where mounting is not possible, the tests say so and pass.
 
+mod acls;
 mod files;
 mod links;
 mod many;

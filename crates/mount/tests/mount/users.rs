@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use wearwell_mount::Options;
 
-const NOBODY: u32 = 65_534;
+pub const NOBODY: u32 = 65_534;
 
-fn stand() -> Option<Stand> {
+/// A mount that others may use.
+pub fn shared_stand() -> Option<Stand> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: not root");
         return None;
@@ -20,20 +21,21 @@ fn stand() -> Option<Stand> {
 }
 
 /// Runs a line of shell as another user; whether it succeeded.
-fn nobody(directory: &Path, line: &str) -> bool {
+pub fn nobody(directory: &Path, line: &str) -> bool {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new("sh");
     command.args(["-euc", line]).current_dir(directory).uid(NOBODY).gid(NOBODY);
     command.output().expect("a shell").status.success()
 }
 
-fn mode(path: &Path) -> u32 {
+/// Permission bits of a file.
+pub fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
 #[test]
 fn the_kernel_checks_permissions() {
-    let Some(stand) = stand() else { return };
+    let Some(stand) = shared_stand() else { return };
     shell(
         &stand.root(),
         "umask 022; echo secret > mine; chmod 600 mine; mkdir open; chmod 1777 open; mkdir shut",
@@ -56,7 +58,7 @@ fn the_kernel_checks_permissions() {
 
 #[test]
 fn privileges_end_with_a_write_or_a_new_owner() {
-    let Some(stand) = stand() else { return };
+    let Some(stand) = shared_stand() else { return };
     let path = stand.at("program");
     let privileged = || shell(&stand.root(), "echo x > program; chown 0:0 program; chmod 6777 program");
     privileged();
@@ -77,7 +79,7 @@ fn privileges_end_with_a_write_or_a_new_owner() {
 
 #[test]
 fn privileges_of_pipes_and_devices_end_with_a_new_owner() {
-    let Some(stand) = stand() else { return };
+    let Some(stand) = shared_stand() else { return };
     shell(
         &stand.root(),
         "mkfifo pipe; mknod device c 1 3; python3 -c 'import socket as s; s.socket(s.AF_UNIX).bind(\"socket\")' || mkfifo socket",
@@ -93,7 +95,7 @@ fn privileges_of_pipes_and_devices_end_with_a_new_owner() {
 
 #[test]
 fn groups_are_inherited() {
-    let Some(stand) = stand() else { return };
+    let Some(stand) = shared_stand() else { return };
     shell(&stand.root(), "mkdir shared; chgrp 77 shared; chmod 2777 shared; : > shared/a; mkdir shared/b");
     assert_eq!(stand.at("shared/a").metadata().unwrap().gid(), 77);
     let below = stand.at("shared/b").metadata().unwrap();

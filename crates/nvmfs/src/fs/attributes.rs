@@ -55,6 +55,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<Attributes> {
         self.store.region.inode(ino)?;
+        let mut changes = Changes::default();
+        if let Some(permissions) = change.permissions {
+            self.change_list(&mut changes, ino, permissions)?;
+        }
         if let Some(size_bytes) = change.size_bytes {
             self.file(ino)?;
             if size_bytes > MAX_FILE_BYTES {
@@ -62,7 +66,6 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             }
             self.clear_tail(ino, size_bytes)?;
         }
-        let mut changes = Changes::default();
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
             // What is reserved behind the end goes with what is cut off.

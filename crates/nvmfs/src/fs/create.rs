@@ -29,11 +29,19 @@ pub(super) enum New<'a> {
 }
 
 impl New<'_> {
-    fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
             New::File { kind, .. } => *kind,
             New::Directory { .. } => Kind::Directory,
             New::Link(_) => Kind::Symlink,
+        }
+    }
+
+    /// The permissions that are asked for; none of a link.
+    pub fn permissions(&mut self) -> Option<&mut u32> {
+        match self {
+            New::File { permissions, .. } | New::Directory { permissions } => Some(permissions),
+            New::Link(_) => None,
         }
     }
 
@@ -117,7 +125,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Err(Error::TooManyLinks);
         }
         let (ino, generation) = self.free_inode()?;
-        let page = self.target_page(ino, new)?;
+        let (new, xattrs) = self.inherit(parent, &directory, new)?;
+        // Links have a target and no attributes, others the other way round.
+        let page = match new {
+            New::Link(_) => self.target_page(ino, new)?,
+            _ => self.xattrs_page(ino, &xattrs)?,
+        };
         let room = match self.names.make_room(&mut self.store, parent, name) {
             Ok(room) => room,
             Err(error) => {
@@ -127,6 +140,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         };
         let pointer = page.map(|page| Place::Nvram(page).pointer(&self.store.region.areas));
         let mut inode = new.inode(parent, pointer);
+        if !xattrs.is_empty() {
+            (inode.xattrs, inode.blocks) = (pointer.unwrap_or(0), 1);
+        }
         let now_ns = caller.now_ns;
         (inode.accessed_ns, inode.modified_ns, inode.changed_ns) = (now_ns, now_ns, now_ns);
         (inode.uid, inode.gid, inode.generation) = (caller.uid, caller.gid, generation);

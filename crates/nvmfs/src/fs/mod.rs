@@ -3,6 +3,7 @@
 //! An operation on names first finds out whether it can be done, then allocates what it needs, then gathers all its changes
 //! and applies them at once: a power cut leaves all of them or none.
 
+mod acls;
 mod attributes;
 mod background;
 mod content;
@@ -13,6 +14,8 @@ mod rename;
 mod repair;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_acls;
 #[cfg(test)]
 mod tests_of_inodes;
 #[cfg(test)]

@@ -27,6 +27,9 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
         }
         set_words(fs, &problems)?;
         let of = |what| problems.iter().filter(move |one| one.what == what).map(|one| one.ino);
+        for ino in of(WrongName::Acl).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect::<Vec<_>>() {
+            fs.repair_lists(ino)?;
+        }
         // Their names go in the next round.
         for ino in of(WrongName::Target) {
             fs.remove_inode(ino)?;

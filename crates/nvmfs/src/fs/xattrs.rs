@@ -1,14 +1,17 @@
 //! Extended attributes: those of a file in one page of NVRAM, which is replaced when one changes.
 
 use super::Nvmfs;
-use crate::api::{Caller, Error, Ino, MAX_XATTRS_BYTES, Result, SetXattr};
-use crate::layout::{Field, Place, Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
+use super::acls::{RIGHTS, set_list};
+use crate::api::{ACCESS_ACL, Caller, DEFAULT_ACL, Error, Ino, Result, SetXattr};
+use crate::layout::{
+    Field, PageId, Place, Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs,
+};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
+    pub(super) fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
         self.store.region.inode(ino)?;
         let at = self.store.region.field(ino, Field::Xattrs)?;
         match self.store.region.pointer_page(at)? {
@@ -19,21 +22,33 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Replaces all attributes of a file, in one step.
-    fn write_xattrs(&mut self, ino: Ino, xattrs: &Xattrs, caller: &Caller) -> Result<()> {
-        let mut pointer = 0;
-        if !xattrs.is_empty() {
-            let page = self.store.new_metadata_page(ino)?;
-            let region = &mut self.store.region;
-            region.store_page(page, &encode_xattrs(xattrs));
-            region.fence();
-            pointer = Place::Nvram(page).pointer(&region.areas);
+    /// A page with some attributes, safe; none if there are none.
+    pub(super) fn xattrs_page(&mut self, ino: Ino, xattrs: &Xattrs) -> Result<Option<PageId>> {
+        if xattrs.is_empty() {
+            return Ok(None);
         }
+        let page = self.store.new_metadata_page(ino)?;
+        self.store.region.store_page(page, &encode_xattrs(xattrs));
+        self.store.region.fence();
+        Ok(Some(page))
+    }
+
+    /// Replaces all attributes of a file, and its permission bits if they change with them, in one step.
+    fn write_xattrs(
+        &mut self,
+        ino: Ino,
+        xattrs: &Xattrs,
+        permissions: Option<u32>,
+        caller: &Caller,
+    ) -> Result<()> {
+        let page = self.xattrs_page(ino, xattrs)?;
+        let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(&self.store.region.areas));
         let at = self.store.region.field(ino, Field::Xattrs)?;
         let old = self.store.region.pointer_page(at)?;
         let mut changes = Changes::default();
         let inode = changes.inode(&self.store.region, ino)?;
         inode.xattrs = pointer;
+        inode.mode = permissions.map_or(inode.mode, |permissions| inode.mode & !RIGHTS | permissions);
         inode.changed_ns = caller.now_ns;
         self.store.region.apply(changes);
         old.map_or(Ok(()), |page| self.store.free_metadata_page(ino, page))
@@ -64,18 +79,21 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             (SetXattr::Replace, false) => return Err(Error::NoAttribute),
             _ => {}
         }
-        xattrs.insert(name.to_vec(), value.to_vec());
-        if xattr_bytes(&xattrs) > MAX_XATTRS_BYTES {
-            return Err(Error::NoSpace("the extended attributes of a file take 4080 bytes at most"));
-        }
-        self.write_xattrs(ino, &xattrs, caller)
+        let permissions = if name == ACCESS_ACL || name == DEFAULT_ACL {
+            set_list(&mut xattrs, &self.store.region.inode(ino)?, name, value)?
+        } else {
+            xattrs.insert(name.to_vec(), value.to_vec());
+            None
+        };
+        check_xattr_bytes(&xattrs)?;
+        self.write_xattrs(ino, &xattrs, permissions, caller)
     }
 
     pub(super) fn delete_xattr(&mut self, ino: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         let mut xattrs = self.read_xattrs(ino)?;
         check_xattr_name(name)?;
         xattrs.remove(name).ok_or(Error::NoAttribute)?;
-        self.write_xattrs(ino, &xattrs, caller)
+        self.write_xattrs(ino, &xattrs, None, caller)
     }
 }
 
@@ -98,7 +116,7 @@ mod tests {
             prop_assert_eq!(decode_xattrs(&page), Some(some));
             page[at] = byte;
             if let Some(decoded) = decode_xattrs(&page) {
-                prop_assert!(xattr_bytes(&decoded) <= BLOCK_BYTES);
+                prop_assert!(check_xattr_bytes(&decoded).is_ok() || encode_xattrs(&decoded).len() <= BLOCK_BYTES);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What lies where on the two devices, and how it is written there (section III-E).
 
+mod acl;
 mod areas;
 mod checked;
 mod inode;
@@ -7,6 +8,7 @@ mod place;
 mod superblock;
 mod xattrs;
 
+pub use acl::{Acl, right_acls};
 pub use areas::{
     Areas, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES,
 };
@@ -18,7 +20,7 @@ pub use inode::{
 };
 pub use place::{NVRAM_BASE, Place};
 pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
-pub use xattrs::{Xattrs, check_xattr_name, decode_xattrs, encode_xattrs, xattr_bytes};
+pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
 /// Words of a block of pointers.
 pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

@@ -3,8 +3,9 @@
 //! It begins with their number in 8 bytes; each has 4 bytes for the length of its value, 2 for that of its name, 2 that are 0,
 //! its name and its value.
 
-use crate::api::{BLOCK_BYTES, Error, MAX_XATTR_NAME_BYTES, Result, XATTR_HEAD_BYTES};
+use crate::api::{BLOCK_BYTES, Error, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
 use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
 
 /// Extended attributes by name.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -23,9 +24,16 @@ pub fn check_xattr_name(name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that attributes take together.
-pub fn xattr_bytes(xattrs: &Xattrs) -> usize {
-    xattrs.iter().map(|(name, value)| XATTR_HEAD_BYTES + name.len() + value.len()).sum()
+/// Refuses attributes that take more than a page together.
+///
+/// # Errors
+/// [`Error::NoSpace`].
+pub fn check_xattr_bytes(xattrs: &Xattrs) -> Result<()> {
+    let bytes = |(name, value): (&Vec<u8>, &Vec<u8>)| XATTR_HEAD_BYTES + name.len() + value.len();
+    if xattrs.iter().map(bytes).sum::<usize>() > MAX_XATTRS_BYTES {
+        return Err(Error::NoSpace("the extended attributes of a file take 4080 bytes at most"));
+    }
+    Ok(())
 }
 
 /// The page of attributes that take no more than fits.
@@ -42,21 +50,44 @@ pub fn encode_xattrs(xattrs: &Xattrs) -> Vec<u8> {
     page
 }
 
-/// The attributes on a page; `None` if it makes no sense.
-pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
+/// Calls `each` with the attributes on a page, each with the place of its value, until told something; `None` if the page makes no
+/// sense as far as that.
+fn walk<T>(
+    page: &[u8; BLOCK_BYTES],
+    mut each: impl FnMut(&[u8], Range<usize>) -> ControlFlow<T>,
+) -> Option<ControlFlow<T>> {
     let (count, mut rest) = page.split_first_chunk::<8>()?;
-    let mut xattrs = Xattrs::new();
     for _ in 0..u64::from_le_bytes(*count) {
         let (head, after) = rest.split_first_chunk::<XATTR_HEAD_BYTES>()?;
         let value_bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let name_bytes = usize::from(u16::from_le_bytes([head[4], head[5]]));
         let (name, after) = after.split_at_checked(name_bytes)?;
-        let (value, after) = after.split_at_checked(value_bytes)?;
+        let start = BLOCK_BYTES - after.len();
+        let (_, after) = after.split_at_checked(value_bytes)?;
         check_xattr_name(name).ok()?;
-        if xattrs.insert(name.to_vec(), value.to_vec()).is_some() {
-            return None;
+        if let ControlFlow::Break(told) = each(name, start..start + value_bytes) {
+            return Some(ControlFlow::Break(told));
         }
         rest = after;
     }
-    Some(xattrs)
+    Some(ControlFlow::Continue(()))
+}
+
+/// The attributes on a page; `None` if it makes no sense.
+pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
+    let mut xattrs = Xattrs::new();
+    let walked = walk(page, |name, value| match xattrs.insert(name.to_vec(), page[value].to_vec()) {
+        None => ControlFlow::Continue(()),
+        Some(_) => ControlFlow::Break(()),
+    });
+    walked?.is_continue().then_some(xattrs)
+}
+
+/// Where on a page the value of an attribute stands, if it is there.
+pub fn xattr_value(page: &[u8; BLOCK_BYTES], wanted: &[u8]) -> Option<Range<usize>> {
+    let found = walk(page, |name, value| match name == wanted {
+        true => ControlFlow::Break(value),
+        false => ControlFlow::Continue(()),
+    });
+    found?.break_value()
 }

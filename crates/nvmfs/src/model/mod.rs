@@ -3,6 +3,7 @@
 //! [`ModelFs`] keeps everything in maps in memory and does what the documentation of [`FileSystem`](crate::api::FileSystem) says, as plainly
 //! as can be; it is slow with many files. Inode numbers are never used again.
 
+mod acl;
 mod content;
 mod operations;
 mod rename;
@@ -212,9 +213,7 @@ impl ModelFs {
         if self.inodes.len() as u64 >= self.capacity_inodes {
             return Err(Error::NoSpace("no inode is free"));
         }
-        let ino = Ino(self.next_ino);
-        self.next_ino += 1;
-        let inode = Inode {
+        let mut inode = Inode {
             permissions: permissions & PERMISSIONS | inherited,
             links: if is_directory { 2 } else { 1 },
             uid: caller.uid,
@@ -226,6 +225,9 @@ impl ModelFs {
             xattrs: BTreeMap::new(),
             body,
         };
+        inode.inherit(self.inode(parent)?)?;
+        let ino = Ino(self.next_ino);
+        self.next_ino += 1;
         self.inodes.insert(ino, inode);
         self.directory_to_change(parent, caller)?.insert(name, ino);
         if is_directory {

@@ -4,9 +4,9 @@ use super::{
     Body, Content, Directory, ModelFs, PERMISSIONS, PLACE_AFTER_DOT, PLACE_AFTER_DOT_DOT, check_name, is_dots,
 };
 use crate::api::{
-    Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, MAX_FILE_BYTES,
-    MAX_LINK_TARGET_BYTES, MAX_LINKS, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Rename, Result, Seek, SetXattr,
-    Statistics, XATTR_HEAD_BYTES,
+    ACCESS_ACL, Allocate, Attributes, Caller, Change, DEFAULT_ACL, Entry, Error, FileSystem, Ino, Kind,
+    MAX_FILE_BYTES, MAX_LINK_TARGET_BYTES, MAX_LINKS, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Rename, Result,
+    Seek, SetXattr, Statistics, XATTR_HEAD_BYTES,
 };
 use std::ops::ControlFlow;
 
@@ -39,7 +39,7 @@ impl FileSystem for ModelFs {
         if permissions.is_some() || uid.is_some() || gid.is_some() || accessed_ns.or(modified_ns).is_some() {
             inode.changed_ns = caller.now_ns;
         }
-        inode.permissions = permissions.map_or(inode.permissions, |bits| bits & PERMISSIONS);
+        inode.set_permissions(permissions.map_or(inode.permissions, |bits| bits & PERMISSIONS));
         inode.uid = uid.unwrap_or(inode.uid);
         inode.gid = gid.unwrap_or(inode.gid);
         inode.accessed_ns = accessed_ns.unwrap_or(inode.accessed_ns);
@@ -262,6 +262,11 @@ impl FileSystem for ModelFs {
             (SetXattr::Replace, false) => return Err(Error::NoAttribute),
             _ => {}
         }
+        let is_list = name == ACCESS_ACL || name == DEFAULT_ACL;
+        let (value, permissions) = match is_list {
+            true => inode.list_to_set(name, value)?,
+            false => (Some(value.to_vec()), inode.permissions),
+        };
         let bytes = |name: &[u8], value: &[u8]| XATTR_HEAD_BYTES + name.len() + value.len();
         let others: usize = inode
             .xattrs
@@ -269,10 +274,14 @@ impl FileSystem for ModelFs {
             .filter(|(other, _)| *other != name)
             .map(|(name, value)| bytes(name, value))
             .sum();
-        if others + bytes(name, value) > MAX_XATTRS_BYTES {
+        if others + value.as_ref().map_or(0, |value| bytes(name, value)) > MAX_XATTRS_BYTES {
             return Err(Error::NoSpace("the extended attributes of a file take 4080 bytes at most"));
         }
-        inode.xattrs.insert(name.to_vec(), value.to_vec());
+        inode.permissions = permissions;
+        match value {
+            Some(value) => drop(inode.xattrs.insert(name.to_vec(), value)),
+            None => drop(inode.xattrs.remove(name)),
+        }
         inode.changed_ns = caller.now_ns;
         Ok(())
     }

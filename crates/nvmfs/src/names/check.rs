@@ -6,7 +6,7 @@
 use super::directory;
 use super::record::{self, Record};
 use crate::api::{BLOCK_BYTES, Ino, Kind, ROOT, Result};
-use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs};
+use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs, right_acls};
 use crate::nvram::Nvram;
 use crate::store::Region;
 use foldhash::fast::FixedState;
@@ -48,6 +48,9 @@ pub enum WrongName {
     /// Its extended attributes make no sense.
     #[error("its extended attributes make no sense")]
     Xattrs,
+    /// An access control list makes no sense, or shows other permissions than the inode.
+    #[error("an access control list makes no sense, or shows other permissions than it has")]
+    Acl,
     /// A symbolic link has no target.
     #[error("it is a symbolic link without a target")]
     Target,
@@ -217,8 +220,12 @@ impl<N: Nvram> Walk<'_, N> {
     fn metadata(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
         let xattrs_at = self.region.field(ino, Field::Xattrs)?;
         let page = self.region.pointer_page(xattrs_at)?;
-        if page.is_some_and(|page| decode_xattrs(self.region.page(page)).is_none()) {
-            self.complain(ino, WrongName::Xattrs, Some((xattrs_at, 0)));
+        match page.map(|page| decode_xattrs(self.region.page(page))) {
+            Some(None) => self.complain(ino, WrongName::Xattrs, Some((xattrs_at, 0))),
+            Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => {
+                self.complain(ino, WrongName::Acl, None);
+            }
+            _ => {}
         }
         if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {
             let page = self.region.pointer_page(self.region.field(ino, Field::Pointers)?)?;

@@ -8,7 +8,7 @@ mod advice;
 mod power;
 pub mod reproduction;
 pub mod run;
-mod sweep;
+pub mod sweep;
 mod theory;
 
 use serde_json::Value;

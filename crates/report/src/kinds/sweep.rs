@@ -72,7 +72,7 @@ fn named(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, Stri
 
 /// The columns that are keys of a scenario, which a table does not say: keys have a table before a dot, and of columns only
 /// percentiles have one. Without any, it is the seed that was varied.
-fn guessed(rows: &[&Map<String, Value>]) -> Vec<String> {
+pub fn guessed(rows: &[&Map<String, Value>]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let is_percentile = |name: &str| {
         let head = name.split(['.', '[']).next().unwrap_or_default();

@@ -35,7 +35,10 @@ pub(super) fn keys_of<T: JsonSchema>() -> Vec<String> {
 }
 
 /// Reads a value; the error names the key within.
-pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
+///
+/// # Errors
+/// An unknown key, or a value of the wrong type.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let key = path.trim_end_matches(".?").trim_matches('.').to_owned();

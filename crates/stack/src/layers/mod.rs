@@ -46,7 +46,7 @@ pub use config::{Described, FtlConfig, FtlKeys, LayerConfig, LayerKeys};
 pub(crate) use equal_pages::features_of;
 pub use features::{FEATURES, Feature, Features};
 pub(crate) use flash::{FlashParts, PowerPlan};
-pub(crate) use keys::from_value;
+pub use keys::from_value;
 pub use kinds::Kinds;
 pub(crate) use kinds::LayerPlan;
 pub use log::{LogKeys, SegmentKeys};

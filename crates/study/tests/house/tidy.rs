@@ -16,7 +16,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "report", "nvmfs"],
-    &["mount"],
+    &["plot", "mount", "explore"],
     &["experiments"],
     &["cli", "python"],
 ];

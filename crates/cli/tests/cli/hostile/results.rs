@@ -15,11 +15,29 @@ fn scenario() -> Draft {
     Draft::from_toml(&text, "small.toml").expect("a scenario")
 }
 
+/// `value` with the same speed whenever it was made: the test and its worker make the same cases.
+fn at_rest(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let within = field.take();
+                *field = match (key.as_str(), within) {
+                    ("seconds" | "page_writes_per_second" | "memory_bytes", Value::Number(_)) => json!(1),
+                    (_, within) => at_rest(within),
+                };
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| *value = at_rest(value.take())),
+        _ => {}
+    }
+    value
+}
+
 /// The result as a file.
 fn result() -> Value {
     let scenario = scenario().scenario().expect("a scenario");
     let result = wearwell_stack::run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()));
-    serde_json::to_value(result.expect("a result")).expect("plain data")
+    at_rest(serde_json::to_value(result.expect("a result")).expect("plain data"))
 }
 
 /// Nobody looks.
@@ -43,7 +61,9 @@ fn journal() -> String {
     let sweep = Sweep::plan(&scenario(), &axes, 1).expect("a sweep");
     let options = SweepOptions { journal: Some(&path), threads: Some(1), ..Default::default() };
     sweep.run(&options, &Nobody).expect("it runs");
-    std::fs::read_to_string(path).expect("the runs")
+    let text = std::fs::read_to_string(path).expect("the runs");
+    let line = |line: &str| at_rest(serde_json::from_str(line).expect("JSON")).to_string() + "\n";
+    text.lines().map(line).collect()
 }
 
 /// Pointers to all values.

@@ -3,7 +3,9 @@
 use super::op::{Attribute, Op, Position};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, MAX_FILE_BYTES, Result};
+use wearwell_nvmfs::api::{
+    ACCESS_ACL, Attributes, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, MAX_FILE_BYTES, Result,
+};
 
 /// What can be seen of an operation's result. Inode numbers are kept apart; what depends on the implementation is not
 /// there.
@@ -98,6 +100,34 @@ pub fn name(number: usize) -> Vec<u8> {
         38 => b"..".to_vec(),
         _ => b"x/y".to_vec(),
     }
+}
+
+/// Names of extended attributes: access control lists among them.
+fn xattr_name(number: usize) -> Vec<u8> {
+    match number {
+        20..28 => ACCESS_ACL.to_vec(),
+        28..34 => DEFAULT_ACL.to_vec(),
+        _ => name(number),
+    }
+}
+
+/// A value of an attribute; most of those of access control lists are some.
+fn xattr_content(number: usize, seed: u8, length: usize) -> Vec<u8> {
+    const NOBODY: u32 = u32::MAX;
+    if !(20..34).contains(&number) || seed.is_multiple_of(16) {
+        return content(seed, length);
+    }
+    let right = |shift: u32| u32::from(seed).rotate_right(shift) & 7;
+    let mut entries = vec![(1, right(0), NOBODY)];
+    entries.extend((0..length as u32 % 4).map(|id| (2, right(id), id)));
+    entries.push((4, right(1), NOBODY));
+    entries.extend((0..u32::from(seed) % 3).map(|id| (8, right(id), 100 + id)));
+    // Without a mask some make no sense.
+    entries.extend((!seed.is_multiple_of(5)).then_some((16, right(2), NOBODY)));
+    entries.push((32, right(3), NOBODY));
+    let bytes =
+        |(tag, rights, id): (u32, u32, u32)| [(tag | rights << 16).to_le_bytes(), id.to_le_bytes()].concat();
+    [2, 0, 0, 0].into_iter().chain(entries.into_iter().flat_map(bytes)).collect()
 }
 
 /// Bytes that differ by `seed` and place.
@@ -212,9 +242,9 @@ fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller)
                 list(fs, files.directory(file))?.into_iter().map(|(name, (_, kind))| (name, Some(kind)));
             return Ok(Outcome::Names(names.collect()));
         }
-        Op::Xattr { file, name: n } => return fs.xattr(files.any(file), &name(n)).map(Outcome::Bytes),
+        Op::Xattr { file, name: n } => return fs.xattr(files.any(file), &xattr_name(n)).map(Outcome::Bytes),
         Op::SetXattr { file, name: n, length, seed, how } => {
-            fs.set_xattr(files.any(file), &name(n), &content(seed, length), how, caller)?;
+            fs.set_xattr(files.any(file), &xattr_name(n), &xattr_content(n, seed, length), how, caller)?;
         }
         Op::Xattrs { file } => {
             let mut names: Vec<_> =
@@ -222,7 +252,7 @@ fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller)
             names.sort();
             return Ok(Outcome::Names(names));
         }
-        Op::RemoveXattr { file, name: n } => fs.remove_xattr(files.any(file), &name(n), caller)?,
+        Op::RemoveXattr { file, name: n } => fs.remove_xattr(files.any(file), &xattr_name(n), caller)?,
         _ => {}
     }
     Ok(Outcome::Done)

@@ -2,7 +2,8 @@
 
 use crate::common::content;
 use wearwell_nvmfs::api::{
-    Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino, Kind, ROOT, Rename, Result, SetXattr,
+    ACCESS_ACL, Allocate, BLOCK_BYTES, Caller, Change, DEFAULT_ACL, FileSystem, Ino, Kind, ROOT, Rename,
+    Result, SetXattr,
 };
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -109,10 +110,25 @@ impl Player<'_> {
         self.fs.allocate(ino, how, offset, length, &self.caller)
     }
 
+    fn set_list(&mut self, path: &str, name: &[u8]) -> Result<()> {
+        let ino = self.file(path)?;
+        self.fs.set_xattr(ino, name, &list(), SetXattr::Either, &self.caller)
+    }
+
     fn set_xattr(&mut self, path: &str, name: &[u8], length: usize) -> Result<()> {
         let ino = self.file(path)?;
         self.fs.set_xattr(ino, name, &content(3, length), SetXattr::Either, &self.caller)
     }
+}
+
+/// A list that says more than permissions.
+fn list() -> Vec<u8> {
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 7, u32::MAX), (2, 6, 1000), (4, 5, u32::MAX), (16, 7, u32::MAX), (32, 1, u32::MAX)];
+    let bytes = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2, 0, 0, 0].into_iter().chain(entries.into_iter().flat_map(bytes)).collect()
 }
 
 impl Step {
@@ -216,6 +232,13 @@ pub const STEPS: &[Step] = &[
         let ino = p.file("large")?;
         p.fs.remove_xattr(ino, b"one", &p.caller)
     }),
+    step("set a list of access", |p| p.set_list("large", ACCESS_ACL)),
+    step("permissions that change the list", |p| {
+        p.change("large", Change { permissions: Some(0o4640), ..Change::default() })
+    }),
+    after("set a list for new files", |p| p.make_directory("lists"), |p| p.set_list("lists", DEFAULT_ACL)),
+    step("a file that begins with a list", |p| p.make("lists/file", Kind::File)),
+    step("a directory that begins with lists", |p| p.make_directory("lists/below")),
     step("permissions and times", |p| {
         let change = Change { permissions: Some(0o4711), modified_ns: Some(-5), ..Change::default() };
         p.change("large", change)

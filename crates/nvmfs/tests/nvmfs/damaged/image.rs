@@ -2,7 +2,9 @@
 
 use crate::common::content;
 use std::sync::Arc;
-use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, FileSystem, Ino, Kind, ROOT, SetXattr};
+use wearwell_nvmfs::api::{
+    ACCESS_ACL, Allocate, BLOCK_BYTES, Caller, DEFAULT_ACL, FileSystem, Ino, Kind, ROOT, SetXattr,
+};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{Areas, Checksums, Place, Superblock};
 use wearwell_nvmfs::nvram::PlainNvram;
@@ -15,6 +17,10 @@ pub const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 2048;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 const BLOCK: u64 = BLOCK_BYTES as u64;
+/// An access control list of owner, user 5, owning group, mask, others.
+const LIST: &[u8] = b"\x02\0\0\0\
+    \x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x05\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
+    \x10\0\x07\0\xff\xff\xff\xff\x20\0\x01\0\xff\xff\xff\xff";
 
 /// What is on the devices.
 pub struct Image {
@@ -84,6 +90,13 @@ fn names(fs: &mut impl FileSystem) {
     for (number, name) in [b"user.a", b"user.b", b"user.c"].into_iter().enumerate() {
         fs.set_xattr(xattrs, name, &[number as u8; 500], SetXattr::Either, &CALLER).expect("room");
     }
+    // The permissions that they show are those of the files.
+    let listed = fs.make_directory(ROOT, b"listed", 0o755, &CALLER).expect("room").ino;
+    for name in [ACCESS_ACL, DEFAULT_ACL] {
+        fs.set_xattr(listed, name, LIST, SetXattr::Either, &CALLER).expect("room");
+    }
+    fs.make_directory(listed, b"below", 0o750, &CALLER).expect("room");
+    file(fs, listed, b"file");
     let open = file(fs, ROOT, b"open");
     fs.open(open).expect("it is there");
     fs.write(open, 0, &[3; 9000], &CALLER).expect("room");

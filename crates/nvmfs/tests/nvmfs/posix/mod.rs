@@ -1,5 +1,6 @@
 //! What POSIX and Linux say of single operations, case by case.
 
+mod acls;
 mod attributes;
 mod content;
 mod directories;
@@ -22,7 +23,8 @@ macro_rules! cases {
 }
 use cases;
 
-const GROUPS: [(&str, &[Case]); 6] = [
+const GROUPS: [(&str, &[Case]); 7] = [
+    ("acls", acls::CASES),
     ("attributes", attributes::CASES),
     ("content", content::CASES),
     ("directories", directories::CASES),

@@ -1,0 +1,139 @@
+//! `wearwell fleet`.
+
+mod rows;
+mod table;
+mod workers;
+
+use super::run::Format;
+use super::sweep::write_table;
+use crate::exit::Failure;
+use crate::output::{FileKind, OutputFile, print};
+use crate::progress::{ProgressArgs, SweepProgress};
+use crate::report::{csv_rows, wrapped};
+use std::path::PathBuf;
+use wearwell_stack::RunError;
+use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
+use workers::Clocked;
+
+/// Foresees a fleet of drives: when they wear out, what each tenant costs, what would be otherwise
+///
+/// Groups of drives and tenants with distributions of ages and loads, by theory: a hundred thousand drives take seconds. All drives are
+/// drawn several times, which gives the intervals; what-ifs are held against the same draws. --check simulates some of the drives and says
+/// whether theory is to be trusted.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The fleet (TOML or JSON)
+    #[arg(value_name = "FLEET", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Print the JSON Schema of fleets, with which editors complete and check them
+    #[arg(long, exclusive = true)]
+    schema: bool,
+    /// Simulate so many of the drives, drawn at random, and hold theory against them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Check")]
+    check: Option<u32>,
+    /// Blocks of the small drives that stand for those of the fleet
+    #[arg(
+        long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(64..=1_000_000),
+        requires = "check", help_heading = "Check"
+    )]
+    check_blocks: u32,
+    /// How far off theory may be to be trusted, as a share
+    #[arg(
+        long, value_name = "SHARE", default_value_t = wearwell_study::fleet::TOLERANCE, value_parser = tolerance,
+        requires = "check", help_heading = "Check"
+    )]
+    tolerance: f64,
+    /// Also tell, to standard error, how long the check would take so many workers, by its own runs on paper
+    #[arg(
+        long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "check",
+        help_heading = "Check"
+    )]
+    workers: Option<u32>,
+    /// Threads; as many as there are cores unless given. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    /// The table that CSV and Parquet have
+    #[arg(long, value_enum, default_value_t = rows::Which::Years, help_heading = "Output")]
+    table: rows::Which,
+    /// Also write the result to a file: .json everything, .csv or .parquet one table
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell fleet docs/samples/fleet.toml
+  wearwell fleet docs/samples/fleet.toml --check 40
+  wearwell fleet docs/samples/fleet.toml --format csv --table what-if
+  wearwell fleet my-fleet.toml --check 1000 --workers 100 --output fleet.json
+  wearwell fleet --schema > fleet.schema.json";
+
+/// A share above 0.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| format!("\"{text}\" is no share between 0 and 1, such as 0.03"))
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let Some(file) = args.file.as_ref().filter(|_| !args.schema) else {
+        return print(&schema());
+    };
+    let plan = from_file(file).map_err(failure)?;
+    let mut inputs = vec![file.clone()];
+    let folder = file.parent().unwrap_or(std::path::Path::new(""));
+    inputs.extend(plan.fleet.group.iter().filter_map(|group| Some(folder.join(group.smart.as_ref()?))));
+    let output = args.output.as_ref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
+    let check = args.check.map(|drives| CheckOptions {
+        drives,
+        blocks: args.check_blocks,
+        tolerance: args.tolerance,
+    });
+    let options = FleetOptions { check, threads: args.threads.map(usize::from) };
+    let display = SweepProgress::new(args.progress, args.check.unwrap_or(0) as usize);
+    let clocked = Clocked::new(&display);
+    let outcome = foresee(&plan, &options, &clocked);
+    display.clear();
+    let result = outcome.map_err(failure)?;
+    if let (Some(check), Some(workers)) = (&result.check, args.workers) {
+        clocked.tell(&check.seconds, args.threads.map(usize::from), workers as usize);
+    }
+    if let Some(file) = &output {
+        write(file, &result, args.table)?;
+    }
+    print(&match args.format {
+        Format::Table => wrapped(&table::table(&result)),
+        Format::Json => json(&result),
+        Format::Csv => csv_rows(&rows::rows(&result, args.table))?,
+    })
+}
+
+fn schema() -> String {
+    serde_json::to_string_pretty(&Fleet::schema()).expect("a schema is plain data") + "\n"
+}
+
+fn json(result: &FleetResult) -> String {
+    serde_json::to_string_pretty(result).expect("plain data") + "\n"
+}
+
+fn write(file: &OutputFile, result: &FleetResult, table: rows::Which) -> Result<(), Failure> {
+    match file.kind {
+        FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),
+        FileKind::Csv | FileKind::Parquet => write_table(file, &rows::rows(result, table)),
+    }
+}
+
+fn failure(error: FleetError) -> Failure {
+    match error {
+        FleetError::Draft(error) => error.into(),
+        FleetError::Config(error) => Failure::usage(error),
+        FleetError::Run(RunError::Interrupted) => Failure::Interrupted,
+        other => Failure::run(other),
+    }
+}

@@ -1,0 +1,57 @@
+//! `wearwell plot`.
+
+use crate::exit::Failure;
+use crate::output::{keep_apart, place_is_free, write_bytes};
+use crate::results::json;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::path::PathBuf;
+use wearwell_plot::figures::{self, FIGURES};
+
+/// Draws a figure of a result for a paper: SVG, PDF or PNG
+///
+/// Figures that stand still, on white, the same file each time. `wearwell report` draws a page to look through.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// JSON that `run`, `sweep` or `theory` wrote or printed
+    #[arg(value_name = "RESULT")]
+    result: PathBuf,
+    /// Which figure
+    #[arg(long, value_name = "NAME", value_parser = names())]
+    figure: String,
+    /// The figure: .svg, .pdf or .png
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell run scenarios/demo.toml --output demo.json
+  wearwell plot demo.json --figure course --output course.svg
+  wearwell plot demo.json --figure causes --output causes.pdf";
+
+/// What makes a file of SVG.
+type Make = fn(&str) -> Result<Vec<u8>, wearwell_plot::Failure>;
+
+/// Kinds of files, by the ends of their names.
+const KINDS: [(&str, Make); 3] =
+    [("svg", |svg| Ok(svg.as_bytes().to_vec())), ("pdf", wearwell_plot::pdf), ("png", wearwell_plot::png)];
+
+fn names() -> PossibleValuesParser {
+    FIGURES.iter().map(|figure| PossibleValue::new(figure.name).help(figure.help)).collect::<Vec<_>>().into()
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    keep_apart(&args.output, std::slice::from_ref(&args.result))?;
+    let ending = args.output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let Some((_, make)) = KINDS.iter().find(|(known, _)| *known == ending) else {
+        let problem = "a figure ends in .svg, .pdf or .png";
+        return Err(Failure::Usage(format!("{}: {problem}", args.output.display())));
+    };
+    place_is_free(&args.output)?;
+    let figure = figures::named(&args.figure).map_err(Failure::Usage)?;
+    let of = |problem: wearwell_plot::Failure| format!("{}: {problem}", args.result.display());
+    let svg = figure.svg(&json(&args.result)?).map_err(|problem| Failure::Usage(of(problem)))?;
+    write_bytes(&args.output, &make(&svg).map_err(|problem| Failure::Run(of(problem)))?)
+}

@@ -1,0 +1,46 @@
+// Where the controls stand. A link holds it: what differs from the scenario, and what the curve runs along.
+
+const { controls } = JSON.parse(document.getElementById("data").textContent);
+const byKey = new Map(controls.map((control) => [control.key, control]));
+const standing = new Map(controls.map((control) => [control.key, control.initial ?? control.start]));
+const touched = new Set();
+let along = "device.spare_factor";
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const controller = (control) => (control.when ? byKey.get(control.when.key) : null);
+// Whether a control means something with what others say.
+const applies = (control) => !control.when || (applies(controller(control)) && control.when.is_one_of.includes(standing.get(control.when.key)));
+
+// Whether the server has to be told of a control: it differs from the scenario, or what it belongs to does.
+function differs(control) {
+  if (!applies(control)) return false;
+  const parent = controller(control);
+  if (parent && differs(parent)) return true;
+  return control.initial === null ? touched.has(control.key) : !same(standing.get(control.key), control.initial);
+}
+
+const chosen = () => controls.filter(differs).map((control) => [control.key, standing.get(control.key)]);
+const axisControl = () => { const control = byKey.get(along); return control && control.is_number && applies(control) ? control : byKey.get("device.spare_factor"); };
+const chosenBeside = (key) => chosen().filter(([known]) => known !== key);
+
+function set(key, value) {
+  standing.set(key, value);
+  touched.add(key);
+}
+
+function link() {
+  const parts = new URLSearchParams(chosen().map(([key, value]) => [key, JSON.stringify(value)]));
+  parts.set("along", along);
+  return `#${parts}`;
+}
+
+// What a link says, as far as there are such controls and values; anybody may have written it.
+function follow_link(hash) {
+  for (const control of controls) standing.set(control.key, control.initial ?? control.start);
+  touched.clear();
+  for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
+    if (key === "along" && byKey.get(text)?.is_number) along = text;
+    const known = byKey.get(key)?.values.find((value) => JSON.stringify(value) === text);
+    if (known !== undefined) set(key, known);
+  }
+}

@@ -1,0 +1,25 @@
+//! The page: what reports draw with, and a script that asks.
+
+use super::controls::Control;
+use serde_json::json;
+use wearwell_report::{Frame, framed};
+use wearwell_stack::Draft;
+
+const STYLE: &str = include_str!("../assets/explore.css");
+const SCRIPTS: [&str; 3] = [
+    include_str!("../assets/state.js"),
+    include_str!("../assets/answers.js"),
+    include_str!("../assets/explore.js"),
+];
+
+/// The page of a scenario.
+pub fn page(draft: &Draft, controls: &[Control]) -> String {
+    let name = draft.get("name").and_then(|name| name.as_str()).unwrap_or("A drive");
+    framed(&Frame {
+        title: name,
+        data: &json!({ "controls": controls }),
+        style: STYLE,
+        script: &SCRIPTS.concat(),
+        asks: true,
+    })
+}

@@ -1,0 +1,143 @@
+//! Access control lists, by which the kernel decides. Needs root, to be somebody else.
+
+use crate::stand::{Stand, run, shell};
+use crate::users::{self, mode, nobody, shared_stand};
+use rustix::fs::{XattrFlags, setxattr};
+use rustix::io::Errno;
+use std::path::Path;
+use std::process::Command;
+
+const ACCESS: &str = "system.posix_acl_access";
+const DEFAULT: &str = "system.posix_acl_default";
+const NOBODY: u32 = u32::MAX;
+
+/// A list of tags, permissions and numbers.
+fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+    let bytes = |(tag, rights, id): &(u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
+}
+
+/// The owner may all, others nothing, and a user so much, as far as the mask goes.
+fn for_user(user: u32, rights: u16, mask: u16) -> Vec<u8> {
+    list(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
+}
+
+fn set(path: &Path, name: &str, value: &[u8]) {
+    setxattr(path, name, value, XattrFlags::empty()).expect("a list");
+}
+
+#[test]
+fn the_kernel_decides_by_lists() {
+    let Some(mut stand) = shared_stand() else { return };
+    shell(&stand.root(), "echo secret > file; chmod 600 file; mkdir shut; echo x > shut/in; chmod 700 shut");
+    let (file, shut) = (stand.at("file"), stand.at("shut"));
+    assert!(!nobody(&stand.root(), "cat file"));
+    set(&file, ACCESS, &for_user(users::NOBODY, 4, 7));
+    set(&shut, ACCESS, &for_user(users::NOBODY, 5, 5));
+    for is_again in [false, true] {
+        assert!(nobody(&stand.root(), "cat file; ls shut; cat shut/in"), "{is_again}");
+        assert!(!nobody(&stand.root(), "echo y > file"), "read alone");
+        assert!(!nobody(&stand.root(), "echo y > shut/new"));
+        assert_eq!((mode(&file), mode(&shut)), (0o770, 0o750));
+        stand.remount();
+    }
+    // The mask takes what the list gives, and gives it back.
+    shell(&stand.root(), "chmod g-r file");
+    assert!(!nobody(&stand.root(), "cat file"));
+    shell(&stand.root(), "chmod 640 file");
+    assert!(nobody(&stand.root(), "cat file"));
+    rustix::fs::removexattr(&file, ACCESS).expect("it is there");
+    assert!(!nobody(&stand.root(), "cat file"));
+    let bad = setxattr(&file, ACCESS, &[2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255], XattrFlags::empty());
+    assert_eq!(bad, Err(Errno::INVAL));
+    assert_eq!(setxattr(&file, DEFAULT, &for_user(1, 7, 7), XattrFlags::empty()), Err(Errno::ACCESS));
+}
+
+/// Where a directory has a list for new files, they begin with it whatever the umask; elsewhere the umask takes its part.
+#[test]
+fn new_files_have_lists_or_what_the_umask_leaves() {
+    let Some(mut stand) = shared_stand() else { return };
+    let make = "umask 027; : > $at/file; mkdir $at/below; mkfifo $at/pipe; ln -s x $at/link; install -m 666 /dev/null $at/set";
+    shell(&stand.root(), &format!("mkdir plain; mkdir -m 700 with; at=plain; {make}"));
+    set(&stand.at("with"), DEFAULT, &for_user(users::NOBODY, 6, 7));
+    shell(&stand.root(), &format!("at=with; {make}"));
+    for _ in 0..2 {
+        let modes = |at: &str| ["file", "below", "pipe"].map(|name| mode(&stand.at(&format!("{at}/{name}"))));
+        assert_eq!(modes("plain"), [0o640, 0o750, 0o640]);
+        assert_eq!(modes("with"), [0o660, 0o770, 0o660]);
+        assert!(!nobody(&stand.root(), "cat plain/file"));
+        assert!(!nobody(&stand.root(), "cat with/file"), "not through the directory");
+        stand.remount();
+    }
+    shell(&stand.root(), "chmod 711 with; umask 0; mkdir with/below/deep; : > with/below/deep/file");
+    assert!(nobody(&stand.root(), "cat with/file; echo y >> with/file"));
+    assert!(!nobody(&stand.root(), "ls with/below/deep"), "its list lets read and write, not search");
+}
+
+/// As by `chmod`, set-group-id is not for who is not in the group.
+#[test]
+fn set_group_id_ends_with_a_list_of_a_stranger() {
+    let Some(stand) = shared_stand() else { return };
+    let line =
+        "import os,sys; os.setxattr(sys.argv[1], 'system.posix_acl_access', bytes.fromhex(sys.argv[2]))";
+    let value: String = for_user(1, 7, 7).iter().map(|byte| format!("{byte:02x}")).collect();
+    for (group, left) in [(0, 0), (users::NOBODY, 0o2000)] {
+        shell(&stand.root(), &format!(": > file; chown {}:{group} file; chmod 2755 file", users::NOBODY));
+        assert!(nobody(&stand.root(), &format!("python3 -c \"{line}\" file {value}")));
+        assert_eq!(mode(&stand.at("file")), 0o770 | left, "group {group}");
+    }
+}
+
+fn has_programs() -> bool {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let is_there = there("setfacl") && there("getfacl");
+    if !is_there {
+        println!("skipped: no setfacl and getfacl (package acl)");
+    }
+    is_there
+}
+
+/// What `getfacl` says of a file, without what is effective.
+fn getfacl(stand: &Stand, name: &str) -> Vec<String> {
+    let text = run(Command::new("getfacl").args(["-cnpE", name]).current_dir(stand.root()));
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn setfacl_and_getfacl_work() {
+    if !has_programs() {
+        return;
+    }
+    let Some(mut stand) = shared_stand() else { return };
+    let root = stand.root();
+    shell(&root, "umask 022; : > file; mkdir dir; setfacl -m u:1000:rw,g:77:r file");
+    shell(&root, "setfacl -m u:1000:rwx dir; setfacl -d -m u:1000:rwx,g:77:rx dir");
+    stand.remount();
+    let of_file = ["user::rw-", "user:1000:rw-", "group::r--", "group:77:r--", "mask::rw-", "other::r--"];
+    assert_eq!(getfacl(&stand, "file"), of_file);
+    let default = [
+        "default:user::rwx",
+        "default:user:1000:rwx",
+        "default:group::r-x",
+        "default:group:77:r-x",
+        "default:mask::rwx",
+        "default:other::r-x",
+    ];
+    let access = ["user::rwx", "user:1000:rwx", "group::r-x", "mask::rwx", "other::r-x"];
+    assert_eq!(getfacl(&stand, "dir"), [&access[..], &default[..]].concat());
+    shell(&root, "umask 077; : > dir/file; chmod 640 file");
+    let of_new = ["user::rw-", "user:1000:rwx", "group::r-x", "group:77:r-x", "mask::rw-", "other::r--"];
+    assert_eq!(getfacl(&stand, "dir/file"), of_new);
+    assert_eq!(getfacl(&stand, "file")[4..], ["mask::r--", "other::---"]);
+    // All of it goes with -b, and what is copied has it too.
+    shell(&root, "cp -a file copy; cp -a dir copied; setfacl -b file; setfacl -k dir; setfacl -b dir");
+    assert_eq!(getfacl(&stand, "file"), ["user::rw-", "group::r--", "other::---"]);
+    assert_eq!(getfacl(&stand, "dir"), ["user::rwx", "group::r-x", "other::r-x"]);
+    assert_eq!(getfacl(&stand, "copied")[access.len()..], default);
+    assert_eq!(getfacl(&stand, "copied/file"), of_new);
+    assert_eq!(getfacl(&stand, "copy")[4..], ["mask::r--", "other::---"]);
+    shell(&root, "getfacl -R . > ../lists; setfacl -R -b copied; setfacl --restore=../lists");
+    assert_eq!(getfacl(&stand, "copied/file"), of_new);
+}

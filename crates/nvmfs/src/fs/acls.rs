@@ -1,0 +1,119 @@
+//! Access control lists: what they and the permission bits have to do with each other.
+//!
+//! A list that the permission bits say as well is not kept. Where one is, the bits are those that it shows, always: both change at once.
+
+use super::Nvmfs;
+use super::create::New;
+use crate::api::{ACCESS_ACL, DEFAULT_ACL, Error, Ino, Kind, Result};
+use crate::layout::{Acl, Field, Inode, Xattrs, check_xattr_bytes, encode_xattrs, right_acls, xattr_value};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::{Changes, Region};
+use std::ops::Range;
+
+/// The permission bits that lists decide on.
+pub(super) const RIGHTS: u32 = 0o777;
+
+fn damaged(ino: Ino) -> Error {
+    Error::Damaged(format!("an access control list of inode {} makes no sense", ino.0))
+}
+
+/// A list of a file, and where it stands in NVRAM.
+fn list_of<N: Nvram>(
+    region: &Region<N>,
+    ino: Ino,
+    inode: &Inode,
+    name: &[u8],
+) -> Result<Option<(Acl, Range<usize>)>> {
+    if inode.xattrs == 0 {
+        return Ok(None);
+    }
+    let Some(page) = region.pointer_page(region.field(ino, Field::Xattrs)?)? else { return Ok(None) };
+    let bytes = region.sound_page(page)?;
+    let Some(value) = xattr_value(bytes, name) else { return Ok(None) };
+    let acl = Acl::decode(&bytes[value.clone()]).ok_or_else(|| damaged(ino))?;
+    let at = region.areas.page(page);
+    Ok(Some((acl, at + value.start..at + value.end)))
+}
+
+/// An attribute that is a list is to be set: does so in `xattrs`, and returns the permission bits that the file then has, if they
+/// depend on it.
+///
+/// # Errors
+/// What is no list, or of a file that has none.
+pub(super) fn set_list(xattrs: &mut Xattrs, inode: &Inode, name: &[u8], value: &[u8]) -> Result<Option<u32>> {
+    let acl = Acl::decode(value).ok_or(Error::Invalid("an access control list makes no sense"))?;
+    match inode.kind() {
+        Some(Kind::Symlink) => Err(Error::Unsupported("access control lists of symbolic links")),
+        Some(Kind::Directory) if name == DEFAULT_ACL => {
+            xattrs.insert(name.to_vec(), acl.encode());
+            Ok(None)
+        }
+        _ if name == DEFAULT_ACL => Err(Error::NotPermitted("only a directory has a list for new files")),
+        _ => {
+            if acl.is_permissions() {
+                xattrs.remove(name);
+            } else {
+                xattrs.insert(name.to_vec(), acl.encode());
+            }
+            Ok(Some(acl.permissions()))
+        }
+    }
+}
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    /// The permission bits of a file are going to change, and with them its list.
+    pub(super) fn change_list(&self, changes: &mut Changes, ino: Ino, permissions: u32) -> Result<()> {
+        let inode = self.store.region.inode(ino)?;
+        let Some((mut acl, place)) = list_of(&self.store.region, ino, &inode, ACCESS_ACL)? else {
+            return Ok(());
+        };
+        if acl.permissions() != permissions & RIGHTS {
+            acl.set_permissions(permissions);
+            changes.put(place.start, acl.encode());
+        }
+        Ok(())
+    }
+
+    /// What a new file gets from the list for new files of its directory: fewer permissions than were asked for, and lists.
+    pub(super) fn inherit<'a>(
+        &self,
+        parent: Ino,
+        directory: &Inode,
+        new: New<'a>,
+    ) -> Result<(New<'a>, Xattrs)> {
+        let (mut new, mut xattrs) = (new, Xattrs::new());
+        let is_directory = new.kind() == Kind::Directory;
+        let Some(permissions) = new.permissions() else { return Ok((new, xattrs)) };
+        let Some((default, _)) = list_of(&self.store.region, parent, directory, DEFAULT_ACL)? else {
+            return Ok((new, xattrs));
+        };
+        let mut access = default.clone();
+        *permissions = *permissions & !RIGHTS | access.limit(*permissions);
+        if !access.is_permissions() {
+            xattrs.insert(ACCESS_ACL.to_vec(), access.encode());
+        }
+        if is_directory {
+            xattrs.insert(DEFAULT_ACL.to_vec(), default.encode());
+        }
+        check_xattr_bytes(&xattrs)?;
+        Ok((new, xattrs))
+    }
+
+    /// Puts right the lists of a file.
+    pub(super) fn repair_lists(&mut self, ino: Ino) -> Result<()> {
+        let inode = self.store.region.inode(ino)?;
+        let Some(xattrs) = right_acls(&self.read_xattrs(ino)?, &inode) else { return Ok(()) };
+        let at = self.store.region.field(ino, Field::Xattrs)?;
+        let Some(page) = self.store.region.pointer_page(at)? else { return Ok(()) };
+        if xattrs.is_empty() {
+            self.store.region.store_word(at, 0);
+            self.store.region.fence();
+            return self.store.free_metadata_page(ino, page);
+        }
+        // No longer than before, so that it needs no room.
+        self.store.region.store_page(page, &encode_xattrs(&xattrs));
+        self.store.region.fence();
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Damaged access control lists, and what they do meanwhile.
+
+use super::{Nvmfs, repair};
+use crate::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, ROOT, SetXattr};
+use crate::layout::{Field, Xattrs, encode_xattrs};
+use crate::names::check::{WrongName, check};
+use crate::nvram::PlainNvram;
+use crate::options::{Format, Options};
+use crate::ssd::MemorySsd;
+use std::sync::Arc;
+
+const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
+
+type Fs = Nvmfs<PlainNvram, MemorySsd>;
+type Xattr = (Vec<u8>, Vec<u8>);
+
+fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+    let mut value = vec![2, 0, 0, 0];
+    for (tag, rights, id) in entries {
+        value.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        value.extend(id.to_le_bytes());
+    }
+    value
+}
+
+/// Of mode 0o6x4, where x is the mask.
+fn masked(mask: u16) -> Vec<u8> {
+    let nobody = u32::MAX;
+    list(&[(1, 6, nobody), (2, 7, 5), (4, 0, nobody), (16, mask, nobody), (32, 4, nobody)])
+}
+
+/// A file of each of these kinds in a file system, each with an attribute besides.
+fn files() -> (Fs, [Ino; 3]) {
+    let ssd = Arc::new(MemorySsd::new(8192));
+    let mut fs: Fs =
+        Nvmfs::format(PlainNvram::new(5 << 20), ssd, &Format::default(), Options::default()).unwrap();
+    let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let dir = fs.make_directory(ROOT, b"dir", 0o755, &CALLER).unwrap().ino;
+    let link = fs.symlink(ROOT, b"link", b"to", &CALLER).unwrap().ino;
+    let all = [file, dir, link];
+    all.into_iter().for_each(|ino| fs.set_xattr(ino, b"user.x", b"x", SetXattr::Either, &CALLER).unwrap());
+    (fs, all)
+}
+
+/// Puts attributes where those of a file are, as they are.
+fn plant(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
+    let all: Xattrs = xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+    let at = fs.store.region.field(ino, Field::Xattrs).unwrap();
+    let page = fs.store.region.pointer_page(at).unwrap().unwrap();
+    fs.store.region.store_page(page, &encode_xattrs(&all));
+    fs.store.region.fence();
+}
+
+/// What fsck says of a file, and what attributes it then has.
+fn mended(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
+    let problems = repair(fs, &CALLER).unwrap();
+    assert!(
+        problems.iter().all(|problem| problem.ino == ino && problem.what == WrongName::Acl),
+        "{problems:?}"
+    );
+    assert_eq!(check(&fs.store.region).unwrap(), []);
+    fs.store.check().unwrap();
+    let names = fs.xattrs(ino).unwrap();
+    let kept = names.into_iter().map(|name| (name.clone(), fs.xattr(ino, &name).unwrap()));
+    (problems.len(), kept.collect())
+}
+
+#[test]
+fn lists_that_make_no_sense_go_and_others_follow_the_permissions() {
+    let x: (&[u8], &[u8]) = (b"user.x", b"x");
+    let (bad, good): (&[u8], &[u8]) = (&[7; 20], &masked(4));
+    let has_x = (b"user.x".to_vec(), b"x".to_vec());
+    let access = |mask| (ACCESS_ACL.to_vec(), masked(mask));
+    let (mut fs, [file, dir, link]) = files();
+    // Sound: its mode is 0o644.
+    plant(&mut fs, file, &[x, (ACCESS_ACL, good)]);
+    assert_eq!(mended(&mut fs, file), (0, vec![access(4), has_x.clone()]));
+    plant(&mut fs, file, &[x, (ACCESS_ACL, &masked(7))]);
+    assert_eq!(mended(&mut fs, file), (1, vec![access(4), has_x.clone()]), "another mask than the mode's");
+    plant(&mut fs, file, &[x, (ACCESS_ACL, bad)]);
+    assert_eq!(mended(&mut fs, file), (1, vec![has_x.clone()]), "no list");
+    plant(&mut fs, file, &[x, (DEFAULT_ACL, good)]);
+    assert_eq!(mended(&mut fs, file), (1, vec![has_x.clone()]), "one for new files, of a file");
+    plant(&mut fs, file, &[x, (ACCESS_ACL, &list(&[(1, 6, 0), (4, 4, 0), (32, 4, 0)]))]);
+    assert_eq!(mended(&mut fs, file), (1, vec![has_x.clone()]), "one that the mode says");
+    plant(&mut fs, link, &[x, (ACCESS_ACL, good)]);
+    assert_eq!(mended(&mut fs, link), (1, vec![has_x]), "one of a link");
+    let before = fs.stats().metadata_pages;
+    plant(&mut fs, dir, &[(ACCESS_ACL, bad), (DEFAULT_ACL, bad)]);
+    assert_eq!(mended(&mut fs, dir), (1, vec![]));
+    assert_eq!(fs.stats().metadata_pages, before - 1, "its page is free");
+}
+
+/// What depends on a list that makes no sense is refused, and changes nothing.
+#[test]
+fn a_damaged_list_is_an_error_where_it_matters() {
+    let (mut fs, [file, dir, _]) = files();
+    plant(&mut fs, file, &[(ACCESS_ACL, b"nonsense")]);
+    plant(&mut fs, dir, &[(DEFAULT_ACL, b"nonsense")]);
+    let change = Change { permissions: Some(0o600), size_bytes: Some(9), ..Change::default() };
+    assert!(matches!(fs.set_attributes(file, &change, &CALLER), Err(Error::Damaged(_))));
+    let made = fs.make(dir, b"new", Kind::File, 0o644, 0, &CALLER);
+    assert!(matches!(made, Err(Error::Damaged(_))));
+    assert!(matches!(fs.lookup(dir, b"new"), Err(Error::NotFound)));
+    let of = fs.attributes(file).unwrap();
+    assert_eq!((of.permissions, of.size_bytes), (0o644, 0));
+    // Another takes its place.
+    fs.set_xattr(file, ACCESS_ACL, &masked(2), SetXattr::Either, &CALLER).unwrap();
+    assert_eq!(fs.set_attributes(file, &change, &CALLER).unwrap().permissions, 0o600);
+    fs.remove_xattr(dir, DEFAULT_ACL, &CALLER).unwrap();
+    fs.make(dir, b"new", Kind::File, 0o644, 0, &CALLER).unwrap();
+    fs.store.check().unwrap();
+}

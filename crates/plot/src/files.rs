@@ -1,0 +1,72 @@
+//! SVG as PDF, which keeps its outlines, and as PNG.
+
+use crate::Failure;
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree};
+
+/// Pixels of a PNG for each of the figure: sharp at the width of a page.
+const SCALE: f32 = 3.0;
+
+/// The figure with the fonts of this machine.
+fn tree(svg: &str) -> Result<Tree, Failure> {
+    let mut options = Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    // Texts would be left out without a word.
+    let family = fonts.faces().next().map(|face| face.families.first().map(|(name, _)| name.clone()));
+    let Some(Some(first)) = family else {
+        return Err("there is no font on this machine to write labels with; SVG needs none".into());
+    };
+    let known = ["DejaVu Sans", "Liberation Sans", "Noto Sans", "Arial", "Helvetica"];
+    let is_there = |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
+    let chosen = known.into_iter().find(is_there).map_or(first, str::to_owned);
+    fonts.set_sans_serif_family(chosen);
+    Ok(Tree::from_str(svg, &options)?)
+}
+
+/// The figure as PNG.
+///
+/// # Errors
+///
+/// Where there is no font, or no room.
+pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
+    let tree = tree(svg)?;
+    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("a figure of no size")?;
+    let mut pixels = Pixmap::new(size.width(), size.height()).ok_or("a figure of no size")?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    Ok(pixels.encode_png()?)
+}
+
+/// The figure as PDF, with the fonts of its texts. It looks the same each time, but the parts of the file come in any order.
+///
+/// # Errors
+///
+/// Where there is no font.
+pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
+    let options = svg2pdf::ConversionOptions::default();
+    svg2pdf::to_pdf(&tree(svg)?, options, svg2pdf::PageOptions::default())
+        .map_err(|error| error.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Chart, Point, Series};
+
+    #[test]
+    fn charts_become_files_and_the_same_png_twice() {
+        let points = vec![Point { x: 1.0, y: 2.0, half_width: 0.5 }];
+        let svg = Chart { title: "t", x: "x", y: "y" }
+            .svg(&[Series { name: "one".into(), points, joined: false }])
+            .unwrap();
+        match (png(&svg), pdf(&svg)) {
+            (Ok(png_once), Ok(pdf_once)) => {
+                assert!(png_once.starts_with(b"\x89PNG") && pdf_once.starts_with(b"%PDF"));
+                assert!(png_once == png(&svg).unwrap(), "another PNG");
+            }
+            (Err(problem), _) | (_, Err(problem)) => {
+                assert!(problem.to_string().contains("no font"), "{problem}")
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What there is to be known of write amplification before drives are counted: by theory, and by simulation where it has no model.
+
+use super::config::Simulation;
+use super::plan::{Plan, Template};
+use super::scaled::{Scale, scaled, simulate};
+use super::surface::{Fineness, Surface};
+use super::{FleetError, estimate::student};
+use crate::prediction::{Patience, PredictionError, predict_alone};
+use crate::sweep::SweepObserver;
+use rayon::prelude::*;
+use serde::Serialize;
+use wearwell_base::seed::Seed;
+use wearwell_stack::{RunError, Scenario};
+
+/// What the figures of one kind of drive under one kind of load rest on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Basis {
+    /// The setting: `as it is`, or a what-if.
+    pub setting: String,
+    /// The group of drives.
+    pub group: String,
+    /// The tenant.
+    pub tenant: String,
+    /// `theory` or `simulation`.
+    pub rests_on: &'static str,
+    /// The model; or why there is none.
+    pub model: String,
+    /// Points that were solved for, or simulated.
+    pub points: usize,
+    /// How far the interpolation between them is off, as a share, at most; 0 where nothing is interpolated.
+    pub interpolation_error: f64,
+    /// Of simulated points: the largest half-width of a 95 % interval, as a share.
+    pub simulation_error: Option<f64>,
+    /// Of simulated points: what was simulated instead of the drive.
+    pub scale: Option<Scale>,
+    /// Where the model differs from the scenario.
+    pub notes: Vec<String>,
+}
+
+/// A template's write amplification, and what it rests on.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Over what is drawn.
+    pub surface: Surface,
+    rests_on: &'static str,
+    model: String,
+    simulation_error: Option<f64>,
+    scale: Option<Scale>,
+    notes: Vec<String>,
+}
+
+/// Theory has no noise, so that points are added until a few tenths of a per cent are reached, which is less than models are off.
+const BY_THEORY: [Fineness; 4] = [
+    Fineness { first: 4, last: 4, tolerance: TOLERANCE },
+    Fineness { first: 4, last: 16, tolerance: TOLERANCE },
+    Fineness { first: 4, last: 8, tolerance: TOLERANCE },
+    Fineness { first: 2, last: 8, tolerance: TOLERANCE },
+];
+const TOLERANCE: f64 = 3e-3;
+
+/// Simulated points cost more, and are not exact.
+const BY_SIMULATION: Fineness = Fineness { first: 2, last: 4, tolerance: 0.02 };
+
+/// The write amplification of every template of the plan, in their order.
+///
+/// # Errors
+/// A template of which there is no model, where nothing may be simulated; a theory without an answer; a run that failed.
+pub fn known(plan: &Plan, observer: &dyn SweepObserver) -> Result<Vec<Known>, FleetError> {
+    plan.templates.iter().enumerate().map(|(at, template)| of(plan, at, template, observer)).collect()
+}
+
+fn of(
+    plan: &Plan,
+    at: usize,
+    template: &Template,
+    observer: &dyn SweepObserver,
+) -> Result<Known, FleetError> {
+    let halfway: Vec<f64> = template.axes.iter().map(|(_, law)| law.quantile(0.5)).collect();
+    let scenario = template.at(&halfway)?;
+    match predict_alone(&scenario, Patience::Glance) {
+        Ok(found) => {
+            let solve = |points: &[Vec<f64>]| by_theory(template, points, observer);
+            let laws: Vec<_> = template.axes.iter().map(|(_, law)| law).collect();
+            let surface = Surface::solve(&laws, BY_THEORY[template.axes.len()], solve)?;
+            let (model, notes) = (found.model, found.notes);
+            Ok(Known { surface, rests_on: "theory", model, simulation_error: None, scale: None, notes })
+        }
+        Err(PredictionError::NoModel(why)) => match plan.fleet.simulation {
+            Some(simulation) => by_simulation(plan, at, template, simulation, why, observer),
+            None => Err(FleetError::NoModel { of: template.made_for.clone(), why }),
+        },
+        Err(error) => Err(FleetError::Prediction { of: template.made_for.clone(), error }),
+    }
+}
+
+fn by_theory(
+    template: &Template,
+    points: &[Vec<f64>],
+    observer: &dyn SweepObserver,
+) -> Result<Vec<f64>, FleetError> {
+    let one = |(at, point): (usize, &Vec<f64>)| {
+        if observer.begin(at).is_break() {
+            return Err(FleetError::Run(RunError::Interrupted));
+        }
+        let found = predict_alone(&template.at(point)?, Patience::Glance);
+        let failed = |error| FleetError::Prediction { of: template.made_for.clone(), error };
+        Ok(found.map_err(failed)?.write_amplification)
+    };
+    points.par_iter().enumerate().with_max_len(1).map(one).collect()
+}
+
+fn by_simulation(
+    plan: &Plan,
+    at: usize,
+    template: &Template,
+    simulation: Simulation,
+    why: String,
+    observer: &dyn SweepObserver,
+) -> Result<Known, FleetError> {
+    let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("template {at}"));
+    let runs = simulation.runs as usize;
+    let (mut widest, mut scale) = (0.0f64, None);
+    let solve = |points: &[Vec<f64>]| {
+        let small: Vec<(Scenario, Scale)> = points
+            .iter()
+            .map(|point| scaled(&template.at(point)?, simulation.blocks))
+            .collect::<Result<_, _>>()?;
+        scale = scale.clone().or(small.first().map(|(_, scale)| scale.clone()));
+        let jobs: Vec<(usize, usize)> =
+            (0..small.len()).flat_map(|of| (0..runs).map(move |run| (of, run))).collect();
+        let found: Result<Vec<f64>, FleetError> = jobs
+            .par_iter()
+            .with_max_len(1)
+            .map(|&(of, run)| {
+                Ok(simulate(&small[of].0, seed.of(&format!("run {run}")), of, observer)?.write_amplification)
+            })
+            .collect();
+        let found = found?;
+        let means = found.chunks(runs).map(|values| {
+            let (mean, half_width) = mean_and_half_width(values);
+            widest = widest.max(half_width / mean);
+            mean
+        });
+        Ok::<_, FleetError>(means.collect())
+    };
+    let laws: Vec<_> = template.axes.iter().map(|(_, law)| law).collect();
+    let surface = Surface::solve(&laws, BY_SIMULATION, solve)?;
+    let notes = vec!["what scaling the drive changes is not known where there is no model".into()];
+    let model = format!("none: {why}");
+    Ok(Known { surface, rests_on: "simulation", model, simulation_error: Some(widest), scale, notes })
+}
+
+/// The mean of several values and the half-width of its 95 % interval.
+pub fn mean_and_half_width(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (mean, student(count - 1.0, 0.95) * (variance / count).sqrt())
+}
+
+impl Known {
+    /// Whether it rests on theory.
+    pub fn is_theory(&self) -> bool {
+        self.rests_on == "theory"
+    }
+
+    /// What the drives of a group and tenant under a setting rest on.
+    pub fn basis(&self, plan: &Plan, setting: usize, group: usize, tenant: usize) -> Basis {
+        Basis {
+            setting: plan.settings()[setting].to_owned(),
+            group: plan.fleet.group[group].name.clone(),
+            tenant: plan.fleet.tenant[tenant].name.clone(),
+            rests_on: self.rests_on,
+            model: self.model.clone(),
+            points: self.surface.points,
+            interpolation_error: self.surface.error,
+            simulation_error: self.simulation_error,
+            scale: self.scale.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+}

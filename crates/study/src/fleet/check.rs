@@ -1,0 +1,219 @@
+//! Theory held against simulation, on drives of the fleet that are drawn for it.
+
+use super::amplification::{Known, mean_and_half_width};
+use super::draw::{DrawnDrive, drives};
+use super::plan::Plan;
+use super::scaled::{Simulated, scaled, simulate};
+use super::surface::Scratch;
+use super::{FleetError, Scale};
+use crate::prediction::{Patience, predict_alone};
+use crate::sweep::SweepObserver;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::{Seed, below};
+use wearwell_stack::Scenario;
+
+/// How far off theory may be to be trusted, as a share, unless said otherwise.
+pub const TOLERANCE: f64 = 0.03;
+
+/// How theory is held against simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CheckOptions {
+    /// Drives that are drawn for it.
+    pub drives: u32,
+    /// Blocks of the small drives that stand for them.
+    pub blocks: u32,
+    /// How far off theory may be to be trusted, as a share.
+    pub tolerance: f64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Drives that were simulated.
+    pub drives: usize,
+    /// How far off theory may be to be trusted, as a share.
+    pub tolerance: f64,
+    /// Each group and tenant of which a drive was drawn.
+    pub rows: Vec<CheckRow>,
+    /// All drives together.
+    pub all: CheckRow,
+    /// Seconds by the clock of each run, which are no part of the result.
+    #[serde(skip)]
+    pub seconds: Vec<f64>,
+}
+
+/// Theory beside simulation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckRow {
+    /// The group.
+    pub group: String,
+    /// The tenant.
+    pub tenant: String,
+    /// Drives that were simulated.
+    pub drives: usize,
+    /// Mean write amplification of the drives, by theory.
+    pub theory: f64,
+    /// The same of the small drives that stand for them, by theory.
+    pub theory_scaled: f64,
+    /// The same of these, simulated.
+    pub simulated: f64,
+    /// Theory less simulation over simulation, both of the small drives; the mean over drives, as a share.
+    pub difference: f64,
+    /// Half-width of its 95 % interval; of one drive there is none.
+    pub ci95: Option<f64>,
+    /// What standing for a large drive changes: theory of the small drives over that of the drives, less 1.
+    pub scale_effect: f64,
+    /// What was simulated instead of the first drive.
+    pub scale: Scale,
+    /// Runs that had not become steady.
+    pub unsteady: usize,
+    /// Whether theory is to be trusted.
+    pub verdict: Verdict,
+}
+
+/// Whether theory is to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval of the difference lies within the tolerance.
+    Trusted,
+    /// It lies outside.
+    Off,
+    /// Neither: more drives are needed.
+    Open,
+}
+
+impl Verdict {
+    fn of(difference: f64, half_width: Option<f64>, tolerance: f64) -> Verdict {
+        match half_width {
+            Some(half) if difference.abs() + half <= tolerance => Verdict::Trusted,
+            Some(half) if difference.abs() - half > tolerance => Verdict::Off,
+            _ => Verdict::Open,
+        }
+    }
+}
+
+/// A drive of the sample with what both sides say of it.
+struct Pair {
+    group: usize,
+    tenant: usize,
+    theory: f64,
+    theory_scaled: f64,
+    simulated: Simulated,
+    scale: Scale,
+}
+
+/// Simulates drives of draw 0, each with a seed of its own.
+///
+/// # Errors
+/// No drive that rests on theory; a run that failed.
+pub fn check(
+    plan: &Plan,
+    known: &[Known],
+    options: CheckOptions,
+    observer: &dyn SweepObserver,
+) -> Result<Check, FleetError> {
+    let sample = sample(plan, known, options.drives as usize);
+    if sample.is_empty() {
+        let problem = "no drive of the fleet rests on theory, so that nothing can be held against simulation";
+        return Err(ConfigError::new("check", problem).into());
+    }
+    let theory: Vec<(Scenario, Scale, f64, f64)> = sample
+        .par_iter()
+        .with_max_len(1)
+        .map(|drive| foretold(plan, known, drive, options.blocks))
+        .collect::<Result<_, _>>()?;
+    let finished = AtomicUsize::new(0);
+    let seed = Seed(plan.fleet.seed).of("fleet").of("check");
+    let one = |at: usize| {
+        let (small, scale, full, scaled) = &theory[at];
+        let simulated = simulate(small, seed.of(&format!("drive {at}")), at, observer)?;
+        observer.finished(finished.fetch_add(1, Ordering::Relaxed) + 1, theory.len());
+        let (group, tenant) = (sample[at].group, sample[at].tenant);
+        Ok(Pair { group, tenant, theory: *full, theory_scaled: *scaled, simulated, scale: scale.clone() })
+    };
+    let pairs =
+        (0..sample.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>, FleetError>>()?;
+    let mut rows = Vec::new();
+    for (at, group) in plan.fleet.group.iter().enumerate() {
+        for (of, tenant) in plan.fleet.tenant.iter().enumerate() {
+            let chosen: Vec<&Pair> =
+                pairs.iter().filter(|pair| (pair.group, pair.tenant) == (at, of)).collect();
+            rows.extend(row(&group.name, &tenant.name, &chosen, options.tolerance));
+        }
+    }
+    let all = row("", "", &pairs.iter().collect::<Vec<_>>(), options.tolerance).expect("at least one drive");
+    let seconds = pairs.iter().map(|pair| pair.simulated.seconds).collect();
+    Ok(Check { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds })
+}
+
+/// So many drives of draw 0 that rest on theory, each at most once.
+fn sample(plan: &Plan, known: &[Known], count: usize) -> Vec<DrawnDrive> {
+    let is_known = |drive: &DrawnDrive| known[plan.cells[0][drive.group][drive.tenant]].is_theory();
+    let mut all: Vec<DrawnDrive> = drives(plan, 0).into_iter().filter(is_known).collect();
+    let count = count.min(all.len());
+    let mut random = Seed(plan.fleet.seed).of("fleet").of("sample").random();
+    for at in 0..count {
+        let other = at + below(&mut random, (all.len() - at) as u64) as usize;
+        all.swap(at, other);
+    }
+    all.truncate(count);
+    all
+}
+
+/// The small drive that stands for one of the fleet, and what theory says of both.
+fn foretold(
+    plan: &Plan,
+    known: &[Known],
+    drive: &DrawnDrive,
+    blocks: u32,
+) -> Result<(Scenario, Scale, f64, f64), FleetError> {
+    let at = plan.cells[0][drive.group][drive.tenant];
+    let template = &plan.templates[at];
+    let (small, scale) = scaled(&template.at(&drive.point)?, blocks)?;
+    let failed = |error| FleetError::Prediction { of: template.made_for.clone(), error };
+    let of_small = predict_alone(&small, Patience::Glance).map_err(failed)?.write_amplification;
+    let full = known[at].surface.at(&drive.point, &mut Scratch::default());
+    Ok((small, scale, full, of_small))
+}
+
+fn row(group: &str, tenant: &str, pairs: &[&Pair], tolerance: f64) -> Option<CheckRow> {
+    let first = pairs.first()?;
+    let mean =
+        |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(|pair| of(pair)).sum::<f64>() / pairs.len() as f64;
+    let simulated = |pair: &Pair| pair.simulated.write_amplification;
+    let differences: Vec<f64> = pairs.iter().map(|pair| pair.theory_scaled / simulated(pair) - 1.0).collect();
+    let (difference, half_width) = mean_and_half_width(&differences);
+    let ci95 = Some(half_width).filter(|half| pairs.len() > 1 && half.is_finite());
+    Some(CheckRow {
+        group: group.to_owned(),
+        tenant: tenant.to_owned(),
+        drives: pairs.len(),
+        theory: mean(&|pair| pair.theory),
+        theory_scaled: mean(&|pair| pair.theory_scaled),
+        simulated: mean(&simulated),
+        difference,
+        ci95,
+        scale_effect: mean(&|pair| pair.theory_scaled / pair.theory) - 1.0,
+        scale: first.scale.clone(),
+        unsteady: pairs.iter().filter(|pair| !pair.simulated.is_steady).count(),
+        verdict: Verdict::of(difference, ci95, tolerance),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+
+    #[test]
+    fn theory_is_trusted_only_where_the_whole_interval_says_so() {
+        let of = |difference, half| Verdict::of(difference, half, 0.03);
+        assert_eq!(of(0.01, Some(0.01)), Verdict::Trusted);
+        assert_eq!(of(-0.01, Some(0.025)), Verdict::Open);
+        assert_eq!(of(-0.06, Some(0.02)), Verdict::Off);
+        assert_eq!(of(0.0, None), Verdict::Open);
+    }
+}

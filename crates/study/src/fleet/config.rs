@@ -1,0 +1,327 @@
+//! What a person writes of a fleet.
+
+use super::distribution::Distribution;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use wearwell_base::config::ConfigError;
+use wearwell_stack::device::Device;
+use wearwell_stack::layers::{FtlConfig, from_value};
+
+/// Drives, who writes to them, and what might be done otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// A title for results and tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The root seed. Equal fleets with equal seeds give equal results.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Years that are looked ahead.
+    #[serde(default = "default_years")]
+    #[schemars(range(min = 1, max = 100))]
+    pub years: u32,
+    /// How often all drives are drawn anew; the intervals come from that.
+    #[serde(default = "default_draws")]
+    #[schemars(range(min = 2, max = 10_000))]
+    pub draws: u32,
+    /// What prices are in; only shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Drives of one kind each.
+    pub group: Vec<Group>,
+    /// Who writes to them.
+    pub tenant: Vec<Tenant>,
+    /// What might be otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub what_if: Vec<WhatIf>,
+    /// How a small drive stands for a large one, where there is no model; without this table such a fleet is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
+}
+
+/// Drives of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// What it is called.
+    pub name: String,
+    /// How many there are; of a table of SMART reports, as many as it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drives: Option<u32>,
+    /// Price of a drive.
+    pub price: f64,
+    /// The drive, as `device` of a scenario.
+    #[schemars(with = "Device")]
+    pub device: Map<String, Value>,
+    /// What cleans it, as `ftl` of a scenario.
+    #[serde(default = "no_settings")]
+    #[schemars(with = "FtlConfig")]
+    pub ftl: Value,
+    /// Years ago at which drives were installed; those that wore out meanwhile were replaced. New unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_years: Option<Distribution>,
+    /// The same in drive writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_drive_writes: Option<Distribution>,
+    /// A table with a row for each drive, CSV, or a folder of SMART reports, JSON; counts from this file's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smart: Option<PathBuf>,
+    /// What a drive's flash endures, as a multiple of `device.endurance_cycles`.
+    #[serde(default = "one")]
+    pub endurance_factor: Distribution,
+}
+
+/// Who writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// What it is called.
+    pub name: String,
+    /// Its part of the drives that nobody has for certain, beside the others' parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// How many drives it has; either this or `share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drives: Option<u32>,
+    /// What it writes to a drive.
+    pub drive_writes_per_day: Distribution,
+    /// How it writes, as `workload` of a scenario; any number may be a law.
+    pub workload: Map<String, Value>,
+}
+
+/// What might be otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhatIf {
+    /// What it is called.
+    pub name: String,
+    /// Keys of `device` and `ftl`, with dots, and their values.
+    pub set: BTreeMap<String, Value>,
+    /// The groups in which it is so; all unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<String>>,
+    /// Price of a drive that is so; the group's unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+}
+
+/// How a small drive stands for a large one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Simulation {
+    /// Blocks of the small drive.
+    #[serde(default = "default_blocks")]
+    #[schemars(range(min = 64, max = 1_000_000))]
+    pub blocks: u32,
+    /// Runs of each point, with seeds of their own.
+    #[serde(default = "default_runs")]
+    #[schemars(range(min = 2, max = 1000))]
+    pub runs: u32,
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        Simulation { blocks: default_blocks(), runs: default_runs() }
+    }
+}
+
+fn default_seed() -> u64 {
+    1
+}
+fn default_years() -> u32 {
+    5
+}
+fn default_draws() -> u32 {
+    20
+}
+fn default_blocks() -> u32 {
+    1000
+}
+fn default_runs() -> u32 {
+    3
+}
+fn no_settings() -> Value {
+    Value::Object(Map::new())
+}
+fn one() -> Distribution {
+    Distribution::Constant(1.0)
+}
+
+/// Drives of all groups together that are still counted; more is a slip of the pen.
+const MOST_DRIVES: u64 = 10_000_000;
+
+/// A setting and why it cannot be.
+fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError::new(key, problem))
+}
+
+impl Fleet {
+    /// The JSON Schema of fleets.
+    pub fn schema() -> Value {
+        schemars::schema_for!(Fleet).to_value()
+    }
+
+    /// Reads a fleet; the error names the key.
+    ///
+    /// # Errors
+    /// An unknown key, a value of the wrong type, or one that cannot be.
+    pub fn read(value: &Value) -> Result<Fleet, ConfigError> {
+        let fleet: Fleet = from_value(value.clone())?;
+        fleet.check()?;
+        Ok(fleet)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let ranges = [("years", self.years, 1, 100), ("draws", self.draws, 2, 10_000)];
+        for (key, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return wrong(key, format!("is {value}; it must be between {least} and {most}"));
+            }
+        }
+        names("group", self.group.iter().map(|group| &*group.name))?;
+        names("tenant", self.tenant.iter().map(|tenant| &*tenant.name))?;
+        for (at, group) in self.group.iter().enumerate() {
+            group.check().map_err(|error| error.within(&format!("group[{at}]")))?;
+        }
+        let drives = self.group.iter().map(|group| u64::from(group.drives.unwrap_or(0))).sum::<u64>();
+        if drives > MOST_DRIVES {
+            return wrong("group", format!("has {drives} drives in all; at most {MOST_DRIVES} are counted"));
+        }
+        for (at, tenant) in self.tenant.iter().enumerate() {
+            tenant.check().map_err(|error| error.within(&format!("tenant[{at}]")))?;
+        }
+        if !self.what_if.is_empty() {
+            names("what_if", self.what_if.iter().map(|one| &*one.name))?;
+        }
+        for (at, what_if) in self.what_if.iter().enumerate() {
+            self.check_what_if(what_if).map_err(|error| error.within(&format!("what_if[{at}]")))?;
+        }
+        self.simulation.map_or(Ok(()), |simulation| simulation.check())
+    }
+
+    fn check_what_if(&self, what_if: &WhatIf) -> Result<(), ConfigError> {
+        if what_if.set.is_empty() {
+            return wrong("set", "is empty; name keys of `device` and `ftl`, as \"ftl.victim\" = \"greedy\"");
+        }
+        for key in what_if.set.keys() {
+            if !["device.", "ftl."].iter().any(|table| key.starts_with(table)) && key != "ftl" {
+                return wrong(
+                    "set",
+                    format!("\"{key}\" is not in `device` or `ftl`, which are all that can be otherwise"),
+                );
+            }
+        }
+        for name in what_if.groups.iter().flatten() {
+            if !self.group.iter().any(|group| group.name == *name) {
+                let names: Vec<_> = self.group.iter().map(|group| &*group.name).collect();
+                return wrong("groups", format!("\"{name}\" is no group; there are {}", names.join(", ")));
+            }
+        }
+        what_if.price.map_or(Ok(()), price)
+    }
+}
+
+impl Simulation {
+    fn check(self) -> Result<(), ConfigError> {
+        let ranges = [("blocks", self.blocks, 64, 1_000_000), ("runs", self.runs, 2, 1000)];
+        for (key, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return wrong(
+                    format!("simulation.{key}"),
+                    format!("is {value}; it must be between {least} and {most}"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a list without entries, and names that are empty or given twice.
+fn names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return wrong(list, format!("is empty; a fleet has at least one [[{list}]]"));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if name.trim().is_empty() {
+            return wrong(format!("{list}[{at}].name"), "is empty");
+        }
+        if names[..at].contains(name) {
+            return wrong(format!("{list}[{at}].name"), format!("\"{name}\" is given twice"));
+        }
+    }
+    Ok(())
+}
+
+fn price(price: f64) -> Result<(), ConfigError> {
+    if price >= 0.0 && price.is_finite() {
+        return Ok(());
+    }
+    wrong("price", format!("is {price}; it must be a number from 0"))
+}
+
+/// Refuses what cannot be drawn, and what may be drawn below `least`.
+fn drawn(key: &str, distribution: &Distribution, least: f64) -> Result<(), ConfigError> {
+    if let Some(problem) = distribution.problem() {
+        return wrong(key, problem);
+    }
+    let (low, _) = distribution.support();
+    if low < least {
+        return wrong(
+            key,
+            format!("may come out as {low}; it must not be below {least}, which `low` can see to"),
+        );
+    }
+    Ok(())
+}
+
+impl Group {
+    fn check(&self) -> Result<(), ConfigError> {
+        price(self.price)?;
+        match (self.drives, &self.smart) {
+            (Some(0), _) => return wrong("drives", "is 0; a group has at least one"),
+            (None, None) => {
+                return wrong("drives", "is missing, and so is `smart`, a table with a row for each drive");
+            }
+            (Some(_), Some(_)) => {
+                return wrong("drives", "is given beside `smart`, whose rows are the drives; give one");
+            }
+            _ => {}
+        }
+        let ages = [("age_years", &self.age_years), ("age_drive_writes", &self.age_drive_writes)];
+        let given: Vec<_> = ages.into_iter().filter_map(|(key, age)| Some((key, age.as_ref()?))).collect();
+        if let [_, (key, _)] = given[..] {
+            return wrong(key, "is given beside `age_years`; they say the same thing");
+        }
+        for (key, age) in given {
+            if self.smart.is_some() {
+                return wrong(key, "is given beside `smart`, which says what each drive has behind it");
+            }
+            drawn(key, age, 0.0)?;
+        }
+        drawn("endurance_factor", &self.endurance_factor, 0.0)?;
+        // The least that is ever drawn.
+        if self.endurance_factor.quantile(f64::EPSILON / 4.0) <= 0.0 {
+            return wrong("endurance_factor", "may come out as 0: the flash would endure nothing");
+        }
+        Ok(())
+    }
+}
+
+impl Tenant {
+    fn check(&self) -> Result<(), ConfigError> {
+        match (self.share, self.drives) {
+            (Some(_), Some(_)) => return wrong("share", "is given beside `drives`; give one"),
+            (None, None) => return wrong("share", "is missing, and so is `drives`; give one"),
+            (Some(share), None) if !(share > 0.0 && share.is_finite()) => {
+                return wrong("share", format!("is {share}; it must be above 0"));
+            }
+            _ => {}
+        }
+        drawn("drive_writes_per_day", &self.drive_writes_per_day, 0.0)
+    }
+}

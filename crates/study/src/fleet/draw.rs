@@ -1,0 +1,204 @@
+//! One draw of a fleet: every drive with an age, a load and an endurance of its own, and when it wears out.
+
+use super::plan::{Plan, Variant};
+use super::smart_table::Record;
+use super::surface::{Scratch, Surface};
+use rand::RngCore;
+use wearwell_base::seed::{Random, Seed, below};
+use wearwell_stack::Lifetime;
+
+/// A drive as it was drawn.
+#[derive(Clone, Debug)]
+pub struct DrawnDrive {
+    /// Its group.
+    pub group: usize,
+    /// Whose it is.
+    pub tenant: usize,
+    /// Drive writes a day.
+    pub drive_writes_per_day: f64,
+    /// What its flash endures, as a multiple of what is rated.
+    pub endurance: f64,
+    /// What is drawn of its workload.
+    pub point: Vec<f64>,
+    /// What it has behind it.
+    age: Age,
+}
+
+/// What a drive has behind it.
+#[derive(Clone, Copy, Debug)]
+enum Age {
+    Years(f64),
+    DriveWrites(f64),
+    /// As its own counters say.
+    Seen(Counted),
+}
+
+/// What of a record tells of wear.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    host_bytes: f64,
+    used: Option<f64>,
+    media_bytes: Option<f64>,
+}
+
+/// A number between 0 and 1, neither included.
+fn unit(random: &mut Random) -> f64 {
+    ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// The drives of draw `number`; equal numbers draw equal drives.
+pub fn drives(plan: &Plan, number: u32) -> Vec<DrawnDrive> {
+    let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("draw {number}"));
+    let mut owners = owners(plan, seed).into_iter();
+    let mut drawn = Vec::with_capacity(plan.all_drives());
+    for (at, group) in plan.fleet.group.iter().enumerate() {
+        // With a seed of its own, a group is as it is whatever other groups there are, but for whose its drives are.
+        let mut random = seed.of(&group.name).random();
+        for drive in 0..plan.drives(at) {
+            let record = plan.records[at].as_ref().map(|records| &records[drive]);
+            let given = record.and_then(|record| record.tenant);
+            let tenant = given.unwrap_or_else(|| owners.next().expect("an owner for each drive without"));
+            drawn.push(one(plan, at, tenant, record, &mut random));
+        }
+    }
+    drawn
+}
+
+/// Whose the drives are that no table gives to anybody: exact numbers, in an order that is drawn.
+fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
+    let open = plan.open_drives();
+    let tenants = &plan.fleet.tenant;
+    let counted: usize =
+        tenants.iter().filter_map(|tenant| tenant.drives).map(|drives| drives as usize).sum();
+    let shares: f64 = tenants.iter().filter_map(|tenant| tenant.share).sum();
+    let mut owners = Vec::with_capacity(open);
+    let mut share = 0.0;
+    for (at, tenant) in tenants.iter().enumerate() {
+        let drives = match (tenant.drives, tenant.share) {
+            (Some(drives), _) => drives as usize,
+            (None, part) => {
+                // Rounded where it begins and where it ends, so that all together are as many as there are.
+                let until = |share: f64| ((open - counted) as f64 * share / shares).round() as usize;
+                let begin = until(share);
+                share += part.unwrap_or(0.0);
+                until(share) - begin
+            }
+        };
+        owners.extend(std::iter::repeat_n(at, drives));
+    }
+    // The sum of the shares may differ from what they add up to by rounding.
+    let last = tenants.iter().rposition(|tenant| tenant.share.is_some()).unwrap_or(0);
+    owners.resize(open, last);
+    let mut random = seed.of("tenants").random();
+    for at in (1..owners.len()).rev() {
+        owners.swap(at, below(&mut random, at as u64 + 1) as usize);
+    }
+    owners
+}
+
+/// Draws a drive. It takes as many numbers whoever its tenant is, so that drives stay as they are when another's tenant changes.
+fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random: &mut Random) -> DrawnDrive {
+    let (of_group, of_tenant) = (&plan.fleet.group[group], &plan.fleet.tenant[tenant]);
+    let [rate, age, endurance] = [unit(random), unit(random), unit(random)];
+    let rests = [unit(random), unit(random), unit(random)];
+    let template = &plan.templates[plan.cells[0][group][tenant]];
+    let point = template.axes.iter().zip(rests).map(|((_, law), u)| law.quantile(u)).collect();
+    let drawn_rate = of_tenant.drive_writes_per_day.quantile(rate);
+    let capacity = plan.variants[0][group].capacity_bytes;
+    let seen_rate = record.and_then(|record| Some((record, record.days.filter(|days| *days > 0.0)?)));
+    let age = match (record, &of_group.age_years, &of_group.age_drive_writes) {
+        (Some(&Record { host_bytes, used, media_bytes, .. }), ..) => {
+            Age::Seen(Counted { host_bytes, used, media_bytes })
+        }
+        (None, Some(years), _) => Age::Years(years.quantile(age)),
+        (None, None, Some(writes)) => Age::DriveWrites(writes.quantile(age)),
+        (None, None, None) => Age::Years(0.0),
+    };
+    DrawnDrive {
+        group,
+        tenant,
+        drive_writes_per_day: seen_rate
+            .map_or(drawn_rate, |(record, days)| record.host_bytes / capacity / days),
+        endurance: of_group.endurance_factor.quantile(endurance),
+        point,
+        age,
+    }
+}
+
+/// How long a drive lasts under a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Life {
+    /// Write amplification.
+    pub write_amplification: f64,
+    /// Years from new to worn out; infinite if nothing is written.
+    pub years: f64,
+}
+
+impl DrawnDrive {
+    /// Its life as `variant`, by what `surface` says of its workload.
+    pub fn life(&self, variant: &Variant, surface: &Surface, scratch: &mut Scratch) -> Life {
+        let write_amplification = surface.at(&self.point, scratch);
+        let host_writes = variant.drive_writes() * self.endurance / write_amplification;
+        let years = match self.drive_writes_per_day > 0.0 {
+            true => Lifetime::years(host_writes, self.drive_writes_per_day),
+            false => f64::INFINITY,
+        };
+        Life { write_amplification, years }
+    }
+
+    /// The share of its life that is used, as it is.
+    pub fn used(&self, variant: &Variant, life: &Life) -> f64 {
+        let host_writes = || variant.drive_writes() * self.endurance / life.write_amplification;
+        // What wore out meanwhile was replaced.
+        let since_replaced = |lives: f64| if lives.is_finite() { lives.fract() } else { 0.0 };
+        match self.age {
+            Age::Years(years) if life.years > 0.0 => since_replaced(years / life.years),
+            Age::DriveWrites(writes) if host_writes() > 0.0 => since_replaced(writes / host_writes()),
+            Age::Years(_) | Age::DriveWrites(_) => 0.0,
+            Age::Seen(Counted { host_bytes, used, media_bytes }) => {
+                let by_media = || {
+                    media_bytes.map(|bytes| bytes / (variant.flash_bytes * variant.cycles * self.endurance))
+                };
+                let by_host = || host_bytes / variant.capacity_bytes / host_writes();
+                let used = used.or_else(by_media).unwrap_or_else(by_host);
+                if used.is_nan() { 0.0 } else { used.min(1.0) }
+            }
+        }
+    }
+}
+
+/// Drives that wear out in each of `years`, of one that has `left` years left and whose followers last `life` years each.
+pub fn worn_out(left: f64, life: f64, years: u32, mut take: impl FnMut(usize, f64)) {
+    // So many wear out before time `t`: at left, left + life, left + 2 life...
+    let before = |t: f64| if t <= left { 0.0 } else { ((t - left) / life).ceil().max(1.0) };
+    if left >= f64::from(years) {
+        return;
+    }
+    let mut done = 0.0;
+    for year in left.floor() as u32..years {
+        let now = before(f64::from(year) + 1.0);
+        take(year as usize, now - done);
+        done = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn years(left: f64, life: f64) -> Vec<f64> {
+        let mut found = vec![0.0; 6];
+        worn_out(left, life, 6, |year, drives| found[year] += drives);
+        found
+    }
+
+    #[test]
+    fn drives_wear_out_one_after_the_other() {
+        assert_eq!(years(1.5, 2.0), [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+        assert_eq!(years(0.25, 0.5), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(years(0.0, 3.0), [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(years(7.0, 1.0), [0.0; 6]);
+        assert_eq!(years(f64::INFINITY, f64::INFINITY), [0.0; 6]);
+        assert_eq!(years(5.9, f64::INFINITY), [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    }
+}

@@ -1,0 +1,366 @@
+//! A fleet with nothing left open: which drives there are, as they are and as they might be, and whose they can be.
+
+use super::FleetError;
+use super::config::{Fleet, Tenant};
+use super::distribution::Distribution;
+use super::smart_table::{self, Record};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+use wearwell_base::config::ConfigError;
+use wearwell_base::seed::Seed;
+use wearwell_stack::{Draft, ResolvedScenario, Scenario};
+
+/// A fleet that was found to be sound.
+#[derive(Debug)]
+pub struct Plan {
+    /// As it was written.
+    pub fleet: Fleet,
+    /// Drives of each group in service, where a table has them.
+    pub(super) records: Vec<Option<Vec<Record>>>,
+    /// The settings, as they are first and then each what-if, and in each the drive of every group.
+    pub(super) variants: Vec<Vec<Variant>>,
+    /// For each setting, group and tenant which of `templates` it is.
+    pub(super) cells: Vec<Vec<Vec<usize>>>,
+    /// What there is to be known the write amplification of, each once.
+    pub(super) templates: Vec<Template>,
+}
+
+/// The drive of a group under a setting.
+#[derive(Clone, Debug)]
+pub(super) struct Variant {
+    device_and_ftl: Map<String, Value>,
+    /// Bytes that it shows.
+    pub capacity_bytes: f64,
+    /// Bytes of its flash.
+    pub flash_bytes: f64,
+    /// Cycles that its flash endures.
+    pub cycles: f64,
+    /// So many take the place of one as it is, for the same data.
+    pub drives: f64,
+    /// Price of one.
+    pub price: f64,
+}
+
+impl Variant {
+    /// Drive writes that it endures at a write amplification of 1.
+    pub fn drive_writes(&self) -> f64 {
+        self.cycles * self.flash_bytes / self.capacity_bytes
+    }
+}
+
+/// A scenario, some numbers of whose workload are drawn.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// The scenario.
+    scenario: Value,
+    /// What is drawn, and where it stands in the scenario.
+    pub(super) axes: Vec<(String, Distribution)>,
+    /// The group and tenant that it was made for first.
+    pub(super) made_for: String,
+}
+
+impl Template {
+    /// The scenario at a point.
+    ///
+    /// # Errors
+    /// A value that the workload does not take.
+    pub fn at(&self, point: &[f64]) -> Result<Scenario, ConfigError> {
+        let mut scenario = self.scenario.clone();
+        for ((pointer, _), &value) in self.axes.iter().zip(point) {
+            *scenario.pointer_mut(pointer).expect("it was found there") = number(value);
+        }
+        Scenario::read(&scenario)
+    }
+}
+
+/// A whole number as one, so that it fits keys that take no others.
+fn number(value: f64) -> Value {
+    let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
+    if is_whole { json!(value as i64) } else { json!(value) }
+}
+
+/// The laws in `value`, and where they stand.
+fn laws(value: &Value, pointer: &str, found: &mut Vec<(String, Distribution)>) -> Result<(), ConfigError> {
+    let key = || pointer.trim_start_matches('/').replace('/', ".");
+    match value {
+        Value::Object(table) if table.contains_key("law") => {
+            let law: Distribution = serde_json::from_value(value.clone())
+                .map_err(|error| ConfigError::new(key(), error.to_string()))?;
+            if let Some(problem) = law.problem() {
+                return Err(ConfigError::new(key(), problem));
+            }
+            let (low, high) = law.support();
+            if !(low.is_finite() && high.is_finite()) {
+                let problem =
+                    format!("may come out between {low} and {high}; give it bounds with `low` and `high`");
+                return Err(ConfigError::new(key(), problem));
+            }
+            found.push((pointer.to_owned(), law));
+            Ok(())
+        }
+        Value::Object(table) => {
+            table.iter().try_for_each(|(name, value)| laws(value, &format!("{pointer}/{name}"), found))
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().try_for_each(|(at, value)| laws(value, &format!("{pointer}/{at}"), found))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Laws that a workload may have; each multiplies the points that are solved for.
+const MOST_LAWS: usize = 3;
+
+/// What is drawn of a tenant's workload.
+fn axes(tenant: &Tenant, at: usize) -> Result<Vec<(String, Distribution)>, ConfigError> {
+    let mut found = Vec::new();
+    let workload = Value::Object(tenant.workload.clone());
+    laws(&workload, "/workload", &mut found).map_err(|error| error.within(&format!("tenant[{at}]")))?;
+    if found.len() > MOST_LAWS {
+        let problem = format!("draws {} numbers; at most {MOST_LAWS} are", found.len());
+        return Err(ConfigError::new(format!("tenant[{at}].workload"), problem));
+    }
+    Ok(found)
+}
+
+/// Measures of spare space: a what-if that sets one keeps the flash.
+const SPARE: [&str; 4] = ["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"];
+
+/// Keys that say how much flash there is: who sets one says so himself.
+const FLASH: [&str; 5] = [
+    "device.capacity",
+    "device.raw_capacity",
+    "device.blocks_per_plane",
+    "device.preset",
+    "device.pages_per_block",
+];
+
+impl Plan {
+    /// A fleet with its tables read, which count from `folder`.
+    ///
+    /// # Errors
+    /// What cannot be, with its key.
+    pub fn new(fleet: Fleet, folder: &Path) -> Result<Plan, FleetError> {
+        let names: Vec<&str> = fleet.tenant.iter().map(|tenant| &*tenant.name).collect();
+        let records = fleet.group.iter().enumerate().map(|(at, group)| {
+            let records = group.smart.as_ref().map(|path| smart_table::read(&folder.join(path), &names));
+            let key = format!("group[{at}].smart");
+            records.transpose().map_err(|error| ConfigError { key, ..error })
+        });
+        let records = records.collect::<Result<Vec<_>, _>>()?;
+        let axes: Vec<_> =
+            fleet.tenant.iter().enumerate().map(|(at, tenant)| axes(tenant, at)).collect::<Result<_, _>>()?;
+        let mut plan =
+            Plan { fleet, records, variants: Vec::new(), cells: Vec::new(), templates: Vec::new() };
+        plan.check_tenants()?;
+        let base = (0..plan.fleet.group.len()).map(|at| plan.base(at)).collect::<Result<Vec<_>, _>>()?;
+        plan.variants.push(base);
+        for at in 0..plan.fleet.what_if.len() {
+            let changed = (0..plan.fleet.group.len()).map(|group| plan.changed(at, group));
+            let changed = changed.collect::<Result<Vec<_>, _>>()?;
+            plan.variants.push(changed);
+        }
+        plan.make_cells(&axes)?;
+        Ok(plan)
+    }
+
+    /// Drives of a group.
+    pub fn drives(&self, group: usize) -> usize {
+        let given = || self.fleet.group[group].drives.unwrap_or(0) as usize;
+        self.records[group].as_ref().map_or_else(given, Vec::len)
+    }
+
+    /// Drives in all.
+    pub fn all_drives(&self) -> usize {
+        (0..self.fleet.group.len()).map(|group| self.drives(group)).sum()
+    }
+
+    /// Names of the settings, as it is first.
+    pub fn settings(&self) -> Vec<&str> {
+        let what_ifs = self.fleet.what_if.iter().map(|one| &*one.name);
+        ["as it is"].into_iter().chain(what_ifs).collect()
+    }
+
+    /// Drives that no table gives to a tenant.
+    pub(super) fn open_drives(&self) -> usize {
+        let given = |records: &Vec<Record>| records.iter().filter(|record| record.tenant.is_some()).count();
+        self.all_drives() - self.records.iter().flatten().map(given).sum::<usize>()
+    }
+
+    fn check_tenants(&self) -> Result<(), ConfigError> {
+        let open = self.open_drives();
+        let tenants = self.fleet.tenant.iter().enumerate();
+        let counted: u64 = tenants.clone().filter_map(|(_, tenant)| tenant.drives).map(u64::from).sum();
+        let key = |has: fn(&Tenant) -> bool| {
+            tenants
+                .clone()
+                .find(|(_, tenant)| has(tenant))
+                .map_or("tenant".into(), |(at, _)| format!("tenant[{at}]"))
+        };
+        if counted > open as u64 {
+            let problem = format!("the tenants' drives are {counted}, and {open} are to be had");
+            return Err(ConfigError::new(key(|tenant| tenant.drives.is_some()) + ".drives", problem));
+        }
+        let all_count = self.fleet.tenant.iter().all(|tenant| tenant.drives.is_some());
+        if all_count && counted < open as u64 {
+            let problem = format!(
+                "the tenants' drives are {counted} of {open}; who has the others? Give one a `share`"
+            );
+            return Err(ConfigError::new("tenant[0].drives", problem));
+        }
+        Ok(())
+    }
+
+    /// A scenario of a group's drive, of tenant 0 halfway, to be changed.
+    fn draft(&self, group: usize) -> Draft {
+        let group = &self.fleet.group[group];
+        Draft::from_value(json!({ "device": group.device, "ftl": group.ftl }))
+    }
+
+    fn base(&self, group: usize) -> Result<Variant, ConfigError> {
+        let within =
+            |error: ConfigError| match error.key.split_once('.').map_or(&*error.key, |(table, _)| table) {
+                "device" | "ftl" => error.within(&format!("group[{group}]")),
+                _ => error,
+            };
+        let price = self.fleet.group[group].price;
+        self.variant(self.draft(group).value(), price).map_err(within)
+    }
+
+    /// The drive of this value's `device` and `ftl`. Whatever writes: sizes do not depend on it.
+    fn variant(&self, value: &Value, price: f64) -> Result<Variant, ConfigError> {
+        let mut sized = value.clone();
+        sized["workload"] = json!({ "kind": "uniform" });
+        let resolved = ResolvedScenario::of(Scenario::read(&sized)?)?;
+        let device = &resolved.device;
+        let cycles = device.endurance_cycles.filter(|cycles| *cycles > 0).ok_or_else(|| {
+            ConfigError::new(
+                "device.endurance_cycles",
+                "is missing, and no preset has it: the drive would last for ever",
+            )
+        })?;
+        let page = f64::from(device.geometry.page_bytes);
+        Ok(Variant {
+            device_and_ftl: value.as_object().cloned().unwrap_or_default(),
+            capacity_bytes: f64::from(device.logical_pages) * page,
+            flash_bytes: device.geometry.pages() as f64 * page,
+            cycles: f64::from(cycles),
+            drives: 1.0,
+            price,
+        })
+    }
+
+    /// The drive of a group under a what-if.
+    fn changed(&self, what_if: usize, group: usize) -> Result<Variant, ConfigError> {
+        let (change, base) = (&self.fleet.what_if[what_if], &self.variants[0][group]);
+        let name = &self.fleet.group[group].name;
+        if change.groups.as_ref().is_some_and(|groups| !groups.contains(name)) {
+            return Ok(base.clone());
+        }
+        let key = format!("what_if[{what_if}].set");
+        let failed =
+            |problem: String| ConfigError::new(key.clone(), format!("in group \"{name}\": {problem}"));
+        let mut draft = self.draft(group);
+        let sets = |keys: &[&str]| change.set.keys().any(|key| keys.contains(&&**key));
+        if sets(&SPARE) && !sets(&FLASH) {
+            self.keep_flash(&mut draft, group).map_err(|error| failed(error.to_string()))?;
+        }
+        for (key, value) in &change.set {
+            draft.set(key, value.clone()).map_err(|error| failed(error.to_string()))?;
+        }
+        let price = change.price.unwrap_or(base.price);
+        let mut changed = self.variant(draft.value(), price).map_err(|error| failed(error.to_string()))?;
+        changed.drives = base.capacity_bytes / changed.capacity_bytes;
+        Ok(changed)
+    }
+
+    /// Gives the drive's size as that of its flash.
+    fn keep_flash(&self, draft: &mut Draft, group: usize) -> Result<(), ConfigError> {
+        let mut sized = draft.value().clone();
+        sized["workload"] = json!({ "kind": "uniform" });
+        let geometry = ResolvedScenario::of(Scenario::read(&sized)?)?.device.geometry;
+        let told = |error: wearwell_stack::DraftError| {
+            ConfigError::new(format!("group[{group}].device"), error.to_string())
+        };
+        for key in ["device.capacity", "device.raw_capacity"] {
+            if draft.get(key).is_some() {
+                draft.unset(key).map_err(told)?;
+            }
+        }
+        draft.set("device.blocks_per_plane", json!(geometry.blocks_per_plane)).map_err(told)?;
+        if geometry.unused_blocks > 0 {
+            draft.set("device.unused_blocks", json!(geometry.unused_blocks)).map_err(told)?;
+        }
+        Ok(())
+    }
+
+    fn make_cells(&mut self, axes: &[Vec<(String, Distribution)>]) -> Result<(), ConfigError> {
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for (setting, variants) in self.variants.iter().enumerate() {
+            let mut groups = Vec::new();
+            for (group, variant) in variants.iter().enumerate() {
+                let mut tenants = Vec::new();
+                for (at, tenant) in self.fleet.tenant.iter().enumerate() {
+                    let mut scenario = variant.device_and_ftl.clone();
+                    scenario.insert("workload".into(), Value::Object(tenant.workload.clone()));
+                    let scenario = Value::Object(scenario);
+                    let text = scenario.to_string();
+                    let template = match known.get(&text) {
+                        Some(&template) => template,
+                        None => {
+                            let group_name = &self.fleet.group[group].name;
+                            let made_for = format!("group \"{group_name}\", tenant \"{}\"", tenant.name);
+                            let made_for = match setting.checked_sub(1).map(|at| &self.fleet.what_if[at].name)
+                            {
+                                Some(name) => format!("what_if \"{name}\", {made_for}"),
+                                None => made_for,
+                            };
+                            let template = Template { scenario, axes: axes[at].clone(), made_for };
+                            check_ends(&template, setting, group, at)?;
+                            known.insert(text, self.templates.len());
+                            self.templates.push(template);
+                            self.templates.len() - 1
+                        }
+                    };
+                    tenants.push(template);
+                }
+                groups.push(tenants);
+            }
+            self.cells.push(groups);
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a template that cannot be built halfway or where the drawn numbers are least or most.
+fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) -> Result<(), ConfigError> {
+    let point =
+        |value: fn(&Distribution) -> f64| template.axes.iter().map(|(_, law)| value(law)).collect::<Vec<_>>();
+    let points = [point(|law| law.quantile(0.5)), point(|law| law.support().0), point(|law| law.support().1)];
+    for point in points {
+        let resolved = template.at(&point).and_then(ResolvedScenario::of);
+        resolved.and_then(|resolved| check_workload(&resolved)).map_err(|error| {
+            let table = error.key.split_once('.').map_or(&*error.key, |(table, _)| table);
+            match (table, setting) {
+                ("workload", _) => error.within(&format!("tenant[{tenant}]")),
+                (_, 0) => error.within(&format!("group[{group}]")),
+                _ => {
+                    let problem = format!("for {}: {error}", template.made_for);
+                    ConfigError::new(format!("what_if[{}].set", setting - 1), problem)
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Pages of the space on which a workload is tried; on a whole drive some take long.
+const TRIED_PAGES: u32 = 1 << 16;
+
+/// Refuses a workload that cannot be made.
+fn check_workload(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+    let pages = resolved.device.logical_pages.min(TRIED_PAGES);
+    let made = resolved.scenario.workload.as_ref().map(|workload| workload.build(pages, Seed(1)));
+    made.transpose().map(|_| ()).map_err(|error| error.within("workload"))
+}

@@ -1,0 +1,228 @@
+//! Write amplification over the numbers of a workload that are drawn: solved for at a few points, and interpolated between them.
+
+use super::distribution::{Distribution, Law};
+use std::collections::HashMap;
+use std::f64::consts::PI;
+
+/// Nodes of one number.
+#[derive(Clone, Debug, PartialEq)]
+enum Axis {
+    /// Between two bounds: Chebyshev's points of the second kind, of which each level has those of the one before.
+    Between(f64, f64),
+    /// A few values, each solved for by itself.
+    Values(Vec<f64>),
+}
+
+/// Values up to which each is solved for by itself.
+const FEW: usize = 33;
+
+impl Axis {
+    fn of(distribution: &Distribution) -> Axis {
+        let (low, high) = distribution.support();
+        match distribution {
+            Distribution::Drawn(Law::Values { values, .. }) if values.len() <= FEW => {
+                let mut values = values.clone();
+                values.sort_by(f64::total_cmp);
+                values.dedup();
+                Axis::Values(values)
+            }
+            _ if low == high => Axis::Values(vec![low]),
+            _ => Axis::Between(low, high),
+        }
+    }
+
+    fn nodes(&self, intervals: usize) -> Vec<f64> {
+        match self {
+            Axis::Values(values) => values.clone(),
+            Axis::Between(low, high) => {
+                let node = |at: usize| 0.5 - 0.5 * libm::cos(PI * at as f64 / intervals as f64);
+                (0..=intervals).map(|at| low + (high - low) * node(at)).collect()
+            }
+        }
+    }
+
+    /// What each node counts for at `value`: the second barycentric form (Berrut and Trefethen, 2004).
+    fn weights(&self, nodes: &[f64], value: f64, weights: &mut Vec<f64>) {
+        weights.clear();
+        weights.resize(nodes.len(), 0.0);
+        let nearest = |nodes: &[f64]| {
+            let distance = |at: &usize| (nodes[*at] - value).abs();
+            (0..nodes.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+        };
+        let exact = match self {
+            Axis::Values(_) => Some(nearest(nodes)),
+            Axis::Between(..) => nodes.iter().position(|node| *node == value),
+        };
+        if let Some(at) = exact {
+            weights[at] = 1.0;
+            return;
+        }
+        let mut sum = 0.0;
+        for (at, node) in nodes.iter().enumerate() {
+            let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+            let end = if at == 0 || at + 1 == nodes.len() { 0.5 } else { 1.0 };
+            weights[at] = sign * end / (value - node);
+            sum += weights[at];
+        }
+        weights.iter_mut().for_each(|weight| *weight /= sum);
+    }
+}
+
+/// Write amplification over the numbers that are drawn.
+#[derive(Clone, Debug)]
+pub struct Surface {
+    axes: Vec<Axis>,
+    nodes: Vec<Vec<f64>>,
+    /// Logarithms of write amplification, the last axis fastest.
+    logarithms: Vec<f64>,
+    /// Points that were solved for.
+    pub points: usize,
+    /// How far the level before was off at the points that the last one added, as a share, at most.
+    pub error: f64,
+}
+
+/// How finely is solved for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fineness {
+    /// Intervals of the first level; a power of two.
+    pub first: usize,
+    /// Of the last.
+    pub last: usize,
+    /// The share by which the interpolation may be off.
+    pub tolerance: f64,
+}
+
+/// Room for what [`Surface::at`] works out on its way.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    weights: Vec<f64>,
+    values: Vec<f64>,
+}
+
+/// Numbers by their bits, as points are told apart.
+fn bits(point: &[f64]) -> Vec<u64> {
+    point.iter().map(|value| value.to_bits()).collect()
+}
+
+impl Surface {
+    /// Solves for more and more points until the interpolation is as good as `fineness` asks, or as fine as it allows. `solve` has the
+    /// write amplifications of many points.
+    ///
+    /// # Errors
+    /// Those of `solve`.
+    pub fn solve<E>(
+        distributions: &[&Distribution],
+        fineness: Fineness,
+        mut solve: impl FnMut(&[Vec<f64>]) -> Result<Vec<f64>, E>,
+    ) -> Result<Surface, E> {
+        let axes: Vec<Axis> = distributions.iter().map(|distribution| Axis::of(distribution)).collect();
+        let is_interpolated = axes.iter().any(|axis| matches!(axis, Axis::Between(..)));
+        let mut known: HashMap<Vec<u64>, f64> = HashMap::new();
+        let mut before: Option<Surface> = None;
+        let mut intervals = fineness.first;
+        loop {
+            let nodes: Vec<Vec<f64>> = axes.iter().map(|axis| axis.nodes(intervals)).collect();
+            let all = products(&nodes);
+            let new: Vec<Vec<f64>> =
+                all.iter().filter(|point| !known.contains_key(&bits(point))).cloned().collect();
+            let solved = solve(&new)?;
+            let mut scratch = Scratch::default();
+            let error = before.as_ref().map_or(0.0, |before: &Surface| {
+                let off =
+                    |(point, value): (&Vec<f64>, &f64)| (before.at(point, &mut scratch) / value - 1.0).abs();
+                new.iter().zip(&solved).map(off).fold(0.0, f64::max)
+            });
+            known.extend(new.iter().map(|point| bits(point)).zip(solved));
+            let logarithms = all.iter().map(|point| libm::log(known[&bits(point)])).collect();
+            let surface = Surface { axes: axes.clone(), nodes, logarithms, points: known.len(), error };
+            let is_fine = before.is_some() && error <= fineness.tolerance;
+            if !is_interpolated || is_fine || intervals >= fineness.last {
+                return Ok(surface);
+            }
+            before = Some(surface);
+            intervals *= 2;
+        }
+    }
+
+    /// Write amplification at a point, one number for each that is drawn.
+    pub fn at(&self, point: &[f64], scratch: &mut Scratch) -> f64 {
+        let Scratch { weights, values } = scratch;
+        values.clear();
+        values.extend_from_slice(&self.logarithms);
+        // Axis by axis from the last, the values along it become one.
+        for ((axis, nodes), &value) in self.axes.iter().zip(&self.nodes).zip(point).rev() {
+            axis.weights(nodes, value, weights);
+            let rows = values.len() / nodes.len();
+            for row in 0..rows {
+                let along = &values[row * nodes.len()..(row + 1) * nodes.len()];
+                values[row] = along.iter().zip(&*weights).map(|(value, weight)| value * weight).sum();
+            }
+            values.truncate(rows);
+        }
+        libm::exp(values[0])
+    }
+}
+
+/// All combinations, the last varying fastest.
+fn products(nodes: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    nodes.iter().fold(vec![Vec::new()], |points, axis| {
+        let longer =
+            |point: &Vec<f64>| axis.iter().map(|value| [&point[..], &[*value]].concat()).collect::<Vec<_>>();
+        points.iter().flat_map(longer).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn uniform(low: f64, high: f64) -> Distribution {
+        Distribution::Drawn(Law::Uniform { low, high })
+    }
+
+    const FINE: Fineness = Fineness { first: 4, last: 32, tolerance: 1e-4 };
+
+    fn surface(of: &[&Distribution], law: impl Fn(&[f64]) -> f64) -> Surface {
+        let solve =
+            |points: &[Vec<f64>]| Ok::<_, Infallible>(points.iter().map(|point| law(point)).collect());
+        Surface::solve(of, FINE, solve).unwrap()
+    }
+
+    #[test]
+    fn a_number_that_is_not_drawn_is_solved_for_once() {
+        let surface = surface(&[], |_| 3.5);
+        assert_eq!((surface.points, surface.error), (1, 0.0));
+        assert!((surface.at(&[], &mut Scratch::default()) - 3.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn smooth_laws_are_met_as_closely_as_is_said() {
+        let law = |point: &[f64]| 1.0 + point[0] * point[0] / (1.2 - point[1]);
+        let surface = surface(&[&uniform(0.5, 2.0), &uniform(0.0, 0.9)], law);
+        assert!(surface.error <= 1e-4 && surface.points < 600, "{} {}", surface.error, surface.points);
+        let mut scratch = Scratch::default();
+        for at in 0..500 {
+            let point = [0.5 + 1.5 * f64::from(at * 37 % 500) / 500.0, 0.9 * f64::from(at) / 500.0];
+            let off = surface.at(&point, &mut scratch) / law(&point) - 1.0;
+            assert!(off.abs() <= surface.error.max(1e-9), "{point:?}: {off}");
+        }
+    }
+
+    #[test]
+    fn few_values_are_solved_for_by_themselves() {
+        let values =
+            Distribution::Drawn(Law::Values { values: vec![4.0, 1.0, 2.0, 1.0], weights: Vec::new() });
+        // Nothing smooth.
+        let surface = surface(&[&values], |point| if point[0] == 2.0 { 9.0 } else { point[0] });
+        assert_eq!((surface.points, surface.error), (3, 0.0));
+        let found = [1.0, 2.0, 4.0].map(|value| surface.at(&[value], &mut Scratch::default()));
+        assert!(found.iter().zip([1.0, 9.0, 4.0]).all(|(found, law)| (found / law - 1.0f64).abs() < 1e-14));
+    }
+
+    #[test]
+    fn a_law_with_a_step_says_how_far_it_is_off() {
+        let surface = surface(&[&uniform(0.0, 1.0)], |point| if point[0] < 0.37 { 1.0 } else { 2.0 });
+        assert!(surface.points == 33 && surface.error > 0.1, "{}", surface.error);
+    }
+}

@@ -1,0 +1,73 @@
+//! What many draws must keep: intervals that cover, pairs, the same bytes.
+
+use super::*;
+
+/// The fleet with loads whose mean is known: 1 drive write a day.
+fn drawn(seed: u64) -> Value {
+    let mut fleet = fleet();
+    (fleet["seed"], fleet["draws"]) = (json!(seed), json!(10));
+    fleet["group"][0]["drives"] = json!(100);
+    fleet["tenant"][0]["drive_writes_per_day"] = json!({"law": "exponential", "mean": 1});
+    fleet
+}
+
+#[test]
+fn intervals_cover_the_mean_and_the_next_fleet() {
+    let fleet = drawn(1);
+    let truth = 100.0 * 365.25 * write_amplification(&fleet) / (1000.0 * 1.25);
+    let (fleets, mut means, mut ones) = (300, 0, 0);
+    for seed in 0..fleets {
+        let found = of(&drawn(seed)).all.wear_drives_per_year;
+        means += u64::from((found.mean - truth).abs() <= found.ci95);
+        let mut other = drawn(1_000_000 + seed);
+        other["draws"] = json!(2);
+        let other = of(&other).all.wear_drives_per_year;
+        // One draw of two: half of it is the mean of both and their distance.
+        let half = other.ci95 / super::super::estimate::student(1.0, 0.95);
+        let one = other.mean + if seed % 2 == 0 { half } else { -half };
+        ones += u64::from((found.low..=found.high).contains(&one));
+    }
+    // Of 300 some 285; ten off are 2.6 standard deviations.
+    for covered in [means, ones] {
+        assert!((273..=297).contains(&covered), "{means} {ones}");
+    }
+}
+
+#[test]
+fn differences_of_the_same_draws_are_narrow() {
+    let mut fleet = drawn(3);
+    fleet["what_if"] = json!([{"name": "more", "set": {"device.spare_factor": 0.3}}]);
+    let row = &of(&fleet).what_if[0];
+    assert!(row.wear_difference.mean < 0.0);
+    assert!(row.wear_difference.ci95 < 0.6 * row.wear_drives_per_year.ci95, "{row:?}");
+    // The change is the same share of every drive.
+    let share = |estimate: super::super::Estimate| estimate.ci95 / estimate.mean.abs();
+    near(share(row.wear_difference), share(row.wear_drives_per_year));
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes_whatever_the_threads() {
+    let mut fleet = drawn(5);
+    fleet["group"][0]["age_years"] = json!({"law": "uniform", "low": 0, "high": 9});
+    fleet["group"][0]["endurance_factor"] = json!({"law": "weibull", "scale": 1, "shape": 5});
+    fleet["tenant"][0]["workload"] = json!({"kind": "hot_cold", "hot_writes": {"law": "uniform", "low": 0.5, "high": 0.9}, "hot_space": 0.2});
+    let with = |fleet: &Value, threads| {
+        let options = FleetOptions { check: None, threads: Some(threads) };
+        serde_json::to_string(&foresee(&plan(fleet).unwrap(), &options, &Silent).unwrap()).unwrap()
+    };
+    let one = with(&fleet, 1);
+    assert_eq!(one, with(&fleet, 3));
+    fleet["seed"] = json!(6);
+    assert_ne!(one, with(&fleet, 1));
+}
+
+/// Installed at random times long ago, drives wear out at a steady rate: lives used up are drives worn out.
+#[test]
+fn a_fleet_of_mixed_ages_wears_out_as_fast_as_it_is_used_up() {
+    let mut fleet = drawn(7);
+    fleet["group"][0]["drives"] = json!(20_000);
+    fleet["group"][0]["age_years"] = json!({"law": "uniform", "low": 0, "high": 1000});
+    let found = of(&fleet).all;
+    let (wear, worn_out) = (found.wear_drives_per_year, found.worn_out_per_year);
+    assert!((worn_out.mean / wear.mean - 1.0).abs() < 0.01, "{wear:?} {worn_out:?}");
+}

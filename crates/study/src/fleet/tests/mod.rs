@@ -1,0 +1,240 @@
+//! Fleets whose figures can be worked out by hand, and files that cannot be.
+
+mod hostile;
+mod laws;
+
+use super::{CheckOptions, FleetError, FleetOptions, FleetResult, Plan, Verdict, foresee, of_draft};
+use crate::prediction::{Patience, predict};
+use crate::sweep::SweepObserver;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+use wearwell_stack::{Draft, Progress, Scenario};
+
+struct Silent;
+
+impl SweepObserver for Silent {
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn finished(&self, _: usize, _: usize) {}
+}
+
+/// A drive of 1,000 blocks of 8 pages, a fifth spare, of 1,000 cycles.
+fn device() -> Value {
+    json!({"blocks_per_plane": 1000, "pages_per_block": 8, "spare_factor": 0.2, "endurance_cycles": 1000})
+}
+
+/// A fleet of one group and one tenant that writes uniformly, once a day.
+fn fleet() -> Value {
+    json!({
+        "group": [{"name": "g", "drives": 10, "price": 100.0, "device": device(), "ftl": {"victim": "greedy"}}],
+        "tenant": [{"name": "t", "share": 1, "drive_writes_per_day": 1, "workload": {"kind": "uniform"}}],
+    })
+}
+
+fn plan(fleet: &Value) -> Result<Plan, FleetError> {
+    of_draft(&Draft::from_value(fleet.clone()), Path::new(""))
+}
+
+fn of(fleet: &Value) -> FleetResult {
+    foresee(&plan(fleet).unwrap(), &FleetOptions::default(), &Silent).unwrap()
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
+}
+
+/// Write amplification of the fleet's first drive as its scenario has it.
+fn write_amplification(fleet: &Value) -> f64 {
+    let scenario = json!({
+        "device": fleet["group"][0]["device"], "ftl": fleet["group"][0]["ftl"], "workload": fleet["tenant"][0]["workload"],
+    });
+    predict(&Scenario::read(&scenario).unwrap(), Patience::Glance).unwrap().write_amplification
+}
+
+#[test]
+fn equal_drives_last_endurance_over_rate_and_amplification() {
+    let mut fleet = fleet();
+    fleet["tenant"][0]["drive_writes_per_day"] = json!(2.0);
+    let wa = write_amplification(&fleet);
+    let found = of(&fleet);
+    // 1,000 cycles of 1.25 times what it shows, over what the flash takes a day.
+    let years = 1000.0 * 1.25 / (2.0 * wa) / 365.25;
+    assert!(found.life.iter().all(|row| row.years.ci95 == 0.0), "{:?}", found.life);
+    for row in &found.life {
+        near(row.years.mean, years);
+        near(row.years_left.mean, years);
+    }
+    near(found.all.wear_drives_per_year.mean, 10.0 / years);
+    near(found.all.money_per_year.mean, 1000.0 / years);
+    near(found.all.write_amplification.mean, wa);
+    near(found.all.host_tb_per_day.mean, 10.0 * 2.0 * 6400.0 * 4096.0 / 1e12);
+    // All at once, one life after the other.
+    for row in &found.years {
+        let before = |year: usize| (year as f64 / years).ceil() - 1.0;
+        let worn_out = before(row.year).max(0.0) - before(row.year - 1).max(0.0);
+        assert_eq!(row.worn_out.mean, 10.0 * worn_out, "year {}", row.year);
+        assert_eq!(row.money.mean, 1000.0 * worn_out);
+    }
+    assert_eq!((found.share_by_theory, found.basis[0].rests_on), (1.0, "theory"));
+    assert_eq!((found.basis[0].points, found.basis[0].interpolation_error), (1, 0.0));
+}
+
+#[test]
+fn tenants_and_groups_add_up_to_the_whole() {
+    let mut fleet = fleet();
+    let mut other = fleet["group"][0].clone();
+    (other["name"], other["price"], other["drives"]) = (json!("h"), json!(50), json!(33));
+    other["age_years"] = json!({"law": "uniform", "low": 0, "high": 3});
+    fleet["group"].as_array_mut().unwrap().push(other);
+    let rate = json!({"law": "lognormal", "median": 1, "sigma": 0.5});
+    fleet["tenant"][0]["drive_writes_per_day"] = rate.clone();
+    let second = json!({"name": "u", "drives": 12, "drive_writes_per_day": rate, "workload": {"kind": "zipf", "exponent": 0.9}});
+    fleet["tenant"].as_array_mut().unwrap().push(second);
+    let found = of(&fleet);
+    for parts in [&found.tenants, &found.groups] {
+        let sum = |figure: fn(&super::PartRow) -> f64| parts.iter().map(figure).sum::<f64>();
+        near(sum(|part| part.drives.mean), 43.0);
+        near(sum(|part| part.wear_drives_per_year.mean), found.all.wear_drives_per_year.mean);
+        near(sum(|part| part.money_per_year.mean), found.all.money_per_year.mean);
+        near(sum(|part| part.worn_out_per_year.mean), found.all.worn_out_per_year.mean);
+        near(sum(|part| part.wear_share.mean), 1.0);
+    }
+    assert_eq!((found.tenants[1].drives.mean, found.tenants[1].drives.ci95), (12.0, 0.0));
+    near(
+        found.years.iter().map(|row| row.worn_out.mean).sum::<f64>() / 5.0,
+        found.all.worn_out_per_year.mean,
+    );
+}
+
+#[test]
+fn a_what_if_that_changes_nothing_makes_no_difference() {
+    let mut fleet = fleet();
+    fleet["tenant"][0]["drive_writes_per_day"] = json!({"law": "exponential", "mean": 1});
+    fleet["what_if"] = json!([
+        {"name": "same", "set": {"ftl.victim": "greedy"}},
+        {"name": "same spare space", "set": {"device.spare_factor": 0.2}},
+        {"name": "elsewhere", "set": {"ftl.victim": "random"}, "groups": []},
+    ]);
+    let found = of(&fleet);
+    for row in &found.what_if {
+        for difference in [row.wear_difference, row.money_difference, row.worn_out_difference] {
+            assert_eq!((difference.mean, difference.ci95), (0.0, 0.0), "{}", row.name);
+        }
+        assert_eq!((row.money_once.mean, row.drives.mean), (0.0, 10.0), "{}", row.name);
+    }
+    assert!(found.basis.iter().all(|basis| basis.setting != "elsewhere"));
+}
+
+#[test]
+fn more_spare_space_never_costs_life_and_takes_more_drives() {
+    let spare = [0.2, 0.22, 0.25, 0.3, 0.4, 0.5];
+    for (victim, placement) in
+        [("greedy", "single"), ("random", "single"), ("d_choices", "double"), ("fifo", "single")]
+    {
+        let mut fleet = fleet();
+        fleet["group"][0]["ftl"] = json!({"victim": victim, "placement": placement});
+        let set = |spare: &f64| json!({"name": spare.to_string(), "set": {"device.spare_factor": spare}});
+        fleet["what_if"] = spare.iter().map(set).collect();
+        let found = of(&fleet);
+        for (row, spare) in found.what_if.iter().zip(spare) {
+            near(row.drives.mean, 10.0 * 0.8 / (1.0 - spare));
+            near(row.money_once.mean + 1000.0, 100.0 * row.drives.mean);
+        }
+        let wear: Vec<f64> = found.what_if.iter().map(|row| row.wear_drives_per_year.mean).collect();
+        assert!(wear.is_sorted_by(|one, next| one > next), "{victim}: {wear:?}");
+    }
+}
+
+#[test]
+fn another_price_or_drive_counts_for_the_same_data() {
+    let mut fleet = fleet();
+    fleet["what_if"] = json!([
+        {"name": "dearer", "set": {"ftl.victim": "greedy"}, "price": 150},
+        {"name": "twice as large", "set": {"device.blocks_per_plane": 2000}, "price": 200},
+        {"name": "endures twice as much", "set": {"device.endurance_cycles": 2000}},
+    ]);
+    let found = of(&fleet);
+    let [dearer, large, better] = &found.what_if[..] else { panic!() };
+    near(dearer.money_per_year.mean, 1.5 * found.all.money_per_year.mean);
+    assert_eq!((large.drives.mean, large.money_once.mean), (5.0, -1000.0));
+    // Half as many, which last as long.
+    assert!((large.money_per_year.mean / found.all.money_per_year.mean - 1.0).abs() < 0.01);
+    near(better.wear_drives_per_year.mean, 0.5 * found.all.wear_drives_per_year.mean);
+}
+
+#[test]
+fn what_counters_say_is_what_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    // 6,400 pages of 4 KiB; a year at two drive writes a day, half used; then by bytes of the flash; then by the host's.
+    let (shown, hours) = (6400.0 * 4096.0, 365.25 * 24.0);
+    let text = format!(
+        "host_bytes_written,power_on_hours,percentage_used,media_bytes_written\n{0},{hours},50,\n0,,,{1}\n{2},,,\n",
+        shown * 2.0 * 365.25,
+        shown * 1.25 * 250.0,
+        shown * 100.0
+    );
+    std::fs::write(folder.path().join("drives.csv"), text).unwrap();
+    let mut fleet = fleet();
+    fleet["group"][0].as_object_mut().unwrap().remove("drives");
+    fleet["group"][0]["smart"] = json!("drives.csv");
+    let wa = write_amplification(&fleet);
+    let plan = of_draft(&Draft::from_value(fleet), folder.path()).unwrap();
+    let found = foresee(&plan, &FleetOptions::default(), &Silent).unwrap();
+    let whole = 1000.0 * 1.25 / wa / 365.25;
+    let host_writes = 1000.0 * 1.25 / wa;
+    let mut left = [0.5 * whole / 2.0, 0.75 * whole, whole * (1.0 - 100.0 / host_writes)];
+    left.sort_by(f64::total_cmp);
+    assert_eq!(found.drives, 3);
+    near(found.life[2].years_left.mean, left[1]);
+    near(found.all.host_tb_per_day.mean, shown * (2.0 + 1.0 + 1.0) / 1e12);
+    near(found.all.wear_drives_per_year.mean, 4.0 / whole);
+}
+
+#[test]
+fn without_a_model_it_is_refused_or_simulated() {
+    let mut fleet = fleet();
+    fleet["group"][0]["ftl"] = json!({"victim": "cost_benefit"});
+    fleet["tenant"][0]["workload"] =
+        json!({"kind": "zipf", "exponent": {"law": "uniform", "low": 0.5, "high": 0.9}});
+    let error = foresee(&plan(&fleet).unwrap(), &FleetOptions::default(), &Silent).unwrap_err().to_string();
+    assert!(error.contains("group \"g\", tenant \"t\"") && error.contains("cost_benefit"), "{error}");
+    assert!(error.contains("[simulation]"), "{error}");
+    fleet["simulation"] = json!({"blocks": 200, "runs": 2});
+    let found = of(&fleet);
+    let basis = &found.basis[0];
+    assert_eq!((basis.rests_on, basis.points, found.share_by_theory), ("simulation", 5, 0.0));
+    assert!(basis.simulation_error.unwrap() < 0.3 && basis.interpolation_error < 0.1, "{basis:?}");
+    assert_eq!(basis.scale.as_ref().unwrap().blocks, 200);
+    let wa = found.all.write_amplification.mean;
+    assert!(wa > 1.5 && wa < 4.0, "{wa}");
+    let check =
+        FleetOptions { check: Some(CheckOptions { drives: 2, blocks: 100, tolerance: 0.1 }), threads: None };
+    let error = foresee(&plan(&fleet).unwrap(), &check, &Silent).unwrap_err().to_string();
+    assert!(error.contains("no drive of the fleet rests on theory"), "{error}");
+}
+
+#[test]
+fn theory_is_held_against_simulation() {
+    let mut fleet = fleet();
+    fleet["group"][0]["device"] = json!({"preset": "tlc", "capacity": "200 GB", "over_provisioning": 0.2});
+    fleet["tenant"][0]["workload"] = json!({
+        "kind": "hot_cold", "hot_writes": {"law": "uniform", "low": 0.6, "high": 0.9}, "hot_space": 0.3,
+    });
+    let options = CheckOptions { drives: 6, blocks: 600, tolerance: 0.05 };
+    let with = |threads| {
+        let options = FleetOptions { check: Some(options), threads: Some(threads) };
+        foresee(&plan(&fleet).unwrap(), &options, &Silent).unwrap()
+    };
+    let found = with(2);
+    let check = found.check.as_ref().unwrap();
+    assert_eq!((check.drives, check.rows.len(), check.seconds.len()), (6, 1, 6));
+    assert_eq!(check.all.verdict, Verdict::Trusted, "{:?}", check.all);
+    assert!(check.all.difference.abs() < 0.03 && check.all.scale_effect.abs() < 0.1, "{:?}", check.all);
+    assert!(check.all.scale.pages_per_block <= 128 && check.all.scale.blocks == 600);
+    assert!(found.basis[0].points > 1 && found.basis[0].interpolation_error < 5e-3, "{:?}", found.basis);
+    let text = |result: &FleetResult| serde_json::to_string(result).unwrap();
+    assert_eq!(text(&found), text(&with(1)));
+}

@@ -1,0 +1,95 @@
+"""Thousands of drives: when they wear out, what each tenant costs, what would be otherwise."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._plain import plain, whole
+from .result import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_DRIVES = 100_000
+MOST_BLOCKS = 1_000_000
+TABLES = ("years", "life", "groups", "tenants", "what_if", "basis")
+
+
+def fleet(
+    fleet: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    check: int | None = None,
+    check_blocks: int = 1000,
+    tolerance: float = 0.03,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Record:
+    """Foresee a fleet of drives, by theory where it has a model.
+
+    Parameters
+    ----------
+    fleet : dict or path
+        Groups of drives, tenants and what might be otherwise, or the file that has them; tables of SMART reports that
+        it names count from its folder, those of a dictionary from the current one.
+    check : int
+        Drives that are simulated, and held against theory.
+    check_blocks : int
+        Blocks of the small drives that stand for them.
+    tolerance : float
+        How far off theory may be to be trusted, as a share.
+    threads : int
+        As many as there are cores unless given. No result depends on it.
+    progress : callable
+        Called with the numbers of simulated drives that are finished and of all.
+
+    Returns
+    -------
+    Record
+        Data frames ``years``, ``life``, ``groups``, ``tenants``, ``what_if``, ``basis`` and, if it was asked for,
+        ``check``; each figure with its interval in columns ``_ci95``, ``_low`` and ``_high``. ``drives`` is their
+        number, ``share_by_theory`` the share of them that rests on theory, ``fleet`` the fleet with every default.
+
+    Raises
+    ------
+    ScenarioError
+        If the fleet cannot be; it names the key, and the line of a file.
+    RunError
+        If there is no model for some of the drives, and nothing may be simulated.
+    """
+    if not 0 < float(tolerance) < 1:
+        raise ValueError(f"tolerance: is {tolerance}; it must be between 0 and 1")
+    is_path = isinstance(fleet, str | os.PathLike)
+    if not is_path and not isinstance(fleet, Mapping):
+        raise TypeError(f"a fleet is a dictionary or a path, not a {type(fleet).__name__}")
+    text = _core.fleet(
+        os.fspath(fleet) if isinstance(fleet, str | os.PathLike) else None,
+        "" if is_path else json.dumps(plain(fleet, "")),
+        check=None if check is None else whole("check", check, most=MOST_DRIVES),
+        check_blocks=whole("check_blocks", check_blocks, least=64, most=MOST_BLOCKS),
+        tolerance=float(tolerance),
+        threads=None if threads is None else whole("threads", threads),
+        progress=progress,
+    )
+    found = json.loads(text)
+    tables: dict[str, pd.DataFrame | None] = {name: _table(found[name]) for name in TABLES}
+    tables["check"] = None if found["check"] is None else _table(found["check"]["rows"])
+    return Record({name: found[name] for name in ("drives", "share_by_theory", "fleet")} | tables)
+
+
+def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([dict(pair for name, value in row.items() for pair in _flat(name, value)) for row in rows])
+
+
+def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Give a figure with its interval as columns, of which the mean keeps the name."""
+    if isinstance(value, dict):
+        return [(name if inner == "mean" else f"{name}_{inner}", each) for inner, each in value.items()]
+    if isinstance(value, list):
+        return [(name, "; ".join(value))]
+    return [(name, value)]
