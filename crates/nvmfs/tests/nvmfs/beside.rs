@@ -16,7 +16,8 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 
-/// An SSD whose requests take their time; one read in some hundred, and one write in some dozen, fails.
+/// An SSD whose requests take their time; one read in some hundred fails, and one flush in some dozen. A batch has one flush, and may
+/// have a write for each of its blocks: were it those that fail, hardly a batch would be written.
 struct Slow {
     inner: MemorySsd,
     requests: AtomicU64,
@@ -45,7 +46,7 @@ impl Ssd for Slow {
     }
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
-        self.pass(17)?;
+        self.pass(10_007)?;
         self.inner.write(first, data, stream)
     }
 
@@ -54,6 +55,7 @@ impl Ssd for Slow {
     }
 
     fn flush(&self) -> io::Result<()> {
+        self.pass(17)?;
         self.inner.flush()
     }
 }
