@@ -2,7 +2,7 @@
 
 use super::controls::{Control, is_equal};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use wearwell_stack::{Draft, DraftError, Scenario};
 
 /// Points of a curve in one question; more are asked for one part after the other.
@@ -104,6 +104,6 @@ fn without_nulls(value: &Value) -> Value {
             kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
         }
         Value::Array(values) => values.iter().map(without_nulls).collect(),
-        value => json!(value),
+        value => value.clone(),
     }
 }

@@ -1,0 +1,48 @@
+//! What stands in for a command in a program that was built without it.
+
+/// The module of a command that is not there: it takes whatever the command would be told, and says why it does nothing.
+macro_rules! absent {
+    ($(#[$about:meta])* $name:ident($arguments:ident): $why:literal) => {
+        pub mod $name {
+            use crate::exit::Failure;
+            use std::ffi::OsString;
+
+            $(#[$about])*
+            #[derive(clap::Args)]
+            pub struct $arguments {
+                /// What a program that has the command would be told
+                #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+                _arguments: Vec<OsString>,
+            }
+
+            /// Says that it is not there.
+            pub fn run(_: &$arguments) -> Result<(), Failure> {
+                Err(Failure::usage($why))
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "explore"))]
+absent! {
+    /// Serves a page with sliders; not in this program
+    explore(Args): "this program was built without the page; `make build` builds it with it"
+}
+
+#[cfg(not(all(target_os = "linux", feature = "nvmfs")))]
+absent! {
+    /// Makes, mounts and checks NVMFS, a file system over NVRAM and an SSD; not in this program
+    nvmfs(Command): "this program was built without NVMFS; on Linux, `make build` builds it with it"
+}
+
+#[cfg(not(feature = "plot"))]
+absent! {
+    /// Draws a figure for a paper; not in this program
+    plot(Args): "this program was built without figures for papers; `make build` builds it with them"
+}
+
+#[cfg(not(all(target_os = "linux", feature = "reproduce")))]
+absent! {
+    /// Reproduces figures, tables and claims of the five papers; not in this program
+    reproduce(Args): "this program was built without the papers; on Linux, `make build` builds it with them"
+}
