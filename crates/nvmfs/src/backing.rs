@@ -34,6 +34,13 @@ pub(crate) struct Backing {
     pub(crate) is_character_device: bool,
 }
 
+impl Backing {
+    /// The same, under the same lock.
+    pub(crate) fn again(&self) -> io::Result<Backing> {
+        Ok(Backing { file: self.file.try_clone()?, ..*self })
+    }
+}
+
 /// `error`, told with the path that it is about.
 pub(crate) fn at_path(path: &Path, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();

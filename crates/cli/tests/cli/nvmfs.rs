@@ -105,6 +105,48 @@ fn existing_images_are_kept_unless_forced() {
     let id = images.stats()["id"].clone();
     images.mkfs(&[&sizes[..], &["--force"]].concat(), 0);
     assert_ne!(images.stats()["id"], id);
+    // Nor are they lost because nobody said how large they are to be.
+    let before = images.content();
+    assert!(images.mkfs(&[], 1).1.contains("--ssd: holds something already; --force destroys its content"));
+    OpenOptions::new().write(true).open(images.path("ssd")).unwrap().write_all_at(&[0; 4096], 0).unwrap();
+    assert!(images.mkfs(&[], 1).1.contains("nvram: holds something already; --force destroys its content"));
+    assert!(images.content().0 == before.0);
+    images.mkfs(&["--force"], 0);
+    images.fsck(&[], 0);
+}
+
+#[test]
+fn several_files_of_nvram_are_one() {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (a, b, ssd) = (path("a"), path("b"), path("ssd"));
+    let nvmfs = |command: &str, files: &[&String], more: &[&str], code| {
+        let nvram = files.iter().flat_map(|file| ["--nvram", file]);
+        let all: Vec<&str> = ["nvmfs", command, "--ssd", &ssd].into_iter().chain(nvram).collect();
+        outcome(&[&all[..], more].concat(), code)
+    };
+    nvmfs("mkfs", &[&a, &b], &["--size", "8 MiB", "--ssd-size", "64 MiB"], 0);
+    for files in [[&a, &b], [&b, &a]] {
+        nvmfs("fsck", &files, &[], 0);
+        nvmfs("fsck", &files, &["--repair"], 0);
+    }
+    let (json, _) = nvmfs("stats", &[&b, &a], &["--json"], 0);
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["nvram_bytes"], 8 << 20);
+    for (files, why) in [
+        (&[&a][..], "is file 1 of 2 of a set; give all of them"),
+        (&[&a, &a], "is given twice"),
+        (&[&a, &ssd], "is no file of a set"),
+    ] {
+        for command in ["fsck", "stats"] {
+            let told = nvmfs(command, files, &[], if command == "fsck" { 8 } else { 1 }).1;
+            assert!(told.contains(why), "{told}");
+        }
+    }
+    // What cannot be made leaves none of them.
+    fs::remove_file(&a).unwrap();
+    fs::remove_file(&b).unwrap();
+    assert!(nvmfs("mkfs", &[&a, &b], &["--size", "3 MB", "--force"], 1).1.contains("4096"));
+    assert!(!std::path::Path::new(&a).exists() && !std::path::Path::new(&b).exists());
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! NVRAM that is a mapped file: a persistent memory device, or what takes its place.
+//! NVRAM that is mapped files: persistent memory devices, or what takes their place.
 
 use super::Nvram;
 use super::cache::CacheLines;
+use super::mapping::{Kind, Mapping, Piece};
 use crate::api::BLOCK_BYTES;
 use crate::backing::{self, Backing, Existing, at_path, refusal};
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fstatfs};
-use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Types of file systems whose content is memory (statfs(2)).
 const TMPFS: u64 = 0x0102_1994;
@@ -51,13 +51,13 @@ impl std::fmt::Display for Guarantee {
     }
 }
 
-/// NVRAM in a file or DAX device, which is locked and mapped while this lives.
+/// NVRAM in files or DAX devices, which are locked and mapped while this lives.
 ///
 /// A file must not be cut short meanwhile by other programs: a store beyond its end would kill the process.
 pub struct MappedNvram {
     mapping: Mapping,
-    /// Holds the lock.
-    _file: File,
+    /// Hold the locks.
+    _files: Vec<File>,
     lines: CacheLines,
     guarantee: Guarantee,
     /// Bytes written back since the last fence, whole pages, where an msync is due.
@@ -75,7 +75,7 @@ impl MappedNvram {
         let path = path.as_ref();
         check_size(path, bytes)?;
         let backing = backing::create(path, bytes, existing, OFlags::empty())?;
-        MappedNvram::map(path, backing, persistence)
+        MappedNvram::map(vec![Part::whole(path, backing)], persistence)
     }
 
     /// Opens a file or DAX device. Its size must be a multiple of 4096 bytes.
@@ -83,7 +83,7 @@ impl MappedNvram {
         let path = path.as_ref();
         let backing = backing::open(path, OFlags::empty())?;
         check_size(path, backing.bytes)?;
-        MappedNvram::map(path, backing, persistence)
+        MappedNvram::map(vec![Part::whole(path, backing)], persistence)
     }
 
     /// Opens a file for a look: what is stored is seen here, and never reaches the file. Others may look at the same time,
@@ -92,14 +92,7 @@ impl MappedNvram {
         let path = path.as_ref();
         let backing = backing::open_to_read(path, OFlags::empty())?;
         check_size(path, backing.bytes)?;
-        let mapping = Mapping::private(&backing).map_err(|error| at_path(path, error))?;
-        Ok(MappedNvram {
-            mapping,
-            _file: backing.file,
-            lines: CacheLines::detect(),
-            guarantee: Guarantee::Nothing,
-            due: Vec::new(),
-        })
+        MappedNvram::map_private(vec![Part::whole(path, backing)])
     }
 
     /// What fenced stores survive.
@@ -107,26 +100,44 @@ impl MappedNvram {
         self.guarantee
     }
 
-    fn map(path: &Path, backing: Backing, persistence: Persistence) -> io::Result<Self> {
-        let with_path = |error: io::Error| at_path(path, error);
-        if !backing.is_block_device && !backing.is_character_device {
-            allocate(&backing.file, backing.bytes).map_err(with_path)?;
+    /// Ranges of files, one after the other.
+    pub(super) fn map(parts: Vec<Part>, persistence: Persistence) -> io::Result<Self> {
+        for Part { path, backing, .. } in &parts {
+            if !backing.is_block_device && !backing.is_character_device {
+                allocate(&backing.file, backing.bytes).map_err(|error| at_path(path, error))?;
+            }
         }
         let lines = CacheLines::detect();
         let may_sync = persistence != Persistence::Msync && lines.is_known();
-        let (mapping, guarantee) = match may_sync.then(|| Mapping::synchronous(&backing)) {
+        // What survives is what the weakest of them makes survive.
+        let (mapping, guarantee) = match may_sync.then(|| mapping(&parts, Kind::Synchronous)) {
             Some(Ok(mapping)) => (mapping, Guarantee::PowerCut),
             _ => {
-                let in_memory = in_memory(&backing.file).map_err(with_path)?;
+                let mut all_in_memory = true;
+                for part in &parts {
+                    all_in_memory &=
+                        in_memory(&part.backing.file).map_err(|error| at_path(&part.path, error))?;
+                }
                 let guarantee = match persistence {
-                    Persistence::Auto if !in_memory => Guarantee::Msync,
+                    Persistence::Auto if !all_in_memory => Guarantee::Msync,
                     Persistence::Msync => Guarantee::Msync,
                     _ => Guarantee::ProcessDeath,
                 };
-                (Mapping::shared(&backing).map_err(with_path)?, guarantee)
+                (mapping(&parts, Kind::Shared)?, guarantee)
             }
         };
-        Ok(MappedNvram { mapping, _file: backing.file, lines, guarantee, due: Vec::new() })
+        Ok(Self::over(mapping, parts, lines, guarantee))
+    }
+
+    /// The same for a look.
+    pub(super) fn map_private(parts: Vec<Part>) -> io::Result<Self> {
+        let mapping = mapping(&parts, Kind::Private)?;
+        Ok(Self::over(mapping, parts, CacheLines::detect(), Guarantee::Nothing))
+    }
+
+    fn over(mapping: Mapping, parts: Vec<Part>, lines: CacheLines, guarantee: Guarantee) -> Self {
+        let files = parts.into_iter().map(|part| part.backing.file).collect();
+        MappedNvram { mapping, _files: files, lines, guarantee, due: Vec::new() }
     }
 
     /// Waits until the pages that are due are in the file.
@@ -190,7 +201,33 @@ impl Nvram for MappedNvram {
     }
 }
 
-fn check_size(path: &Path, bytes: u64) -> io::Result<()> {
+/// A range of a file that is to be mapped.
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) backing: Backing,
+    pub(super) range: Range<u64>,
+}
+
+impl Part {
+    fn whole(path: &Path, backing: Backing) -> Self {
+        Part { path: path.to_owned(), range: 0..backing.bytes, backing }
+    }
+}
+
+/// The ranges, one after the other.
+fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
+    let pieces = parts.iter().map(|Part { backing, range, .. }| Piece {
+        file: &backing.file,
+        from: range.start,
+        bytes: (range.end - range.start) as usize,
+    });
+    Mapping::new(&pieces.collect::<Vec<_>>(), kind).map_err(|(piece, error)| {
+        // Before a piece the room for all of them may have been refused.
+        parts.get(piece).map_or(error.into(), |part| at_path(&part.path, error))
+    })
+}
+
+pub(super) fn check_size(path: &Path, bytes: u64) -> io::Result<()> {
     if bytes == 0 || !bytes.is_multiple_of(BLOCK_BYTES as u64) || usize::try_from(bytes).is_err() {
         let problem = format!("{bytes} bytes are no size of NVRAM; it is a multiple of {BLOCK_BYTES} bytes");
         return Err(refusal(path, io::ErrorKind::InvalidInput, &problem));
@@ -211,69 +248,6 @@ fn in_memory(file: &File) -> io::Result<bool> {
     // The type of the field differs between processors, its 32 bits do not.
     let file_system = u64::from(fstatfs(file)?.f_type as u32);
     Ok([TMPFS, RAMFS].contains(&file_system))
-}
-
-/// A file in the address space.
-struct Mapping {
-    start: *mut u8,
-    bytes: usize,
-}
-
-// SAFETY: the memory belongs to this value alone and is bound to no thread.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    /// Refused unless the file lies on persistent memory; then fenced cache lines are safe without the file system.
-    fn synchronous(backing: &Backing) -> io::Result<Self> {
-        Mapping::new(backing, MapFlags::SHARED_VALIDATE | MapFlags::SYNC)
-    }
-
-    fn shared(backing: &Backing) -> io::Result<Self> {
-        Mapping::new(backing, MapFlags::SHARED)
-    }
-
-    /// Stores go to copies of pages.
-    fn private(backing: &Backing) -> io::Result<Self> {
-        Mapping::new(backing, MapFlags::PRIVATE | MapFlags::NORESERVE)
-    }
-
-    fn new(backing: &Backing, flags: MapFlags) -> io::Result<Self> {
-        let bytes = backing.bytes as usize;
-        // SAFETY: the kernel chooses the address, so that no other memory is touched.
-        let start = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags, &backing.file, 0)
-        }?;
-        // SAFETY: the range was just mapped, and this advice changes no content. A refusal leaves ordinary pages.
-        let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
-        Ok(Mapping { start: start.cast(), bytes })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped for as long as this lives; stores need `&mut self`. Other processes are kept
-        // away by the lock.
-        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has a reference.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
-    }
-
-    /// Waits until `range`, which begins at a page, is in the file.
-    fn sync(&self, range: Range<usize>) -> io::Result<()> {
-        let range = range.start..range.end.min(self.bytes);
-        let bytes = &self.bytes()[range];
-        // SAFETY: the range is mapped, and its content is not changed.
-        unsafe { msync(bytes.as_ptr().cast_mut().cast(), bytes.len(), MsyncFlags::SYNC) }?;
-        Ok(())
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and no reference is left. It cannot fail for a range that is mapped.
-        let _ = unsafe { munmap(self.start.cast(), self.bytes) };
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@
 mod cache;
 #[cfg(target_os = "linux")]
 mod mapped;
+#[cfg(target_os = "linux")]
+mod mapping;
 mod plain;
+#[cfg(target_os = "linux")]
+mod set;
 mod simulated;
 
 #[cfg(target_os = "linux")]

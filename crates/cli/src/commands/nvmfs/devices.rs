@@ -18,12 +18,12 @@ use wearwell_stack::{Draft, Scenario};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Devices")]
 pub struct Devices {
-    /// NVRAM: a file or a DAX device
+    /// NVRAM: a file or a DAX device; several, each with an option of its own and in any order, are used as one
     ///
     /// On persistent memory it survives power cuts. In memory (/dev/shm) it survives the death of the process, for trying
     /// things out.
-    #[arg(long, value_name = "FILE")]
-    pub nvram: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    pub nvram: Vec<PathBuf>,
     /// SSD: a file, a block device, or a scenario (.toml, .json) whose drive it is
     ///
     /// The content of a scenario's drive lies in a file beside it, which ends in .content.
@@ -79,16 +79,14 @@ fn not_made(option: &str, error: &std::io::Error) -> Failure {
 impl Devices {
     /// Makes the NVRAM, or opens it if it is there and `bytes` does not say how large it is to be.
     pub fn create_nvram(&self, bytes: Option<u64>, existing: Existing) -> Result<MappedNvram, Failure> {
-        let made = match bytes {
-            Some(bytes) => MappedNvram::create(&self.nvram, bytes, existing, self.persist.into()),
-            None => MappedNvram::open(&self.nvram, self.persist.into()),
-        };
+        let made = MappedNvram::create_set(&self.nvram, bytes, existing, self.persist.into(), random_id()?);
         made.map_err(|error| not_made("--nvram", &error))
     }
 
     /// Opens the NVRAM.
     pub fn open_nvram(&self) -> Result<MappedNvram, Failure> {
-        self.create_nvram(None, Existing::Refuse)
+        let opened = MappedNvram::open_set(&self.nvram, self.persist.into());
+        opened.map_err(|error| not_made("--nvram", &error))
     }
 
     /// Makes the SSD, or opens it if it is there and `bytes` does not say how large it is to be.
@@ -146,7 +144,7 @@ impl Devices {
     /// The files that the two are in.
     pub fn files(&self) -> Vec<PathBuf> {
         let ssd = if is_scenario(&self.ssd) { self.content() } else { self.ssd.clone() };
-        vec![self.nvram.clone(), ssd]
+        self.nvram.iter().cloned().chain([ssd]).collect()
     }
 
     fn content(&self) -> PathBuf {
@@ -155,12 +153,21 @@ impl Devices {
 }
 
 /// Opens NVRAM and SSD for a look, which changes neither. Of the drive of a scenario only the content is read.
-pub fn open_to_read(nvram: &Path, ssd: &Path, caching: Caching) -> Result<(MappedNvram, FileSsd), Failure> {
-    let nvram = MappedNvram::open_private(nvram).map_err(|error| not_made("--nvram", &error))?;
+pub fn open_to_read(
+    nvram: &[PathBuf],
+    ssd: &Path,
+    caching: Caching,
+) -> Result<(MappedNvram, FileSsd), Failure> {
+    let nvram = MappedNvram::open_set_private(nvram).map_err(|error| not_made("--nvram", &error))?;
     let (ssd, caching) =
         if is_scenario(ssd) { (content(ssd), Caching::Cached) } else { (ssd.to_owned(), caching) };
     let ssd = FileSsd::open_to_read(ssd, caching).map_err(|error| not_made("--ssd", &error))?;
     Ok((nvram, ssd))
+}
+
+/// An id that nothing else has.
+pub fn random_id() -> Result<u128, Failure> {
+    Ok(u128::from(random()?) << 64 | u128::from(random()?))
 }
 
 /// A number that nobody has used before.

@@ -1,6 +1,6 @@
 //! `wearwell nvmfs mkfs`.
 
-use super::devices::{Devices, about, now_ns, random};
+use super::devices::{Devices, about, now_ns, random_id};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::scenario_args::size;
@@ -25,7 +25,7 @@ use wearwell_stack::ByteSize;
 pub struct Args {
     #[command(flatten)]
     devices: Devices,
-    /// Size of the NVRAM, for a file that is to be made
+    /// Size of the NVRAM, for a file that is to be made; of several all together
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
     size: Option<ByteSize>,
     /// The same as a share of the SSD, above 0 and at most 1
@@ -79,12 +79,13 @@ Examples:
   wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'
   wearwell nvmfs mkfs --nvram /dev/shm/nvram --nvram-share 0.125 --ssd ssd.img --ssd-size '4 GiB'
   wearwell nvmfs mkfs --nvram /dev/dax0.0 --ssd /dev/nvme0n1 --force
+  wearwell nvmfs mkfs --nvram /dev/dax0.0 --nvram /dev/dax1.0 --ssd /dev/nvme0n1 --force
   wearwell nvmfs mkfs --nvram /dev/shm/nvram --size '256 MiB' --ssd my.toml     on a simulated drive";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let format = Format {
-        id: new_id()?,
+        id: random_id()?,
         inodes: args.inodes,
         reserve: args.reserve,
         placement: match args.placement {
@@ -115,22 +116,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Makes it, and says what the NVRAM guarantees.
 fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
-    let make_ssd = || args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing);
-    let make_nvram = |bytes| args.devices.create_nvram(bytes, existing);
-    let (nvram, ssd) = match args.nvram_share {
-        Some(share) => {
-            let ssd = make_ssd()?;
-            (make_nvram(Some((ssd.blocks() as f64 * share) as u64 * BLOCK_BYTES as u64))?, ssd)
-        }
-        None => (make_nvram(args.size.map(|size| size.0))?, make_ssd()?),
-    };
+    let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
+    if !args.force {
+        refuse_content(&ssd)?;
+    }
+    let share = |share: f64| (ssd.blocks() as f64 * share) as u64 * BLOCK_BYTES as u64;
+    let nvram_bytes = args.nvram_share.map(share).or(args.size.map(|size| size.0));
+    let nvram = args.devices.create_nvram(nvram_bytes, existing)?;
     let guarantee = nvram.guarantee();
     let store = Store::format(nvram, Arc::new(ssd), format, Options::default());
     store.map_err(|error| about("--nvram, --ssd", error))?.close();
     Ok(guarantee)
 }
 
-/// An id that no other file system has.
-fn new_id() -> Result<u128, Failure> {
-    Ok(u128::from(random()?) << 64 | u128::from(random()?))
+/// What begins with anything but zeros holds something, which nobody loses who has not said so.
+fn refuse_content(ssd: &impl Ssd) -> Result<(), Failure> {
+    let mut first = [0; BLOCK_BYTES];
+    ssd.read(0, &mut first).map_err(|error| about("--ssd", error))?;
+    if first.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    Err(about("--ssd", "holds something already; --force destroys its content"))
 }

@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let guarantee = nvram.guarantee();
     let usual = wearwell_mount::Options::default();
     let options = wearwell_mount::Options {
-        source: source(&args.devices.nvram).display().to_string(),
+        source: source(&args.devices.nvram[0]).display().to_string(),
         allow_other: args.options.allow_other,
         read_only: args.options.read_only,
         direct_io: args.options.direct_io,
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     serve(mounted, &args.directory, args.devices.record().as_deref())
 }
 
-/// What the table of mounts calls the file system: its NVRAM, by which `nvmfs umount` finds it from anywhere.
+/// What the table of mounts calls the file system: its NVRAM, the first file of several, by which `nvmfs umount` finds it from anywhere.
 fn source(nvram: &Path) -> PathBuf {
     nvram.canonicalize().unwrap_or_else(|_| nvram.to_owned())
 }

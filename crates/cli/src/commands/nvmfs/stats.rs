@@ -24,9 +24,9 @@ pub struct Args {
     /// The directory on which it is mounted
     #[arg(value_name = "DIR", required_unless_present = "nvram", conflicts_with_all = ["nvram", "ssd"])]
     directory: Option<PathBuf>,
-    /// NVRAM of one that is not mounted, which is left as it is
+    /// NVRAM of one that is not mounted, which is left as it is; several times if it lies in several files
     #[arg(long, value_name = "FILE", requires = "ssd")]
-    nvram: Option<PathBuf>,
+    nvram: Vec<PathBuf>,
     /// Its SSD: a file, a block device, or a scenario
     #[arg(long, value_name = "FILE", requires = "nvram")]
     ssd: Option<PathBuf>,
@@ -73,7 +73,7 @@ struct Image {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (json, text) = match (&args.directory, &args.nvram, &args.ssd) {
+    let (json, text) = match (&args.directory, &args.nvram[..], &args.ssd) {
         (Some(directory), ..) => {
             let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
             (
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 table([in_use(&stats), done(&stats), checked(&stats), of_drive(&stats)].concat()),
             )
         }
-        (None, Some(nvram), Some(ssd)) => {
+        (None, nvram @ [_, ..], Some(ssd)) => {
             let image = image(nvram, ssd)?;
             let last = image
                 .last_mount
@@ -106,7 +106,7 @@ fn report(directory: &Path) -> Result<Stats, String> {
     serde_json::from_slice(&text[..length]).map_err(|error| error.to_string())
 }
 
-fn image(nvram: &Path, ssd: &Path) -> Result<Image, Failure> {
+fn image(nvram: &[PathBuf], ssd: &Path) -> Result<Image, Failure> {
     let record = record(ssd);
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
