@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Runs slow blocks too.
@@ -240,7 +241,7 @@ struct Account {
 }
 
 impl Account {
-    fn tell(&mut self) {
+    fn tell(mut self) {
         self.slowest.sort_by_key(|(time, _)| Reverse(*time));
         println!("{} commands were run; those that took longest:", self.run);
         self.slowest
@@ -249,6 +250,31 @@ impl Account {
             .for_each(|(time, command)| println!("  {:.1} s  {command}", time.as_secs_f64()));
         self.left.iter().for_each(|left| println!("NOT RUN: {left}"));
         assert!(self.complaints.is_empty(), "\n{}\n", self.complaints.join("\n"));
+    }
+
+    /// Runs the blocks of all documents, each document at a desk of its own, on all processors.
+    fn of(documents: Vec<Vec<Block>>) -> Account {
+        let waiting = Mutex::new(documents.into_iter());
+        let read_some = || {
+            let mut account = Account::default();
+            let next = || waiting.lock().expect("nobody panics with it").next();
+            while let Some(document) = next() {
+                account.read(&document);
+            }
+            account
+        };
+        std::thread::scope(|scope| {
+            let readers = std::thread::available_parallelism().map_or(1, usize::from);
+            let readers: Vec<_> = (0..readers).map(|_| scope.spawn(read_some)).collect();
+            let mut all = Account::default();
+            for account in readers.into_iter().map(|reader| reader.join().expect("a reader")) {
+                all.run += account.run;
+                all.left.extend(account.left);
+                all.slowest.extend(account.slowest);
+                all.complaints.extend(account.complaints);
+            }
+            all
+        })
     }
 
     /// Runs the blocks of a document at one desk.
@@ -328,18 +354,15 @@ impl Account {
 
 #[test]
 fn every_command_of_the_documents_runs() {
-    let mut account = Account::default();
-    for (name, text) in documents() {
-        account.read(&blocks(&name, &text));
-    }
+    let all = documents().into_iter().map(|(name, text)| blocks(&name, &text));
+    let account = Account::of(all.collect());
     assert!(account.run >= 40, "only {} commands were found", account.run);
     account.tell();
 }
 
 #[test]
 fn every_command_in_the_heads_of_scenarios_runs() {
-    let mut account = Account::default();
-    for block in heads() {
+    let head = |block: Block| {
         // What says that it takes minutes is slow.
         let (slow, quick) = block.lines.iter().cloned().partition(|line| line.contains("minute"));
         let of = |mark, lines| Block {
@@ -349,8 +372,9 @@ fn every_command_in_the_heads_of_scenarios_runs() {
             language: "sh".into(),
             lines,
         };
-        account.read(&[of(Mark::None, quick), of(Mark::Slow, slow)]);
-    }
+        vec![of(Mark::None, quick), of(Mark::Slow, slow)]
+    };
+    let account = Account::of(heads().into_iter().map(head).collect());
     assert!(account.run >= 20, "only {} commands were found", account.run);
     account.tell();
 }
