@@ -95,7 +95,11 @@ def test_results_that_are_none(small, tmp_path):
         (lambda s: ww.sweep(s, {}, threads=0), ValueError, "threads: is 0"),
         (lambda s: ww.sweep(s, {}, threads=True), TypeError, "threads: a bool"),
         (lambda s: ww.sweep(s, {}, progress=3), TypeError, "progress: True or a function is wanted, not 3"),
-        (lambda s: ww.sweep(s, {}, path="/no/such/folder/x"), FileNotFoundError, "folder"),
+        (lambda s: ww.sweep(s, {}, path="/no/such/folder/x"), ww.StoreError, "folder/x: No such file"),
+        (lambda s: ww.sweep(s, {}, store="/x", path="/x"), TypeError, "give one of them"),
+        (lambda s: ww.sweep(s, {}, threads=1, executor="tcp://x"), TypeError, "threads: .* give one of them"),
+        (lambda s: ww.sweep(s, {}, executor=3), TypeError, "executor: a concurrent.futures.Executor.*, not a int"),
+        (lambda s: ww.advise(s, threads=1, executor="tcp://x"), TypeError, "threads: .* give one of them"),
         (lambda s: ww.run(s, progress="yes"), TypeError, "progress: True or a function"),
         (lambda s: ww.advise(s, only="victim"), TypeError, "only: a list of names is wanted, not 'victim'"),
         (lambda s: ww.advise(s, replicas=-1), ValueError, "replicas: is -1"),
@@ -483,7 +487,7 @@ result = ww.run(path)
 result.to_json(path.with_suffix(".json"))
 assert ww.Result.from_json(path.with_suffix(".json")).scenario.name == "Zürich ± µs"
 assert "Zürich" in result._repr_html_()
-ww.sweep(path, {{"name": ["ä"]}}, path=path.with_suffix(".jsonl"))
+ww.sweep(path, {{"name": ["ä"]}}, store=path.with_suffix(".runs"))
 try:
     ww.run(path, name="ö", device__preset="ß")
 except ww.ScenarioError as error:

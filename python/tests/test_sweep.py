@@ -20,7 +20,7 @@ def test_a_sweep_is_a_table_of_runs(small):
 
 
 def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
-    path = tmp_path / "sweep.jsonl"
+    store = tmp_path / "store"
     seen = []
 
     def stop(finished, points):
@@ -29,25 +29,27 @@ def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
             raise LookupError("enough")
 
     with pytest.raises(LookupError):
-        ww.sweep(small, VARY, threads=1, path=path, progress=stop)
-    kept = path.read_bytes()
-    assert kept.count(b"\n") >= 2
-    path.write_bytes(kept + b'{"settings": {"half a li')
-    table = ww.sweep(small, VARY, threads=1, path=path)
-    assert path.read_bytes().startswith(kept)
-    lines = path.read_bytes().splitlines()
-    assert len(lines) == 4
-    assert all(json.loads(line)["result"]["windows"] == [] for line in lines)
+        ww.sweep(small, VARY, threads=1, store=store, progress=stop)
+    kept = ww.read_store(store)
+    assert len(kept) >= 2
+    assert all(json.loads(result)["windows"] == [] for result in kept.result)
+    (store / ".wearwell-half.tmp").write_bytes(b"PAR1 and no more")
+    resumed = []
+    table = ww.sweep(small, VARY, threads=1, store=store, progress=lambda done, _: resumed.append(done))
+    assert resumed[0] == len(kept)
     assert table.equals(ww.sweep(small, VARY))
-    assert table.equals(ww.sweep(small, VARY, path=path))
-    assert len(path.read_bytes().splitlines()) == 4
+    files = sorted(store.glob("*.parquet"))
+    # By its earlier name, and all of it is there.
+    assert table.equals(ww.sweep(small, VARY, path=store))
+    assert sorted(store.glob("*.parquet")) == files
+    assert len(ww.read_store(store)) == 4
 
 
 def test_a_file_of_somebody_else_is_left_alone(small, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
-    with pytest.raises(ValueError, match="no result of a sweep"):
-        ww.sweep(small, VARY, path=path)
+    with pytest.raises(ww.StoreError, match=r"notes\.txt: is a file"):
+        ww.sweep(small, VARY, store=path)
     assert path.read_text() == "my notes"
 
 

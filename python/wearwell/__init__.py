@@ -10,7 +10,17 @@ True
 from . import drive, plot, theory, trace
 from ._advise import advise
 from ._core import Blocks, PageContext, Store, __version__
-from ._errors import ConvergenceError, ParameterError, ReportError, RunError, ScenarioError, TraceError, WearwellError
+from ._errors import (
+    ConvergenceError,
+    ExecutorError,
+    ParameterError,
+    ReportError,
+    RunError,
+    ScenarioError,
+    StoreError,
+    TraceError,
+    WearwellError,
+)
 from ._fleet import fleet
 from ._listing import (
     list_dedups,
@@ -27,6 +37,7 @@ from ._own import Placement, VictimPolicy
 from ._progress import Progress
 from ._report import report
 from ._run import run
+from ._store import read_store
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
@@ -37,6 +48,7 @@ __all__ = [
     "Blocks",
     "ConvergenceError",
     "Device",
+    "ExecutorError",
     "LiveDevice",
     "Log",
     "Measure",
@@ -53,6 +65,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Store",
+    "StoreError",
     "Tenant",
     "Timing",
     "Trace",
@@ -73,6 +86,7 @@ __all__ = [
     "list_workloads",
     "means",
     "plot",
+    "read_store",
     "report",
     "run",
     "sweep",

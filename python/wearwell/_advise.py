@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._executors import ExecutorLike, making
 from ._plain import whole, words
 from ._source import ScenarioLike, blame, scenario_dict
+from ._sweep import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +30,8 @@ def advise(
     quick: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    executor: ExecutorLike | None = None,
 ) -> pd.DataFrame:
     """Try changes to a scenario, alone and together, and rank them by the flash wear that they save.
 
@@ -46,6 +51,10 @@ def advise(
         Runs at a time; as many as there are cores unless given. No result depends on it.
     progress : callable
         Called with the numbers of runs finished and of all runs planned so far.
+    store : str or PathLike
+        A folder in which finished runs are kept and found, as in `sweep`.
+    executor : concurrent.futures.Executor, distributed.Client or str
+        Who makes the runs, in place of threads of this process, as in `sweep`.
 
     Returns
     -------
@@ -62,9 +71,15 @@ def advise(
     ------
     ScenarioError
         If the scenario cannot be run, or there is no such family.
+    ExecutorError
+        If `executor` cannot make the runs.
+    StoreError
+        If finished runs cannot be kept.
     """
     import pandas as pd
 
+    if threads is not None and executor is not None:
+        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
     with blame(scenario):
         given = json.dumps(scenario_dict(scenario))
         text = _core.advise(
@@ -75,6 +90,8 @@ def advise(
             quick=bool(quick),
             threads=None if threads is None else whole("threads", threads),
             progress=progress,
+            store=None if store is None else open_store(store),
+            executor=None if executor is None else making(executor),
         )
     advice = json.loads(text)
     table = pd.DataFrame(advice["rows"], columns=advice["columns"])

@@ -16,6 +16,7 @@ def run(
     placement: object | None = None,
     workload: object | None = None,
     progress: Callable[[str, float, float, float | None], object] | None = None,
+    windows: bool = True,
 ) -> str: ...
 def advise(
     scenario: str,
@@ -26,7 +27,10 @@ def advise(
     quick: bool,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    store: ResultStore | None = None,
+    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
 ) -> str: ...
+def read_store(path: str | PathLike[str]) -> str: ...
 def drive_sheet(sheet: str) -> str: ...
 def drive_smart(
     sheet: str, later: tuple[str, str], earlier: tuple[str, str] | None = None, days: float | None = None
@@ -165,6 +169,15 @@ class Store:
     @property
     def seed(self) -> int:
         """The seed of the scenario, for generators of random numbers: each replica of a sweep has its own."""
+
+@final
+class ResultStore:
+    def __new__(cls, path: str | PathLike[str]) -> ResultStore: ...
+    def complaints(self) -> list[str]: ...
+    def expect(self, settings: list[str]) -> None: ...
+    def find(self, scenario: str) -> str | None: ...
+    def keep(self, settings: str, replica: int, result: str) -> None: ...
+    def flush(self) -> None: ...
 
 @final
 class TraceReader:

@@ -46,6 +46,17 @@ class RunError(WearwellError, RuntimeError):
     """A run that could not go on: a dead drive, no space to clean, or a policy that named a wrong victim."""
 
 
+class ExecutorError(WearwellError, RuntimeError):
+    """Runs that could not be made where they were to be: a cluster is not there, or workers have another version.
+
+    What was finished is in the store, and the same call goes on from there.
+    """
+
+
+class StoreError(WearwellError, OSError):
+    """Finished runs that cannot be kept or read; those that were stored before stay."""
+
+
 class ParameterError(WearwellError, ValueError):
     """A parameter that a model of `wearwell.theory` refuses, or a figure that no data sheet of a drive can have.
 

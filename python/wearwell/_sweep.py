@@ -8,17 +8,18 @@ import json
 import os
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._errors import RunError, ScenarioError, TraceError
-from ._own import KEYS, is_made_anew, is_own, made, name_of
+from ._errors import ScenarioError
+from ._executors import ExecutorLike, Job, Outcome, Outcomes, attempt, opened
+from ._own import KEYS, is_made_anew, is_own, name_of
 from ._plain import plain, whole
 from ._progress import bar
 from ._source import ScenarioLike, blame, full_key, scenario_dict
@@ -51,6 +52,8 @@ def sweep(
     threads: int | None = None,
     path: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    executor: ExecutorLike | None = None,
     **overrides: Any,
 ) -> pd.DataFrame:
     """Run a scenario for all combinations of some settings, in parallel.
@@ -68,10 +71,15 @@ def sweep(
     threads : int
         Runs at a time; as many as there are cores unless given. No result depends on it.
     path : str or PathLike
-        A file in which finished runs are kept. Runs found there are not repeated, so that an interrupted sweep goes
-        on where it stopped.
+        The same as `store`, by its earlier name.
     progress : bool or callable
         ``True`` shows a bar; a callable is called with the numbers of runs finished and of all runs.
+    store : str or PathLike
+        A folder of Parquet files in which finished runs are kept. Runs found there are not repeated, so that an
+        interrupted sweep goes on where it stopped; several sweeps may use it, also at once. `read_store` reads it.
+    executor : concurrent.futures.Executor, distributed.Client or str
+        Who makes the runs, in place of threads of this process: any executor, a client of a Dask cluster, or the
+        address of its scheduler, such as ``"tcp://scheduler:8786"``. No result depends on it.
     **overrides
         Keys of the scenario to replace in all runs, as in `run`.
 
@@ -86,9 +94,19 @@ def sweep(
     ------
     ScenarioError
         If a combination cannot be run; all are checked before the first one starts.
+    ExecutorError
+        If `executor` cannot make the runs: a worker died or has another version, or a scheduler is lost.
+    StoreError
+        If finished runs cannot be kept. Those that were stored before stay.
+
+    Warns
+    -----
+    UserWarning
+        Of files in the store that are damaged, and of runs in it that another version made: both are made again.
 
     See Also
     --------
+    read_store : All runs that a store holds.
     means : Means over the replicas, with their confidence intervals.
     wearwell.plot.sweep : The table as a figure.
     """
@@ -96,20 +114,76 @@ def sweep(
 
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress: True or a function is wanted, not {progress!r}")
+    if threads is not None and executor is not None:
+        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
+    if path is not None and store is not None:
+        raise TypeError("path: is the same as store by its earlier name; give one of them")
     workers = whole("threads", threads) if threads is not None else os.cpu_count() or 1
     with blame(scenario):
         points = _plan(scenario, vary, whole("replicas", replicas), overrides)
-    if path is not None and any(point.own for point in points):
+    place = store if store is not None else path
+    if place is not None and any(point.own for point in points):
+        name = "store" if store is not None else "path"
         problem = "parts written in Python are not kept in a file, which could not tell one from another"
-        raise ScenarioError(f"path: {problem}; leave it out", "path")
+        raise ScenarioError(f"{name}: {problem}; leave it out", name)
     with ExitStack() as stack:
-        journal = stack.enter_context(_Journal(path)) if path is not None else None
         report: Callable[[int, int], object] | None = progress if callable(progress) else None
+        crew = _Threads(workers) if executor is None else stack.enter_context(opened(executor))
+        kept = open_store(place, [point.settings for point in points]) if place is not None else None
         if progress is True:
             show = stack.enter_context(bar(len(points), "runs"))
             report = lambda finished, _: show(finished, "sweep")  # noqa: E731
-        rows = _Crew(points, journal, report).work(workers)
+        rows = _rows(points, crew.outcomes, kept, report)
     return pd.DataFrame(rows)
+
+
+def open_store(path: str | os.PathLike[str], settings: Iterable[Mapping[str, Any]] = ()) -> _core.ResultStore:
+    """Open a store, and warn of what in it is left out."""
+    store = _core.ResultStore(os.fspath(path))
+    for complaint in store.complaints():
+        warnings.warn(complaint, stacklevel=3)
+    store.expect([json.dumps(each) for each in settings])
+    return store
+
+
+def _rows(
+    points: list[_Point],
+    outcomes_of: Callable[[list[Job]], Outcomes],
+    store: _core.ResultStore | None,
+    report: Callable[[int, int], object] | None,
+) -> list[dict[str, Any]]:
+    """Give a row for each point, in their order, whoever makes the runs."""
+    known = [store.find(point.scenario) if store is not None else None for point in points]
+    rows = [_row(point, text, None) if text is not None else {} for point, text in zip(points, known, strict=True)]
+    new = [number for number, text in enumerate(known) if text is None]
+    finished = len(points) - len(new)
+    if report is not None:
+        report(finished, len(points))
+    jobs = [Job(number, points[number].scenario, points[number].own, points[number].seed) for number in new]
+    try:
+        with closing(outcomes_of(jobs)) as outcomes:
+            for outcome in outcomes:
+                if outcome is None:
+                    continue
+                number, text, error = outcome
+                point = points[number]
+                if store is not None and text is not None:
+                    store.keep(json.dumps(point.settings), point.replica, text)
+                rows[number] = _row(point, text, error)
+                finished += 1
+                if report is not None:
+                    report(finished, len(points))
+    finally:
+        if store is not None:
+            store.flush()
+    return rows
+
+
+def _row(point: _Point, text: str | None, error: str | None) -> dict[str, Any]:
+    row = {**point.settings, "replica": point.replica}
+    if text is None:
+        return row | {"error": error}
+    return row | Result._of_text(text).summary() | {"error": None}  # noqa: SLF001 - results are made here as well
 
 
 def _axes(vary: Mapping[str, Sequence[Any]], replicas: int) -> dict[str, list[Any]]:
@@ -181,104 +255,32 @@ def _refuse_shared(points: list[_Point]) -> None:
             raise ScenarioError(f"{role}: {problem}", role)
 
 
-class _Journal:
-    """Finished runs on disk, one JSON line each."""
+class _Threads:
+    """The threads of this process as who makes runs: they are interrupted in the midst of one."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._lock = threading.Lock()
-        self._known: dict[str, Result] = {}
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        whole = self._read()
-        self._file = self._path.open("ab")
-        # What an interruption left of a line goes away.
-        self._file.truncate(whole)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def _read(self) -> int:
-        """Take note of all results, and give the length of the whole lines."""
-        whole = 0
-        if not self._path.exists():
-            return whole
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    entry = json.loads(line)
-                    result = Result._of_text(json.dumps(entry["result"]))  # noqa: SLF001
-                    known = json.dumps(result.to_dict()["scenario"])
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    if not line.endswith(b"\n") and line.startswith(b'{"settings":'[: len(line)]):
-                        break
-                    raise ValueError(
-                        f"{self._path}: line {number} is no result of a sweep; name another file"
-                    ) from None
-                if not line.endswith(b"\n"):
-                    break
-                # Another version may count differently.
-                if result.version == _core.__version__:
-                    self._known[known] = result
-                whole += len(line)
-        return whole
-
-    def find(self, point: _Point) -> Result | None:
-        return self._known.get(json.dumps(json.loads(point.scenario)))
-
-    def append(self, point: _Point, result: Result) -> None:
-        # The time series of many runs is more than anybody wants to keep.
-        data = result.to_dict() | {"windows": []}
-        entry = {"settings": point.settings, "replica": point.replica, "result": data}
-        with self._lock:
-            assert self._file is not None
-            self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()
-
-
-class _Crew:
-    """The threads of a sweep, and what they share."""
-
-    def __init__(
-        self,
-        points: list[_Point],
-        journal: _Journal | None,
-        report: Callable[[int, int], object] | None,
-    ) -> None:
-        self._points = points
-        self._journal = journal
-        self._report = report
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._stop = threading.Event()
         self._in_python: set[int] = set()
 
-    def work(self, threads: int) -> list[dict[str, Any]]:
-        with ThreadPoolExecutor(threads) as pool:
+    def outcomes(self, jobs: list[Job]) -> Outcomes:
+        """Make runs, and give each as it ends, in any order; ``None`` now and then while none does."""
+        with ThreadPoolExecutor(self._count) as pool:
             try:
-                futures = [pool.submit(self._row, point) for point in self._points]
-                self._watch(futures)
-                return [future.result() for future in futures]
+                pending = {pool.submit(self._one, job) for job in jobs}
+                while pending:
+                    done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+                    if not done:
+                        yield None
             except BaseException:
-                # Ctrl-C comes to this thread alone; the runs ask for it at their next report.
+                # Ctrl-C comes to the caller's thread alone; the runs ask for it at their next report.
                 self._stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._end_own_parts()
                 pool.shutdown(wait=True)
                 raise
-
-    def _watch(self, futures: list[Future[dict[str, Any]]]) -> None:
-        pending, finished = set(futures), -1
-        while pending:
-            _, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-            done = sum(future.done() for future in futures)
-            for future in futures:
-                if future.done() and not future.cancelled() and (error := future.exception()) is not None:
-                    raise error
-            if self._report is not None and done != finished:
-                self._report(done, len(futures))
-            finished = done
 
     def _end_own_parts(self) -> None:
         """End parts written in Python that go on for ever, and with them the runs that wait for them."""
@@ -290,30 +292,16 @@ class _Crew:
                     self._in_python.discard(thread)
             time.sleep(0.05)
 
-    def _row(self, point: _Point) -> dict[str, Any]:
-        row = {**point.settings, "replica": point.replica}
+    def _one(self, job: Job) -> Outcome:
         thread = threading.get_ident()
         try:
-            if point.own:
+            if job.own:
                 self._in_python.add(thread)
             # Asked after the thread is known, so that it is either stopped here or from outside.
             self._heed()
-            return row | self._result(point).summary() | {"error": None}
-        except (RunError, TraceError, ScenarioError) as error:
-            return row | {"error": str(error)}
+            return attempt(job, False, self._heed)
         finally:
             self._in_python.discard(thread)
-
-    def _result(self, point: _Point) -> Result:
-        known = self._journal.find(point) if self._journal else None
-        if known is not None:
-            return known
-        self._heed()
-        parts = {role: made(role, part, point.seed) for role, part in point.own.items()}
-        result = Result._of_text(_core.run(point.scenario, progress=self._heed, **parts))  # noqa: SLF001
-        if self._journal:
-            self._journal.append(point, result)
-        return result
 
     def _heed(self, *_: object) -> None:
         if self._stop.is_set():

@@ -1,5 +1,6 @@
 //! The command line of Wearwell, as a library: a test calls it as often as it likes within one process.
 
+mod cluster;
 mod commands;
 mod exit;
 mod help;
@@ -10,6 +11,7 @@ mod progress;
 mod report;
 mod results;
 mod scenario_args;
+mod study_args;
 mod tell;
 #[cfg(feature = "nvmfs")]
 mod top;
@@ -41,9 +43,11 @@ Examples:
   wearwell run my.toml --output result.json       run it and keep the result
   wearwell run result.json                        repeat a result, bit for bit
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05
+  wearwell results runs/                          the table of all runs that a store holds
   wearwell compare before.json after.json         what differs, and whether it is more than chance
   wearwell report result.json --output result.html   figures, for a browser
   wearwell plot result.json --figure course --output course.pdf   a figure, for a paper
+  wearwell play --lesson cagc-figure-8 --output cagc.html   an example of a paper, step by step
   wearwell drive --capacity 1.92TB --dwpd 1 --warranty 5y --cells tlc   what a data sheet comes to
   wearwell fleet docs/samples/fleet.toml          when a fleet wears out, and what each tenant costs
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
@@ -68,9 +72,11 @@ Exit codes:
 enum Command {
     Run(commands::run::Args),
     Sweep(commands::sweep::Args),
+    Results(commands::results::Args),
     Compare(commands::compare::Args),
     Report(commands::report::Args),
     Plot(commands::plot::Args),
+    Play(commands::play::Args),
     Drive(Box<commands::drive::Args>),
     Fleet(commands::fleet::Args),
     Power(commands::power::Args),
@@ -131,9 +137,11 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Results(args) => commands::results::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Plot(args) => commands::plot::run(&args),
+        Command::Play(args) => commands::play::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
         Command::Fleet(args) => commands::fleet::run(&args),
         Command::Power(args) => commands::power::run(&args),

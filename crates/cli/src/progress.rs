@@ -100,22 +100,57 @@ impl RunProgress {
     }
 }
 
-/// The display of a sweep.
-pub struct SweepProgress(Display);
+/// The display of a sweep, with what it will have cost.
+pub struct SweepProgress {
+    display: Display,
+    began: Instant,
+    cost: Mutex<Cost>,
+}
+
+/// What runs took that were made now and not before.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    runs: u32,
+    core_seconds: f64,
+}
 
 impl SweepProgress {
     /// Begins to show a sweep of `points` runs.
     pub fn new(args: ProgressArgs, points: usize) -> Self {
-        SweepProgress(Display::new(
-            args,
-            points as u64,
-            "{spinner} [{bar:32}] {pos} of {len} runs {elapsed} (eta {eta})",
-        ))
+        let template = "{spinner} [{bar:32}] {pos} of {len} runs {elapsed}{prefix}";
+        let display = Display::new(args, points as u64, template);
+        SweepProgress { display, began: Instant::now(), cost: Mutex::default() }
     }
 
     /// Takes the bar off the screen.
     pub fn clear(&self) {
-        self.0.clear();
+        self.display.clear();
+    }
+
+    /// How long it will take and what it will have cost, after the runs that were made: those that are left are taken to be like
+    /// them.
+    fn estimate(&self, left: usize) -> String {
+        let cost = *self.cost.lock().expect("nothing panics while it adds");
+        if cost.runs == 0 || left == 0 {
+            return String::new();
+        }
+        let share = left as f64 / f64::from(cost.runs);
+        let (left_s, all_s) = (self.began.elapsed().as_secs_f64() * share, cost.core_seconds * (1.0 + share));
+        format!(
+            ", about {} left; {} of about {} of one core",
+            duration(left_s),
+            duration(cost.core_seconds),
+            duration(all_s)
+        )
+    }
+}
+
+/// Seconds for people.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        few if few < 90.0 => format!("{few:.0} s"),
+        some if some < 5400.0 => format!("{:.0} min", some / 60.0),
+        many => format!("{:.1} h", many / 3600.0),
     }
 }
 
@@ -128,11 +163,24 @@ impl SweepObserver for SweepProgress {
         interrupt::flow()
     }
 
+    fn keep_going(&self) -> ControlFlow<()> {
+        interrupt::flow()
+    }
+
+    fn took(&self, seconds: f64) {
+        let mut cost = self.cost.lock().expect("nothing panics while it adds");
+        cost.runs += 1;
+        cost.core_seconds += seconds;
+    }
+
     fn finished(&self, finished: usize, points: usize) {
         // What is combined is only known once the changes were tried alone.
-        self.0.bar.set_length(points as u64);
-        self.0.bar.set_position(finished as u64);
-        self.0.line(|| format!("{finished} of {points} runs finished"));
+        let bar = &self.display.bar;
+        bar.set_length(points as u64);
+        bar.set_position(finished as u64);
+        let estimate = self.estimate(points.saturating_sub(finished));
+        bar.set_prefix(estimate.clone());
+        self.display.line(|| format!("{finished} of {points} runs finished{estimate}"));
     }
 }
 

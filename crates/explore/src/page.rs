@@ -21,5 +21,6 @@ pub fn page(draft: &Draft, controls: &[Control]) -> String {
         style: STYLE,
         script: &SCRIPTS.concat(),
         asks: true,
+        charts: true,
     })
 }

@@ -165,15 +165,17 @@ fn response_times(run: &Value) -> Result<Option<String>, Failure> {
     chart("Response times", x, y, series.collect())
 }
 
-/// The columns of a sweep's table that were varied.
-fn axes(rows: &[Value]) -> Vec<String> {
+/// The columns of a sweep's table that were varied: as it names them, or, of a bare list of rows, as they look.
+fn axes(value: &Value, rows: &[Value]) -> Vec<String> {
     let maps: Vec<_> = rows.iter().filter_map(Value::as_object).collect();
     let is_varied = |key: &String| rows.iter().any(|row| row[key.as_str()] != rows[0][key.as_str()]);
-    wearwell_report::axes(&maps).into_iter().filter(is_varied).collect()
+    let named = value["axes"].as_array();
+    let named = named.map(|axes| axes.iter().filter_map(|axis| axis.as_str().map(str::to_owned)).collect());
+    named.unwrap_or_else(|| wearwell_report::axes(&maps)).into_iter().filter(is_varied).collect()
 }
 
 fn sweep(value: &Value) -> Option<&[Value]> {
-    let rows = value.as_array()?;
+    let rows = value.as_array().or_else(|| value["rows"].as_array())?;
     rows.first()?.get("replicas").map(|_| rows.as_slice())
 }
 
@@ -199,7 +201,7 @@ fn distinct(rows: &[Value], key: &str) -> Vec<Value> {
 
 fn points(value: &Value) -> Result<Option<String>, Failure> {
     let Some(rows) = sweep(value) else { return Ok(None) };
-    let axes = axes(rows);
+    let axes = axes(value, rows);
     let is_numeric = |key: &&String| rows.iter().all(|row| row[key.as_str()].is_number());
     let along = axes.iter().filter(is_numeric).max_by_key(|key| distinct(rows, key).len()).or(axes.first());
     let Some(along) = along else { return Ok(None) };
@@ -243,7 +245,7 @@ fn points(value: &Value) -> Result<Option<String>, Failure> {
 
 fn map(value: &Value) -> Result<Option<String>, Failure> {
     let Some(rows) = sweep(value) else { return Ok(None) };
-    let axes = axes(rows);
+    let axes = axes(value, rows);
     let [up, across] = &axes[..] else { return Ok(None) };
     let (columns, lines) = (distinct(rows, across), distinct(rows, up));
     let mut cells = Vec::new();

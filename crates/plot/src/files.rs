@@ -1,27 +1,84 @@
 //! SVG as PDF, which keeps its outlines, and as PNG.
 
 use crate::Failure;
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{IntSize, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 /// Pixels of a PNG for each of the figure: sharp at the width of a page.
 const SCALE: f32 = 3.0;
 
-/// The figure with the fonts of this machine.
-fn tree(svg: &str) -> Result<Tree, Failure> {
-    let mut options = Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    // Texts would be left out without a word.
-    let family = fonts.faces().next().map(|face| face.families.first().map(|(name, _)| name.clone()));
-    let Some(Some(first)) = family else {
-        return Err("there is no font on this machine to write labels with; SVG needs none".into());
-    };
-    let known = ["DejaVu Sans", "Liberation Sans", "Noto Sans", "Arial", "Helvetica"];
-    let is_there = |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
-    let chosen = known.into_iter().find(is_there).map_or(first, str::to_owned);
-    fonts.set_sans_serif_family(chosen);
-    Ok(Tree::from_str(svg, &options)?)
+/// Makes pixels of figures, with the fonts of this machine, which are looked for once.
+pub struct Painter {
+    options: Options<'static>,
+}
+
+/// A picture: red, green, blue and opacity of each point, line by line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// Points in a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Four bytes a point.
+    pub rgba: Vec<u8>,
+}
+
+impl Painter {
+    /// With the fonts of this machine.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none.
+    pub fn new() -> Result<Painter, Failure> {
+        let mut options = Options::default();
+        let fonts = options.fontdb_mut();
+        fonts.load_system_fonts();
+        // Texts would be left out without a word.
+        let family = fonts.faces().next().map(|face| face.families.first().map(|(name, _)| name.clone()));
+        let Some(Some(first)) = family else {
+            return Err("there is no font on this machine to write labels with; SVG needs none".into());
+        };
+        let known = ["DejaVu Sans", "Liberation Sans", "Noto Sans", "Arial", "Helvetica"];
+        let is_there =
+            |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
+        let chosen = known.into_iter().find(is_there).map_or(first, str::to_owned);
+        fonts.set_sans_serif_family(chosen);
+        Ok(Painter { options })
+    }
+
+    fn tree(&self, svg: &str) -> Result<Tree, Failure> {
+        Ok(Tree::from_str(svg, &self.options)?)
+    }
+
+    fn pixmap(&self, svg: &str, scale: f32) -> Result<Pixmap, Failure> {
+        let tree = self.tree(svg)?;
+        let size = tree.size().to_int_size().scale_by(scale).ok_or("a figure of no size")?;
+        let mut pixels = Pixmap::new(size.width(), size.height()).ok_or("a figure of no size")?;
+        resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+        Ok(pixels)
+    }
+
+    /// The figure, each of its units `scale` points wide, on a ground that it has drawn itself.
+    ///
+    /// # Errors
+    ///
+    /// What is no SVG, or has no size.
+    pub fn pixels(&self, svg: &str, scale: f32) -> Result<Pixels, Failure> {
+        let pixels = self.pixmap(svg, scale)?;
+        Ok(Pixels { width: pixels.width(), height: pixels.height(), rgba: pixels.take() })
+    }
+}
+
+impl Pixels {
+    /// As PNG.
+    ///
+    /// # Errors
+    ///
+    /// Fewer bytes than points.
+    pub fn png(self) -> Result<Vec<u8>, Failure> {
+        let size = IntSize::from_wh(self.width, self.height).ok_or("a picture of no size")?;
+        Ok(Pixmap::from_vec(self.rgba, size).ok_or("fewer bytes than points")?.encode_png()?)
+    }
 }
 
 /// The figure as PNG.
@@ -30,11 +87,7 @@ fn tree(svg: &str) -> Result<Tree, Failure> {
 ///
 /// Where there is no font, or no room.
 pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
-    let tree = tree(svg)?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("a figure of no size")?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).ok_or("a figure of no size")?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    Ok(pixels.encode_png()?)
+    Ok(Painter::new()?.pixmap(svg, SCALE)?.encode_png()?)
 }
 
 /// The figure as PDF, with the fonts of its texts. It looks the same each time, but the parts of the file come in any order.
@@ -44,7 +97,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
 /// Where there is no font.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
     let options = svg2pdf::ConversionOptions::default();
-    svg2pdf::to_pdf(&tree(svg)?, options, svg2pdf::PageOptions::default())
+    svg2pdf::to_pdf(&Painter::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
         .map_err(|error| error.to_string().into())
 }
 

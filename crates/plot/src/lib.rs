@@ -10,7 +10,7 @@ mod heat_map;
 
 pub use chart::{Chart, Point, Series};
 #[cfg(feature = "files")]
-pub use files::{pdf, png};
+pub use files::{Painter, Pixels, pdf, png};
 pub use heat_map::{Cell, HeatMap};
 
 /// What plotters has to say when it fails.

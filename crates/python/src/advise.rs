@@ -1,18 +1,21 @@
 //! Advice on a stack, watched from Python.
 
 use crate::errors::{self, Failure, ScenarioError};
+use crate::executor::PythonExecutor;
 use crate::patience::gently;
 use crate::scenario;
+use crate::store::ResultStore;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::ops::ControlFlow;
+use wearwell_nvmfs::top;
 use wearwell_stack::{Draft, Progress};
 use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
-use wearwell_study::{SweepObserver, SweepOptions};
+use wearwell_study::{Executor, SweepError, SweepObserver, SweepOptions};
 
 /// Tries changes to a scenario; the advice as JSON.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, only, replicas, depth, quick, threads=None, progress=None))]
+#[pyo3(signature = (scenario, *, only, replicas, depth, quick, threads=None, progress=None, store=None, executor=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub fn advise(
     py: Python<'_>,
@@ -23,6 +26,8 @@ pub fn advise(
     quick: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
+    store: Option<Py<ResultStore>>,
+    executor: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
@@ -31,11 +36,19 @@ pub fn advise(
         let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
         applied.map_err(|error| from_advise(error.into()))?;
     }
-    let sweep = SweepOptions { threads, ..SweepOptions::default() };
-    let options = AdviseOptions { only, replicas, depth, sweep };
     let failure = Failure::default();
+    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
     let watch = Watch::new(progress, failure.clone());
-    let advice = gently(py, &failure, move || core::advise(&draft, &options, &watch))?;
+    let advice = gently(py, &failure, move || {
+        let sweep = SweepOptions {
+            threads,
+            store: store.as_ref().map(|store| store.get().as_store()),
+            executor: executor.as_ref().map(|executor| executor as &dyn Executor),
+            run: Some(top::run),
+            ..SweepOptions::default()
+        };
+        core::advise(&draft, &AdviseOptions { only, replicas, depth, sweep }, &watch)
+    })?;
     if let Some(error) = failure.get(py) {
         return Err(error);
     }
@@ -56,6 +69,12 @@ fn from_advise(error: AdviseError) -> PyErr {
     match error {
         AdviseError::Draft(error) => ScenarioError::new_err((error.to_string(), error.key)),
         AdviseError::Options(problem) => ScenarioError::new_err((problem, None::<String>)),
+        AdviseError::Sweep(error @ SweepError::Store { .. }) => {
+            errors::StoreError::new_err(error.to_string())
+        }
+        AdviseError::Sweep(error @ SweepError::Executor { .. }) => {
+            errors::ExecutorError::new_err(error.to_string())
+        }
         other => errors::RunError::new_err(other.to_string()),
     }
 }
@@ -83,6 +102,10 @@ impl SweepObserver for Watch {
     }
 
     fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn keep_going(&self) -> ControlFlow<()> {
         self.flow()
     }
 

@@ -5,10 +5,12 @@ use std::sync::{Arc, OnceLock};
 use wearwell_base::config::ConfigError;
 
 pyo3::import_exception!(wearwell._errors, ConvergenceError);
+pyo3::import_exception!(wearwell._errors, ExecutorError);
 pyo3::import_exception!(wearwell._errors, ParameterError);
 pyo3::import_exception!(wearwell._errors, ReportError);
 pyo3::import_exception!(wearwell._errors, RunError);
 pyo3::import_exception!(wearwell._errors, ScenarioError);
+pyo3::import_exception!(wearwell._errors, StoreError);
 pyo3::import_exception!(wearwell._errors, TraceError);
 
 pub fn from_config(error: &ConfigError) -> PyErr {

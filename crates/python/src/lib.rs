@@ -8,6 +8,7 @@ mod advise;
 mod device;
 mod drive;
 mod errors;
+mod executor;
 mod fleet;
 mod listing;
 mod page;
@@ -17,6 +18,7 @@ mod placement;
 mod policy;
 mod run;
 mod scenario;
+mod store;
 mod theory;
 mod trace;
 mod workload;
@@ -47,6 +49,8 @@ mod _core {
     use crate::run::run;
     #[pymodule_export]
     use crate::scenario::{ci95_half_width, replica_seed, resolve, scenario_schema, short_form};
+    #[pymodule_export]
+    use crate::store::{ResultStore, read_store};
     #[pymodule_export]
     use crate::theory::{
         theory_many_classes, theory_of_scenario, theory_solve_spare, theory_steady_state, theory_transient,

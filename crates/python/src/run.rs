@@ -16,7 +16,7 @@ use wearwell_workload::Workload;
 
 /// Runs a scenario; the result as JSON.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, victim=None, placement=None, workload=None, progress=None))]
+#[pyo3(signature = (scenario, *, victim=None, placement=None, workload=None, progress=None, windows=true))]
 pub fn run(
     py: Python<'_>,
     scenario: &str,
@@ -24,6 +24,7 @@ pub fn run(
     placement: Option<&Bound<'_, PyAny>>,
     workload: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
+    windows: bool,
 ) -> PyResult<String> {
     let scenario = scenario::parse(scenario)?;
     let failure = Failure::default();
@@ -53,6 +54,10 @@ pub fn run(
         return Err(error);
     }
     let mut result = result.map_err(|error| errors::from_run(&error))?;
+    if !windows {
+        result.windows = Vec::new();
+        result.heat = None;
+    }
     if !has_own_parts {
         py.detach(|| beside(&mut result));
     }

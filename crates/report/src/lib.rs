@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 1_000_000;
 pub fn page(title: &str, documents: &[Document]) -> String {
     let documents: Vec<Value> = documents.iter().map(Document::on_page).collect();
     let data = json!({ "documents": documents });
-    framed(&Frame { title, data: &data, style: "", script: &scripts(), asks: false })
+    framed(&Frame { title, data: &data, style: "", script: &scripts(), asks: false, charts: true })
 }
 
 /// What a page is made of, besides what all pages have: their look, and what draws charts.
@@ -44,6 +44,8 @@ pub struct Frame<'a> {
     pub script: &'a str,
     /// It asks the server that it came from, which a file cannot.
     pub asks: bool,
+    /// It has charts.
+    pub charts: bool,
 }
 
 /// A page that needs nothing but itself.
@@ -53,7 +55,7 @@ pub fn framed(frame: &Frame<'_>) -> String {
         ("VERSION", escaped(env!("CARGO_PKG_VERSION"))),
         ("MAY_ASK", if frame.asks { "; connect-src 'self'".to_owned() } else { String::new() }),
         ("STYLE", [STYLE, frame.style].concat()),
-        ("CHARTS", CHARTS.to_owned()),
+        ("CHARTS", if frame.charts { CHARTS.to_owned() } else { String::new() }),
         ("SCRIPT", [BASE, frame.script].concat()),
         ("DATA", in_script(&frame.data.to_string())),
     ];

@@ -11,6 +11,7 @@ mod run;
 pub mod scenario;
 mod simulation;
 mod size;
+mod watching;
 
 pub use build::{Stack, Target, build};
 pub use device::{Fit, Rating, ResolvedDevice, TraceExtent, WARRANTY_DAYS_A_YEAR};
@@ -25,7 +26,8 @@ pub use report::{
 };
 pub use run::steady;
 pub use run::{
-    CauseSeries, EraseHeat, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError, Window,
+    CauseSeries, EraseHeat, Looker, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError,
+    Watched, Window,
 };
 pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;
@@ -34,3 +36,4 @@ pub use scenario::timing::TimingConfig;
 pub use scenario::{HostStore, Scenario, key, short_form, tree};
 pub use simulation::{fitted, resolve, run, run_with};
 pub use size::ByteSize;
+pub use watching::watched;

@@ -1,6 +1,6 @@
 //! Running a scenario: fill, overwrite, warm up until steady, measure.
 
-use crate::build::build_resolved;
+use crate::build::{Noted, build_resolved};
 use crate::layers::OwnPolicies;
 use crate::report;
 use crate::report::RunResult;
@@ -76,7 +76,8 @@ fn run_holding<P: RunPayload>(
 ) -> Result<RunResult, RunError> {
     let journal = resolved.timing.is_some().then(Journal::default);
     let Parts { victim, placement, workload } = parts;
-    let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, journal.clone())?;
+    let noted = Noted { journal: journal.clone(), watch: None };
+    let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, noted)?;
     let pace =
         resolved.timing.clone().zip(journal).map(|(timing, journal)| pace(timing, journal)).transpose()?;
     let wants = Wants {
@@ -125,8 +126,8 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved = ResolvedScenario::of(fitted(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     // What the layers themselves refuse, they refuse when they are built.
     match resolved.scenario.holds_content() {
-        true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?),
-        false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), None)?),
+        true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?),
+        false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), Noted::default())?),
     }
     resolved.check_workloads()?;
     Ok(resolved.scenario)

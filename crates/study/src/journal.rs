@@ -1,4 +1,4 @@
-//! Finished work on disk, one JSON line each, so that what was interrupted can go on: the runs of a sweep, the points of a
+//! Finished work on disk that is no run of a scenario, one JSON line each, so that what was interrupted can go on: the points of a
 //! reproduction.
 
 use serde::Serialize;

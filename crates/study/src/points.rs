@@ -1,6 +1,5 @@
 //! The runs of a sweep, and why they cannot go on.
 
-use super::journal::{Entry, JournalError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,23 +30,14 @@ pub struct PointResult {
     pub result: RunResult,
 }
 
-/// Finished runs are known by their resolved scenario, which says all about a run; those of another version are not trusted.
-impl Entry for PointResult {
-    type Found = RunResult;
-    const BEGINNING: &str = "{\"settings\":";
-    const NAME: &str = "result of a sweep";
-
-    fn read(line: &[u8]) -> serde_json::Result<Option<(String, RunResult)>> {
-        let mut point: Value = serde_json::from_slice(line)?;
-        let result = RunResult::read(point["result"].take())?;
-        let is_ours = result.version == env!("CARGO_PKG_VERSION");
-        Ok(is_ours.then(|| (identity(&result.scenario), result)))
-    }
-}
-
-/// What a finished run of this scenario is known by.
-pub(super) fn identity(scenario: &Scenario) -> String {
-    serde_json::to_string(scenario).expect("scenarios are plain data")
+/// Why finished runs cannot be kept or found.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct StoreError {
+    /// The file or folder.
+    pub place: String,
+    /// What the system said, or what is wrong.
+    pub problem: String,
 }
 
 /// Why a sweep cannot go on.
@@ -73,13 +63,27 @@ pub enum SweepError {
         /// The key.
         key: String,
     },
-    /// The file of finished runs cannot be read or written.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The threads could not be started.
-    #[error("cannot start the threads of the sweep: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
-    /// The observer stopped the sweep; what is in the journal stays finished.
+    /// Finished runs cannot be kept.
+    #[error("{error}; {finished} of {points} runs were finished")]
+    Store {
+        /// What is wrong.
+        error: StoreError,
+        /// Runs finished.
+        finished: usize,
+        /// Runs planned.
+        points: usize,
+    },
+    /// Who was to make the runs does not.
+    #[error("{problem}; {finished} of {points} runs were finished")]
+    Executor {
+        /// What is wrong.
+        problem: String,
+        /// Runs finished.
+        finished: usize,
+        /// Runs planned.
+        points: usize,
+    },
+    /// The observer stopped the sweep; what is in the store stays finished.
     #[error("interrupted after {finished} of {points} runs")]
     Interrupted {
         /// Runs finished.
@@ -87,4 +91,20 @@ pub enum SweepError {
         /// Runs planned.
         points: usize,
     },
+}
+
+impl SweepError {
+    /// The same of one round of several: `earlier` runs were finished before it, and `planned` are all.
+    pub(super) fn after(mut self, earlier: usize, planned: usize) -> Self {
+        match &mut self {
+            SweepError::Store { finished, points, .. }
+            | SweepError::Executor { finished, points, .. }
+            | SweepError::Interrupted { finished, points } => {
+                *finished += earlier;
+                *points = planned;
+            }
+            SweepError::Draft { .. } | SweepError::Size { .. } | SweepError::Twice { .. } => {}
+        }
+        self
+    }
 }

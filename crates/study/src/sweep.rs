@@ -1,21 +1,21 @@
-//! Many runs over a grid of settings, on all cores, resumable after an interruption.
+//! Many runs over a grid of settings, by whichever executor, resumable after an interruption.
 
 use super::axis::Axis;
-use super::journal::Journal;
-use super::points::{MOST_POINTS, Point, PointResult, SweepError, identity};
+use super::executor::{Executor, Foreman, Job, RunScenario, Threads};
+use super::kept::{Store, identity};
+use super::points::{MOST_POINTS, Point, PointResult, StoreError, SweepError};
 use super::prediction::beside;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wearwell_base::seed::Seed;
 use wearwell_stack::RunResult;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Draft, DraftError};
-use wearwell_stack::{Observer, Progress, RunError, resolve, run};
+use wearwell_stack::{Progress, RunError, resolve};
 
 /// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
 const SEED_BITS: u32 = 53;
@@ -37,27 +37,71 @@ pub trait SweepObserver: Sync {
     /// Run number `point` goes on.
     fn progress(&self, point: usize, progress: &Progress) -> ControlFlow<()>;
 
+    /// Whether to go on, asked while runs are made elsewhere.
+    fn keep_going(&self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// A run that was made now took `seconds` of a core.
+    fn took(&self, seconds: f64) {
+        let _ = seconds;
+    }
+
     /// `finished` of `points` runs are done.
     fn finished(&self, finished: usize, points: usize);
+}
+
+/// Tells of the runs of a round as of those of all rounds.
+pub struct Shifted<'a> {
+    /// Who is told.
+    pub inner: &'a dyn SweepObserver,
+    /// Runs finished in rounds before.
+    pub finished: usize,
+    /// Runs of all rounds.
+    pub planned: usize,
+}
+
+impl SweepObserver for Shifted<'_> {
+    fn begin(&self, point: usize) -> ControlFlow<()> {
+        self.inner.begin(self.finished + point)
+    }
+
+    fn progress(&self, point: usize, progress: &Progress) -> ControlFlow<()> {
+        self.inner.progress(self.finished + point, progress)
+    }
+
+    fn keep_going(&self) -> ControlFlow<()> {
+        self.inner.keep_going()
+    }
+
+    fn took(&self, seconds: f64) {
+        self.inner.took(seconds);
+    }
+
+    fn finished(&self, finished: usize, _: usize) {
+        self.inner.finished(self.finished + finished, self.planned);
+    }
 }
 
 /// How a sweep is run; none of it changes a result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SweepOptions<'a> {
     /// Where finished runs are kept; runs found there are not repeated.
-    pub journal: Option<&'a Path>,
-    /// Runs at a time; as many as there are cores unless given.
+    pub store: Option<&'a dyn Store>,
+    /// Who makes the runs; threads of this process unless given.
+    pub executor: Option<&'a dyn Executor>,
+    /// Runs at a time, of such threads; as many as there are cores unless given.
     pub threads: Option<usize>,
     /// Whether results keep their time series.
     pub keep_windows: bool,
     /// Whether results say what theory has for their scenarios.
     pub beside_theory: bool,
-    /// What runs a scenario, for programs that have parts of their own; [`run`] unless given.
+    /// What such threads run a scenario with, in programs that have parts of their own.
     pub run: Option<RunScenario>,
 }
 
-/// Runs a scenario.
-pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
+/// The result of a run, or what went wrong with it.
+pub type Outcome = Result<PointResult, String>;
 
 impl Sweep {
     /// All combinations of the axes' values, the last axis varying fastest, each `replicas` times with seeds of its own.
@@ -91,46 +135,60 @@ impl Sweep {
         &self.points
     }
 
-    /// Runs every point that the journal does not hold yet.
+    /// Runs every point that the store does not hold yet.
     ///
-    /// The results stand in the order of [`Sweep::points`] and do not depend on the number of threads; a run that
-    /// failed, for example because its drive died, stands there as its error and hinders no other.
+    /// The results stand in the order of [`Sweep::points`] and do not depend on who makes them; a run that failed, for example
+    /// because its drive died, stands there as its error and hinders no other.
+    ///
+    /// # Errors
+    ///
+    /// An interruption, runs that cannot be kept, and an executor that cannot go on. What was finished is in the store.
     pub fn run(
         &self,
         options: &SweepOptions<'_>,
         observer: &dyn SweepObserver,
-    ) -> Result<Vec<Result<PointResult, RunError>>, SweepError> {
-        let journal = options.journal.map(Journal::open).transpose()?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build()?;
+    ) -> Result<Vec<Outcome>, SweepError> {
+        if let Some(store) = options.store {
+            store.expect(&mut self.points.iter().map(|point| &point.settings));
+        }
         let crew = Crew {
-            sweep: self,
+            points: &self.points,
             observer,
             keep_windows: options.keep_windows,
             beside_theory: options.beside_theory,
-            run: options.run.unwrap_or(run),
-            finished: Mutex::new(0),
+            store: options.store,
+            progress: Mutex::default(),
             stopped: AtomicBool::new(false),
-            journal,
         };
-        // One point at a time to whoever is free: points differ much in length.
-        let outcomes: Vec<_> = pool.install(|| {
-            (0..self.points.len()).into_par_iter().with_max_len(1).map(|number| crew.point(number)).collect()
-        });
-        let finished = *crew.finished.lock().expect("no thread panics while it holds the lock");
-        outcomes.into_iter().try_fold(Vec::new(), |mut results, outcome| match outcome {
-            Err(PointError::Run(RunError::Interrupted)) => {
-                Err(SweepError::Interrupted { finished, points: self.points.len() })
+        // In parallel, for what theory says of results is worked out where it is missing.
+        let new: Vec<usize> =
+            (0..self.points.len()).into_par_iter().filter(|&number| !crew.is_known(number)).collect();
+        let keep_windows = options.keep_windows;
+        let job = |number: usize| Job { number, scenario: &self.points[number].scenario, keep_windows };
+        let jobs: Vec<Job<'_>> = new.into_iter().map(job).collect();
+        let threads = Threads { count: options.threads, run: options.run };
+        let executor = options.executor.unwrap_or(&threads);
+        let ended = if jobs.is_empty() { Ok(()) } else { executor.execute(&jobs, &crew) };
+        let flushed = options.store.map_or(Ok(()), Store::flush);
+        let stopped = crew.stopped.into_inner();
+        let Done { finished, results, problem } = crew.progress.into_inner().expect(POISON);
+        let points = self.points.len();
+        if let Some(error) = problem.or(flushed.err()) {
+            return Err(SweepError::Store { error, finished, points });
+        }
+        if let Err(error) = ended {
+            return Err(SweepError::Executor { problem: error.0, finished, points });
+        }
+        // In the order of the points.
+        let outcomes: Vec<_> = results.into_values().collect();
+        match outcomes.len() {
+            all if all == points => Ok(outcomes),
+            _ if stopped => Err(SweepError::Interrupted { finished, points }),
+            _ => {
+                let problem = "whoever makes the runs ended before they were all made".into();
+                Err(SweepError::Executor { problem, finished, points })
             }
-            Err(PointError::Run(error)) => {
-                results.push(Err(error));
-                Ok(results)
-            }
-            Err(PointError::Journal(error)) => Err(error),
-            Ok(result) => {
-                results.push(Ok(result));
-                Ok(results)
-            }
-        })
+        }
     }
 }
 
@@ -183,58 +241,45 @@ pub(super) fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>,
     Point { settings: settings.clone(), replica, scenario }
 }
 
-enum PointError {
-    Run(RunError),
-    Journal(SweepError),
+const POISON: &str = "no thread panics while it holds the lock";
+
+/// What has come of a sweep so far.
+#[derive(Default)]
+struct Done {
+    finished: usize,
+    results: BTreeMap<usize, Outcome>,
+    /// Why finished runs cannot be kept.
+    problem: Option<StoreError>,
 }
 
-/// What the threads of a sweep share.
+/// What those who make the runs of a sweep share.
 struct Crew<'a> {
-    sweep: &'a Sweep,
+    points: &'a [Point],
     observer: &'a dyn SweepObserver,
     keep_windows: bool,
     beside_theory: bool,
-    run: RunScenario,
-    finished: Mutex<usize>,
+    store: Option<&'a dyn Store>,
+    progress: Mutex<Done>,
     stopped: AtomicBool,
-    journal: Option<Journal<PointResult>>,
 }
 
 impl Crew<'_> {
-    fn point(&self, number: usize) -> Result<PointResult, PointError> {
-        let point = &self.sweep.points[number];
-        let known = self.journal.as_ref().and_then(|journal| journal.find(&identity(&point.scenario)));
-        let result = match known {
-            Some(result) if !self.keep_windows || !result.windows.is_empty() => {
-                self.labelled(point, result.clone())
-            }
-            _ => {
-                let result = self.labelled(point, self.fresh(number, point)?);
-                if let Some(journal) = &self.journal {
-                    journal.keep(&result).map_err(|error| PointError::Journal(error.into()))?;
-                }
-                result
-            }
+    /// Takes the result of run `number` from the store, if it is there.
+    fn is_known(&self, number: usize) -> bool {
+        let point = &self.points[number];
+        let known = self.store.and_then(|store| store.find(&identity(&point.scenario)));
+        let Some(result) = known.filter(|result| !self.keep_windows || !result.windows.is_empty()) else {
+            return false;
         };
-        let mut finished = lock(&self.finished);
-        *finished += 1;
-        self.observer.finished(*finished, self.sweep.points.len());
-        Ok(result)
+        self.finish(number, Ok(self.labelled(point, result)));
+        true
     }
 
-    fn fresh(&self, number: usize, point: &Point) -> Result<RunResult, PointError> {
-        if self.stopped.load(Ordering::Relaxed) || self.observer.begin(number).is_break() {
-            self.stopped.store(true, Ordering::Relaxed);
-            return Err(PointError::Run(RunError::Interrupted));
-        }
-        let mut observer = |progress: &Progress| {
-            let flow = self.observer.progress(number, progress);
-            if flow.is_break() {
-                self.stopped.store(true, Ordering::Relaxed);
-            }
-            if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { flow }
-        };
-        (self.run)(&point.scenario, &mut observer).map_err(PointError::Run)
+    fn finish(&self, number: usize, outcome: Outcome) {
+        let mut progress = self.progress.lock().expect(POISON);
+        progress.finished += 1;
+        progress.results.insert(number, outcome);
+        self.observer.finished(progress.finished, self.points.len());
     }
 
     fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {
@@ -247,10 +292,42 @@ impl Crew<'_> {
         }
         PointResult { settings: point.settings.clone(), replica: point.replica, result }
     }
+
+    fn heed(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        if flow.is_break() {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("no thread panics while it holds the lock")
+impl Foreman for Crew<'_> {
+    fn begin(&self, number: usize) -> ControlFlow<()> {
+        self.heed(ControlFlow::Continue(()))?;
+        self.heed(self.observer.begin(number))
+    }
+
+    fn progress(&self, number: usize, progress: &Progress) -> ControlFlow<()> {
+        self.heed(self.observer.progress(number, progress))
+    }
+
+    fn keep_going(&self) -> ControlFlow<()> {
+        self.heed(self.observer.keep_going())
+    }
+
+    fn done(&self, number: usize, outcome: Result<RunResult, String>) -> ControlFlow<()> {
+        let outcome = outcome.map(|result| self.labelled(&self.points[number], result));
+        if let Ok(point) = &outcome {
+            self.observer.took(point.result.performance.seconds);
+            let kept = self.store.map_or(Ok(()), |store| store.keep(point));
+            if let Err(error) = kept {
+                self.progress.lock().expect(POISON).problem.get_or_insert(error);
+                return self.heed(ControlFlow::Break(()));
+            }
+        }
+        self.finish(number, outcome);
+        self.heed(ControlFlow::Continue(()))
+    }
 }
 
 #[cfg(test)]

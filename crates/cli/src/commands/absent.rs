@@ -35,6 +35,12 @@ absent! {
     nvmfs(Command): "this program was built without NVMFS; on Linux, `make build` builds it with it"
 }
 
+#[cfg(not(feature = "play"))]
+absent! {
+    /// Plays a small drive, step by step; not in this program
+    play(Args): "this program was built without films; `make build` builds it with them"
+}
+
 #[cfg(not(feature = "plot"))]
 absent! {
     /// Draws a figure for a paper; not in this program
@@ -45,4 +51,10 @@ absent! {
 absent! {
     /// Reproduces figures, tables and claims of the five papers; not in this program
     reproduce(Args): "this program was built without the papers; on Linux, `make build` builds it with them"
+}
+
+#[cfg(not(feature = "parquet"))]
+absent! {
+    /// Shows the runs that a store holds; not in this program
+    results(Args): "this program was built without Parquet files; `make build` builds it with them"
 }

@@ -9,11 +9,10 @@ use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::advice::{Repeat, as_json, as_rows, as_table, as_value};
 use crate::report::{csv_rows, parquet, rows_as_columns, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
-use crate::top;
+use crate::study_args::{StudyArgs, beside};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use wearwell_stack::Draft;
-use wearwell_study::SweepOptions;
 use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 
 /// Tries what would make a stack wear well
@@ -40,9 +39,8 @@ pub struct Args {
     /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
     #[arg(long)]
     quick: bool,
-    /// Runs at a time; as many as there are cores unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    study: StudyArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
@@ -64,8 +62,8 @@ Examples:
   wearwell advise my.toml --replicas 8 --depth 3 --output advice.json
   wearwell advise my.toml --quick --report advice.html
 
-With --output FILE, finished runs stand in FILE.runs.jsonl until the advice is complete, and the same command goes on
-from there after an interruption.";
+With --output FILE, finished runs stand in the store FILE.runs until the advice is complete, and the same command goes on
+from there after an interruption; those in --store DIR stay.";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -81,19 +79,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
-    let journal = args.output.as_deref().map(journal_beside);
+    // Its runs are held against each other, not against theory.
+    let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
     let options = AdviseOptions {
         only: args.only.clone(),
         replicas: args.replicas,
         depth: args.depth,
-        sweep: SweepOptions {
-            // Its runs are held against each other.
-            beside_theory: false,
-            journal: journal.as_deref(),
-            threads: args.threads.map(usize::from),
-            keep_windows: false,
-            run: Some(top::run),
-        },
+        sweep: study.options(false, false),
     };
     let display = SweepProgress::new(args.progress, 0);
     let outcome = advise::advise(&draft, &options, &display);
@@ -111,9 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Format::Json => as_json(&advice, &repeat),
         Format::Csv => csv_rows(&as_rows(&advice, &repeat))?,
     })?;
-    if let Some(journal) = journal {
-        let _ = std::fs::remove_file(journal);
-    }
+    study.remove();
     Ok(())
 }
 
@@ -131,12 +121,6 @@ fn command(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
     words.extend(scenario.words());
     words.extend(shortened.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
     words
-}
-
-fn journal_beside(output: &Path) -> PathBuf {
-    let mut journal = output.as_os_str().to_owned();
-    journal.push(".runs.jsonl");
-    journal.into()
 }
 
 fn failure(error: AdviseError) -> Failure {

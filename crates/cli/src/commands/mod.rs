@@ -13,12 +13,16 @@ pub mod list;
 pub mod model;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
+#[cfg(feature = "play")]
+pub mod play;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod power;
 pub mod report;
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 pub mod reproduce;
+#[cfg(feature = "parquet")]
+pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod shell;

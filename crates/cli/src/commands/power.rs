@@ -1,17 +1,19 @@
 //! `wearwell power`: an FTL that loses its power.
 
+use super::sweep::sweep_failure;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{self, ftl, table, wrapped};
 use crate::scenario_args::ScenarioArgs;
+use crate::study_args::{StudyArgs, StudyPlace};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_report::Document;
 use wearwell_stack::{Draft, PowerResult, Progress, RunResult};
-use wearwell_study::SweepObserver;
+use wearwell_study::{Axis, Outcome, Shifted, Sweep, SweepObserver};
 
 /// Cuts the power of a drive, and looks for what was lost
 ///
@@ -24,6 +26,8 @@ pub struct Args {
     scenario: ScenarioArgs,
     #[command(flatten)]
     cuts: Cuts,
+    #[command(flatten)]
+    study: StudyArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
@@ -68,10 +72,14 @@ Examples:
   wearwell power scenarios/power.toml --set ftl.structure=dftl --random 100
   wearwell power scenarios/power.toml --at 4711t
   wearwell power scenarios/power.toml --random 100 --report power.html
-  wearwell power scenarios/power.toml --exhaustive";
+  wearwell power scenarios/power.toml --exhaustive
+  wearwell power scenarios/power.toml --exhaustive --store cuts/ --dask tcp://scheduler:8786";
 
 /// What cuts of a scenario without a name are called.
 const NAME: &str = "Power cuts";
+
+/// Cuts of a campaign that are in memory at once.
+const AT_A_TIME: usize = 4096;
 
 /// Keys of which one holds.
 const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
@@ -125,6 +133,7 @@ fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
 
 /// A run for each operation of the scenario, whole or torn.
 fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Failure> {
+    let study = args.study.place(None)?;
     let mut plain = draft.clone();
     if plain.get("power").is_some() {
         plain.unset("power")?;
@@ -132,14 +141,13 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
     let whole = result_of(&plain)?;
     let operations: u64 = whole.windows.iter().map(|window| window.programs + window.erases).sum();
     let display = SweepProgress::new(args.progress, 2 * operations as usize);
+    let cuts: Vec<String> = (0..operations).flat_map(|at| [format!("{at}"), format!("{at}t")]).collect();
     let mut sum = PowerResult::default();
-    for operation in 0..operations {
-        for mark in ["", "t"] {
-            only(&mut plain, "power.at_operation", format!("{operation}{mark}").into())?;
-            let cut = result_of(&plain).inspect_err(|_| display.clear())?;
-            sum.add(&cut.power.unwrap_or_default());
-        }
-        display.finished(2 * (operation as usize + 1), 2 * operations as usize);
+    for (part, cuts) in cuts.chunks(AT_A_TIME).enumerate() {
+        let observer =
+            Shifted { inner: &display, finished: part * AT_A_TIME, planned: 2 * operations as usize };
+        let cut = cut_at(cuts, &plain, &study, &observer).inspect_err(|_| display.clear())?;
+        cut.iter().for_each(|power| sum.add(power));
     }
     display.clear();
     if let Some(page) = page {
@@ -149,4 +157,19 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
         Format::Table => format!("{operations} operations\n{}", ftl::outages(&sum)),
         Format::Json => serde_json::to_string_pretty(&sum).expect("plain data") + "\n",
     })
+}
+
+/// What became of each of `cuts`, in their order.
+fn cut_at(
+    cuts: &[String],
+    plain: &Draft,
+    study: &StudyPlace,
+    observer: &dyn SweepObserver,
+) -> Result<Vec<PowerResult>, Failure> {
+    let values = cuts.iter().map(|cut| Value::from(cut.as_str())).collect();
+    let sweep = Sweep::plan(plain, &[Axis { key: "power.at_operation".into(), values }], 1);
+    let outcomes = sweep.and_then(|sweep| sweep.run(&study.options(false, false), observer));
+    let power = |outcome: Outcome| outcome.map(|point| point.result.power.unwrap_or_default());
+    let found: Result<_, String> = outcomes.map_err(sweep_failure)?.into_iter().map(power).collect();
+    found.map_err(Failure::Run)
 }

@@ -7,17 +7,18 @@ use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
+use crate::study_args::{StudyArgs, beside};
 use crate::tell::tell;
-use crate::top;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
-use wearwell_stack::{Draft, RunError};
-use wearwell_study::{Axis, PointResult, Row, Sweep, SweepError, SweepOptions, rows};
+use wearwell_stack::Draft;
+use wearwell_study::{Axis, Outcome, PointResult, Row, Sweep, SweepError, identity, rows};
 
-/// Runs a scenario over a grid of settings, on all cores
+/// Runs a scenario over a grid of settings, on all cores or a cluster
 ///
-/// Every combination of the values is one run. Results do not depend on the number of threads. With --output, finished
-/// runs are kept in a file beside it, and the same command goes on where an interrupted one stopped.
+/// Every combination of the values is one run. Results do not depend on who makes the runs: threads of this machine, or a Dask
+/// cluster with --dask. With --output or --store, finished runs are kept in a folder, and the same command goes on where an
+/// interrupted one stopped.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -32,21 +33,20 @@ pub struct Args {
     /// Runs of each combination with different seeds; the table then shows means with their 95 % interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
-    /// Runs at a time; as many as there are cores unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    study: StudyArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write the table to a file (.csv, .json or .parquet), or to a directory, which then also keeps every full
-    /// result in runs.jsonl
+    /// result in the store runs/
     #[arg(long, short, value_name = "FILE|DIR", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Also draw the points on a page, which needs nothing else to be looked at: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-    /// Keep the time series of every run in runs.jsonl
-    #[arg(long, help_heading = "Output", requires = "output")]
+    /// Keep the time series of every run in the store
+    #[arg(long, help_heading = "Output")]
     windows: bool,
     #[command(flatten)]
     progress: ProgressArgs,
@@ -58,30 +58,31 @@ Examples:
   wearwell sweep my.toml --vary 'ftl.victim.choices=log(1,1000,4)' --replicas 5 --output choices.csv
   wearwell sweep my.toml --vary ftl.victim=greedy,fifo --vary device.spare_factor=0.05:0.3:0.05 --report map.html
   wearwell sweep my.toml --vary 'ftl.victim={policy=\"d_choices\",choices=4},greedy' --output results/
+  wearwell sweep my.toml --vary seed=1:1000:1 --store runs/ --dask tcp://scheduler:8786
 
 An interrupted sweep (Ctrl-C, power cut) goes on where it stopped when the same command is given again. Beside
---output FILE the finished runs stand in FILE.runs.jsonl until the sweep is complete.";
+--output FILE the finished runs stand in the store FILE.runs until the sweep is complete; those in
+--store DIR stay, for several sweeps at once, and `wearwell results DIR` shows them.";
 
 /// Where a sweep keeps its results.
 struct Places {
-    journal: Option<PathBuf>,
+    /// Where finished runs stand, unless the user has a store.
+    runs: Option<PathBuf>,
     tables: Vec<OutputFile>,
-    /// Whether the journal goes once the tables are there.
+    /// Whether they go once the tables are there.
     transient: bool,
 }
 
 impl Places {
     fn new(output: Option<&Path>, inputs: &[PathBuf]) -> Result<Places, Failure> {
         let Some(path) = output else {
-            return Ok(Places { journal: None, tables: Vec::new(), transient: false });
+            return Ok(Places { runs: None, tables: Vec::new(), transient: false });
         };
         let names_file =
             path.extension().is_some_and(|end| end == "csv" || end == "json" || end == "parquet");
         if names_file && !path.is_dir() {
-            let mut journal = path.as_os_str().to_owned();
-            journal.push(".runs.jsonl");
             let tables = vec![OutputFile::new(path, inputs)?];
-            return Ok(Places { journal: Some(journal.into()), tables, transient: true });
+            return Ok(Places { runs: Some(beside(path)), tables, transient: true });
         }
         std::fs::create_dir_all(path)
             .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
@@ -90,12 +91,17 @@ impl Places {
         if cfg!(feature = "parquet") {
             tables.push(table("table.parquet")?);
         }
-        Ok(Places { journal: Some(path.join("runs.jsonl")), tables, transient: false })
+        Ok(Places { runs: Some(path.join("runs")), tables, transient: false })
     }
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.windows && args.output.is_none() && !args.study.has_store() {
+        return Err(Failure::Usage(
+            "--windows: time series are kept in a store; give --store or --output".into(),
+        ));
+    }
     let mut draft = args.scenario.draft()?;
     let axes: Vec<Axis> =
         args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
@@ -108,28 +114,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs = args.scenario.inputs(&draft);
     let places = Places::new(args.output.as_deref(), &inputs)?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
-    let options = SweepOptions {
-        beside_theory: true,
-        journal: places.journal.as_deref(),
-        threads: args.threads.map(usize::from),
-        keep_windows: args.windows,
-        run: Some(top::run),
-    };
+    let study = args.study.place(places.runs.as_deref())?;
     let display = SweepProgress::new(args.progress, sweep.points().len());
-    let outcome = sweep.run(&options, &display);
+    let outcome = sweep.run(&study.options(true, args.windows), &display);
     display.clear();
     let (results, failures) = sort_out(&sweep, outcome.map_err(sweep_failure)?);
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     let table: Vec<Row> = rows(&results).into_iter().map(|row| settings_first(row, &keys)).collect();
+    let whole = whole(&draft, &keys, &table, &failures)?;
     for file in &places.tables {
-        write_table(file, &table)?;
+        match file.kind {
+            FileKind::Json => file.write(|out| out.write_all(pretty(&whole).as_bytes()))?,
+            FileKind::Csv | FileKind::Parquet => write_table(file, &table)?,
+        }
     }
     if let Some(page) = page {
-        draw(&page, &draft, &keys, &table, &failures)?;
+        page.write_value(whole["scenario"]["name"].as_str().unwrap_or("A sweep"), whole.clone())?;
     }
     print(&match args.format {
         Format::Table => wrapped(&row_table(&table, &keys)),
-        Format::Json => rows_as_json(&table),
+        Format::Json => pretty(&whole),
         Format::Csv => csv_rows(&table)?,
     })?;
     if !failures.is_empty() {
@@ -140,39 +144,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             failures.join("\n")
         )));
     }
-    if let Some(journal) = places.journal.filter(|_| places.transient) {
-        remove_journal(&journal, sweep.points().len());
+    if places.transient {
+        let identities: Vec<String> = sweep.points().iter().map(|point| identity(&point.scenario)).collect();
+        study.tidy(&identities);
     }
     Ok(())
 }
 
-/// Writes the page of a sweep, which says as well what the table does not: which of its columns are axes, and of what scenario.
-fn draw(
-    page: &Page,
-    draft: &Draft,
-    keys: &[&str],
-    table: &[Row],
-    failures: &[String],
-) -> Result<(), Failure> {
-    let scenario = draft.scenario()?;
-    let name = scenario.name.as_deref().unwrap_or("A sweep");
+/// A sweep as JSON, which says as well what the table does not: which of its columns are axes, and of what scenario.
+fn whole(draft: &Draft, keys: &[&str], table: &[Row], failures: &[String]) -> Result<Value, Failure> {
     let rows: Vec<Map<String, Value>> = table.iter().map(|row| row.iter().cloned().collect()).collect();
-    let whole = json!({ "axes": keys, "rows": rows, "scenario": scenario, "failures": failures });
-    page.write_value(name, whole)
+    let (version, scenario) = (env!("CARGO_PKG_VERSION"), draft.scenario()?);
+    Ok(json!({ "version": version, "axes": keys, "rows": rows, "scenario": scenario, "failures": failures }))
 }
 
-/// Removes the journal of a sweep whose `runs` are in the table now, unless it holds finished runs of others.
-fn remove_journal(journal: &Path, runs: usize) {
-    let lines = std::fs::read(journal).map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
-    if lines <= runs {
-        let _ = std::fs::remove_file(journal);
-        return;
-    }
-    tell(format_args!(
-        "{} stays: it holds {} finished runs of another sweep, which goes on from there",
-        journal.display(),
-        lines - runs
-    ));
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("plain data") + "\n"
 }
 
 /// What went wrong with runs, as the command says it.
@@ -185,7 +172,7 @@ pub fn sweep_failure(error: SweepError) -> Failure {
         SweepError::Size { .. } | SweepError::Twice { .. } => Failure::usage(error),
         SweepError::Interrupted { finished, points } => {
             tell(format_args!(
-                "{finished} of {points} runs finished; with --output, the same command goes on from here"
+                "{finished} of {points} runs finished; with --output or --store, the same command goes on from here"
             ));
             Failure::Interrupted
         }
@@ -194,7 +181,7 @@ pub fn sweep_failure(error: SweepError) -> Failure {
 }
 
 /// Results and what was wrong with the runs that have none.
-fn sort_out(sweep: &Sweep, outcomes: Vec<Result<PointResult, RunError>>) -> (Vec<PointResult>, Vec<String>) {
+fn sort_out(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<String>) {
     let (mut results, mut failures) = (Vec::new(), Vec::new());
     for (point, outcome) in sweep.points().iter().zip(outcomes) {
         match outcome {

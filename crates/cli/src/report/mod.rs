@@ -1,12 +1,9 @@
 //! Results as text, JSON, CSV and Parquet.
 
 pub mod advice;
-mod column;
 mod drive;
 pub mod ftl;
 mod grid;
-#[cfg(feature = "parquet")]
-pub mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "no_parquet.rs"]
 pub mod parquet;
@@ -20,11 +17,13 @@ pub mod top;
 pub mod windows;
 
 use crate::exit::Failure;
-use column::Column;
 pub use grid::{grid, table_width, terminal_width, wrapped};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wearwell_stack::RunResult;
+use wearwell_store::Column;
+#[cfg(feature = "parquet")]
+pub use wearwell_store::parquet;
 use wearwell_study::Row;
 
 /// A result as it stands in a .json file.

@@ -1,7 +1,7 @@
 //! What stands in for Parquet files in a program that was built without them.
 
-use super::column::Column;
 use std::io::Write;
+use wearwell_store::Column;
 
 /// Says that there are none.
 pub fn write<W: Write + Send>(

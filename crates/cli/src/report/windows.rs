@@ -1,11 +1,11 @@
 //! The time series of a run as a table.
 
-use super::column::Column;
 use super::{csv_rows, parquet, rows_as_columns, rows_as_json};
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile};
 use serde_json::{Value, json};
 use wearwell_stack::{RunResult, Window};
+use wearwell_store::Column;
 use wearwell_study::Row;
 
 fn rows(result: &RunResult) -> Vec<Row> {

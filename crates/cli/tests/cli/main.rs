@@ -11,6 +11,8 @@ mod hostile;
 mod house;
 mod model;
 mod nvmfs;
+#[cfg(feature = "play")]
+mod play;
 mod power;
 mod report;
 #[cfg(feature = "reproduce")]

@@ -1,6 +1,7 @@
 //! `wearwell sweep`: one table, whatever the threads and the interruptions.
 
 use crate::common::{outcome, small};
+use std::path::{Path, PathBuf};
 
 const GRID: [&str; 4] = ["--vary", "device.spare_factor=0.1:0.3:0.1", "--vary", "ftl.victim=greedy,fifo"];
 
@@ -24,49 +25,221 @@ fn every_combination_is_a_row_whatever_the_threads() {
     assert_eq!(settings, ["0.1 greedy", "0.1 fifo", "0.2 greedy", "0.2 fifo", "0.3 greedy", "0.3 fifo"]);
 }
 
+/// The files of the store in `folder`.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "parquet"));
+    files.sort();
+    files
+}
+
+fn stored(folder: &Path) -> usize {
+    wearwell_store::read(folder).unwrap().points.len()
+}
+
 #[test]
 fn finished_runs_are_not_repeated() {
     let directory = tempfile::tempdir().unwrap();
     let [whole, cut] = ["whole", "cut"].map(|name| directory.path().join(name));
     let (whole_name, cut_name) = (whole.display().to_string(), cut.display().to_string());
     sweep(&["--output", &whole_name, "--replicas", "2"], 0);
-    let journal = std::fs::read_to_string(whole.join("runs.jsonl")).unwrap();
-    assert_eq!(journal.lines().count(), 12);
-    // As an interruption leaves it: some runs, the last one cut off.
-    std::fs::create_dir(&cut).unwrap();
-    let half: String = journal.split_inclusive('\n').take(5).collect();
-    std::fs::write(cut.join("runs.jsonl"), format!("{half}{{\"settings\":{{\"d")).unwrap();
-    sweep(&["--output", &cut_name, "--replicas", "2"], 0);
-    let table = |directory: &std::path::Path| std::fs::read_to_string(directory.join("table.csv")).unwrap();
+    assert_eq!(stored(&whole.join("runs")), 12);
+    // As an interruption leaves it: some runs, and a file that was not uploaded to its end.
+    sweep(&["--output", &cut_name], 0);
+    let some = files(&cut.join("runs"));
+    let bytes = std::fs::read(&files(&whole.join("runs"))[0]).unwrap();
+    let half = cut.join("runs").join(files(&whole.join("runs"))[0].file_name().unwrap());
+    std::fs::write(&half, &bytes[..bytes.len() / 3]).unwrap();
+    let (_, said) = sweep(&["--output", &cut_name, "--replicas", "2"], 0);
+    assert!(said.contains("is damaged") && said.contains(&half.display().to_string()), "{said}");
+    let table = |directory: &Path| std::fs::read_to_string(directory.join("table.csv")).unwrap();
     assert_eq!(table(&whole), table(&cut));
-    assert!(std::fs::read_to_string(cut.join("runs.jsonl")).unwrap().starts_with(&half));
+    assert!(some.iter().all(|file| file.exists()), "what was there stays");
+    assert_eq!(stored(&cut.join("runs")), 12);
     assert!(whole.join("table.parquet").exists());
 }
 
 #[test]
-fn the_file_of_finished_runs_goes_with_the_last_one() {
+fn the_finished_runs_go_with_the_last_one() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("table.json").display().to_string();
     sweep(&["--output", &table], 0);
-    let rows: serde_json::Value = crate::common::json(std::path::Path::new(&table));
-    assert_eq!(rows.as_array().unwrap().len(), 6);
+    let whole: serde_json::Value = crate::common::json(Path::new(&table));
+    assert_eq!(whole["rows"].as_array().unwrap().len(), 6);
+    assert_eq!(whole["axes"], serde_json::json!(["device.spare_factor", "ftl.victim"]));
+    assert_eq!(whole["scenario"]["name"], "small");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_still_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    sweep(&["--output", &place("new.json")], 0);
+    let whole = crate::common::json(Path::new(&place("new.json")));
+    std::fs::write(place("old.json"), whole["rows"].to_string()).unwrap();
+    for figure in ["points", "map"] {
+        let drawn = ["new", "old"].map(|name| {
+            let (table, svg) = (place(&format!("{name}.json")), place(&format!("{name}.svg")));
+            outcome(&["plot", &table, "--figure", figure, "--output", &svg], 0);
+            std::fs::read_to_string(svg).unwrap()
+        });
+        assert_eq!(drawn[0], drawn[1], "{figure}");
+    }
+    outcome(&["report", &place("old.json"), "--output", &place("old.html")], 0);
+    outcome(&["report", &place("new.json"), "--output", &place("new.html")], 0);
 }
 
 #[test]
 fn finished_runs_of_another_sweep_stay() {
     let directory = tempfile::tempdir().unwrap();
-    let [table, other] = ["table.csv", "other"].map(|name| directory.path().join(name).display().to_string());
-    // Two runs of a larger sweep were finished when it was interrupted.
-    sweep(&["--output", &other, "--replicas", "2"], 0);
-    let journal = std::fs::read_to_string(directory.path().join("other/runs.jsonl")).unwrap();
-    let half: String =
-        journal.split_inclusive('\n').filter(|line| line.contains("\"replica\":1")).take(2).collect();
-    let beside = directory.path().join("table.csv.runs.jsonl");
-    std::fs::write(&beside, &half).unwrap();
+    let table = directory.path().join("table.csv").display().to_string();
+    let beside = format!("{table}.runs");
+    // Some runs of a larger sweep were finished when it was interrupted.
+    sweep(&["--store", &beside, "--replicas", "2"], 0);
     let (_, said) = sweep(&["--output", &table], 0);
-    assert!(said.contains("it holds 2 finished runs of another sweep"), "{said}");
-    assert!(std::fs::read_to_string(&beside).unwrap().starts_with(&half));
+    assert!(said.contains("it holds 6 finished runs of another study"), "{said}");
+    assert_eq!(stored(Path::new(&beside)), 12);
+}
+
+#[test]
+fn several_programs_fill_one_store_and_results_shows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("store").display().to_string();
+    std::fs::create_dir(&store).unwrap();
+    let (_folder, scenario) = small();
+    let axes = ["device.spare_factor=0.1,0.2", "device.spare_factor=0.2,0.3", "ftl.victim=greedy,fifo"];
+    std::thread::scope(|scope| {
+        for axis in axes {
+            let (scenario, store) = (&scenario, &store);
+            scope.spawn(move || {
+                for _ in 0..3 {
+                    outcome(&["sweep", scenario, "--vary", axis, "--store", store], 0);
+                }
+            });
+        }
+    });
+    // Whoever was first kept the run that all three have, for greedy on a fifth of spare space is what the scenario says without
+    // them: it is there once in what is shown.
+    let (csv, said) = outcome(&["results", &store, "--format", "csv"], 0);
+    assert_eq!((csv.lines().count(), said.as_str()), (1 + 4, ""), "{csv}");
+    let (table, _) = outcome(&["results", &store], 0);
+    assert!(table.contains("device.spare_factor") && table.contains("fifo"), "{table}");
+    let (json, _) = outcome(&["results", &store, "--format", "json"], 0);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap().as_array().unwrap().len(), 4);
+    std::fs::write(Path::new(&store).join("points-0.parquet"), "PAR1").unwrap();
+    let (_, said) = outcome(&["results", &store], 0);
+    assert!(said.contains("points-0.parquet: is damaged"), "{said}");
+    let (_, said) = outcome(&["results", directory.path().join("nowhere").to_str().unwrap()], 2);
+    assert!(said.contains("nowhere: there is no such folder"), "{said}");
+    let (_, said) = outcome(&["results", directory.path().to_str().unwrap()], 2);
+    assert!(said.contains("holds no finished runs of version"), "{said}");
+}
+
+/// A sweep of runs that take some tenths of a second.
+fn long(scenario: &str, store: &str) -> Vec<String> {
+    let words = ["sweep", scenario, "--vary", "seed=1:24:1", "--store", store, "--threads", "2"];
+    let longer = ["--set", "measure.drive_writes=300", "--format", "csv"];
+    words.into_iter().chain(longer).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_killed_sweep_goes_on_where_it_stopped() {
+    let (directory, scenario) = small();
+    let place = |name: &str| directory.path().join(name);
+    let (killed, whole) = (place("killed").display().to_string(), place("whole").display().to_string());
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
+        .args(long(&scenario, &killed))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = std::time::Instant::now();
+    while files(&place("killed")).is_empty() && begin.elapsed().as_secs() < 120 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // That is SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = stored(&place("killed"));
+    assert!((1..24).contains(&kept), "{kept} of 24 runs were finished");
+    let before = files(&place("killed"));
+    let words = |store| long(&scenario, store);
+    let run = |words: Vec<String>| outcome(&words.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+    let (resumed, said) = run(words(&killed));
+    assert_eq!((said.as_str(), resumed), ("", run(words(&whole)).0));
+    assert!(before.iter().all(|file| file.exists()));
+    assert_eq!(stored(&place("killed")), 24);
+}
+
+#[test]
+fn a_full_disk_is_told_and_what_was_stored_stays() {
+    let (directory, scenario) = small();
+    let disk = directory.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+        .arg(&disk)
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("skipped: this user may mount nothing");
+        return;
+    }
+    let store = disk.join("store").display().to_string();
+    let words = long(&scenario, &store);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Room for some files and no more.
+    std::fs::write(disk.join("ballast"), vec![0; 150 << 10]).unwrap();
+    let output = crate::common::wearwell(&words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let left: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let kept = stored(Path::new(&store));
+    std::fs::remove_file(disk.join("ballast")).unwrap();
+    let half = output.status.code() == Some(1) && kept < 24;
+    let unmounted = std::process::Command::new("umount").arg(&disk).status();
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    assert!(half && kept > 0, "{kept} runs were kept: {said}");
+    assert!(
+        said.contains("No space left on device") && said.contains("what was stored before stays"),
+        "{said}"
+    );
+    assert!(said.contains("store: ") && said.contains(" of 24 runs were finished"), "{said}");
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains(".wearwell-")), "{left:?}");
+}
+
+#[test]
+fn a_cluster_that_is_none_is_told() {
+    let (directory, scenario) = small();
+    let words = |address: &str| ["sweep", &scenario, "--vary", "seed=1,2", "--dask", address].map(str::to_owned);
+    let run = |address: &str| {
+        let mut command = crate::common::wearwell(&words(address).each_ref().map(String::as_str));
+        // Where there is no Python.
+        command.env("PATH", directory.path()).output().unwrap()
+    };
+    for (address, code, message) in [
+        ("scheduler:8786", 2, "\"scheduler:8786\" is no address of a scheduler; write tcp://HOST:PORT"),
+        ("tcp://", 2, "is no address"),
+        ("tcp://127.0.0.1:1", 1, "--dask tcp://127.0.0.1:1: cannot start `python3 -m wearwell._dask`"),
+    ] {
+        let output = run(address);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && said.contains(message), "{said}");
+    }
+    // A Python without the package, or something else altogether.
+    for script in ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho hello\n"] {
+        let python = directory.path().join("python3");
+        std::fs::write(&python, script).unwrap();
+        std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let output = run("tcp://127.0.0.1:1");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("is the Python package wearwell installed") || said.contains("is not understood"),
+            "{said}"
+        );
+        assert!(said.contains("0 of 2 runs were finished"), "{said}");
+    }
 }
 
 #[test]

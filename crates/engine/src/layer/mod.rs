@@ -12,6 +12,7 @@ mod medium;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
+mod watch;
 
 pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
 pub use dedup_report::DedupReport;
@@ -23,6 +24,8 @@ pub use report::{
     Arrivals, LayerReport, LsmLevel, LsmReport, MetadataReport, NandReport, PartitionReport, Reports,
     Scatter, TrimCounts,
 };
+
+pub use watch::{Seen, Watch, Watcher};
 
 pub use wearwell_base::content::Content;
 

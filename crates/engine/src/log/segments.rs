@@ -6,7 +6,7 @@ use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
     Abilities, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Query,
-    Reports, Run,
+    Reports, Run, Seen, Watcher,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -38,6 +38,8 @@ pub struct Segments<P> {
     metadata: Option<Box<Metadata>>,
     /// Pages of metadata, which have no content.
     blank: Vec<P>,
+    /// Who looks at it page by page.
+    watcher: Option<Watcher>,
 }
 
 impl<P: Payload> Segments<P> {
@@ -58,6 +60,7 @@ impl<P: Payload> Segments<P> {
             first_hint: 0,
             metadata: None,
             blank: Vec::new(),
+            watcher: None,
         }
     }
 
@@ -79,6 +82,11 @@ impl<P: Payload> Segments<P> {
     pub fn with_first_hint(mut self, first: u16) -> Self {
         self.first_hint = first;
         self
+    }
+
+    /// The same, watched page by page.
+    pub fn watched(self, watcher: Option<Watcher>) -> Self {
+        Segments { watcher, ..self }
     }
 
     fn hint(&self, stream: StreamId) -> u16 {
@@ -207,6 +215,9 @@ impl<P: Payload> Medium for Segments<P> {
             return Err(MediumError::OutOfOrder { block: block.0, page, expected });
         }
         self.next_page[block.index()] = end;
+        if let Some(watcher) = &self.watcher {
+            watcher.see_run(block, page, &run);
+        }
         if page == 0 {
             let first = self.first_page(block);
             if let Some(trims) = &mut self.trims {
@@ -221,9 +232,12 @@ impl<P: Payload> Medium for Segments<P> {
         self.send_trims()
     }
 
-    fn erase(&mut self, block: BlockId, _cause: Cause) -> Result<(), MediumError> {
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         if block.0 >= self.segments {
             return Err(MediumError::OutsideGeometry { block: block.0, page: 0, end: 0 });
+        }
+        if let Some(watcher) = &self.watcher {
+            watcher.see(Seen::Erased { block, cause });
         }
         self.erases[block.index()] += 1;
         self.next_page[block.index()] = 0;
@@ -245,6 +259,9 @@ impl<P: Payload> Medium for Segments<P> {
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
         pages.check_programmed(block, self.next_page.get(block.index()).copied())?;
+        if let Some(watcher) = &self.watcher {
+            watcher.see(Seen::Read { block, pages: pages.len(), cause });
+        }
         match pages {
             Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
             // Which pages is of no interest to the one who asks, so any will do below.
@@ -327,10 +344,15 @@ impl<P: Payload> Medium for Segments<P> {
 
 impl<P: Payload> LayerBelow for Segments<P> {
     fn hears_of_deaths(&self) -> bool {
-        self.metadata.is_some() || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
+        self.watcher.is_some()
+            || self.metadata.is_some()
+            || self.trims.as_ref().is_some_and(|trims| trims.unit() == TrimUnit::Page)
     }
 
     fn died(&mut self, deaths: &[Death]) {
+        if let Some(watcher) = &self.watcher {
+            watcher.see_deaths(deaths);
+        }
         if let Some(metadata) = &mut self.metadata {
             deaths.iter().for_each(|death| metadata.died(death.owner, death.block));
         }

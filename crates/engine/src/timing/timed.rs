@@ -2,7 +2,7 @@
 
 use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
-use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run};
+use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run, Seen, Watcher};
 use crate::nand::{Flash, Nand, PageState};
 use crate::units::BlockId;
 
@@ -12,12 +12,19 @@ use crate::units::BlockId;
 pub struct Timed<P> {
     nand: Nand<P>,
     journal: Journal,
+    /// Who looks at it page by page.
+    watcher: Option<Watcher>,
 }
 
 impl<P: Payload> Timed<P> {
     /// `nand`, writing into `journal`.
     pub fn new(nand: Nand<P>, journal: Journal) -> Self {
-        Timed { nand, journal }
+        Timed { nand, journal, watcher: None }
+    }
+
+    /// The same, watched page by page.
+    pub fn watched(self, watcher: Option<Watcher>) -> Self {
+        Timed { watcher, ..self }
     }
 
     fn note_reads(&self, block: BlockId, pages: impl Iterator<Item = u32>, cause: Cause) {
@@ -52,12 +59,18 @@ impl<P: Payload> Medium for Timed<P> {
         if pages > 0 {
             self.journal.push(Step::Program { block, page, pages, cause: run.cause });
         }
+        if let (Some(watcher), Ok(())) = (&self.watcher, &done) {
+            watcher.see_run(block, page, &run);
+        }
         done
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         self.nand.erase(block, cause)?;
         self.journal.push(Step::Erase { block, cause });
+        if let Some(watcher) = &self.watcher {
+            watcher.see(Seen::Erased { block, cause });
+        }
         Ok(())
     }
 
@@ -69,6 +82,9 @@ impl<P: Payload> Medium for Timed<P> {
         out: &mut Vec<P>,
     ) -> Result<(), MediumError> {
         self.nand.read(block, pages, cause, out)?;
+        if let Some(watcher) = &self.watcher {
+            watcher.see(Seen::Read { block, pages: pages.len(), cause });
+        }
         match pages {
             Pages::Listed(pages) => self.note_reads(block, pages.iter().copied(), cause),
             // Any pages will do; a block that holds so many holds the first ones.
@@ -113,12 +129,12 @@ impl<P: Payload> Medium for Timed<P> {
 
     #[inline(always)]
     fn layer_below(&self) -> Option<&dyn LayerBelow> {
-        self.nand.layer_below()
+        self.watcher.as_ref().map(|watcher| watcher as &dyn LayerBelow)
     }
 
     #[inline(always)]
     fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow> {
-        self.nand.layer_below_mut()
+        self.watcher.as_mut().map(|watcher| watcher as &mut dyn LayerBelow)
     }
 
     fn describe(&self, reports: &mut Reports) {

@@ -31,7 +31,7 @@ pub use config::{
 };
 pub use flash::{Found, MemoryFlash, ValidityFlash};
 pub use flash_bitmap::FlashBitmap;
-pub use gecko::{Gecko, GeckoConfig, GeckoPage, GeckoReport, Postamble, Preamble};
+pub use gecko::{Gecko, GeckoConfig, GeckoEntry, GeckoPage, GeckoReport, Postamble, Preamble};
 pub use in_ram::InRam;
 pub use log::{LogConfig, ValidityLog};
 pub use page::{BitmapPage, ImagePage, LogEntry, LogPage, ValidityPage};

@@ -13,6 +13,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::ftl::PowerCycle;
+use wearwell_engine::layer::Watch;
 use wearwell_engine::log::{BoxedLayer, Shared};
 use wearwell_engine::timing::Journal;
 
@@ -23,24 +24,33 @@ use wearwell_engine::timing::Journal;
 pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
     let caller = Caller { holds_data: size_of::<P>() > 0, ..Caller::default() };
     let resolved = resolve(scenario.clone(), caller)?;
-    let stack = build_resolved(&resolved, OwnPolicies::default(), None)?;
+    let stack = build_resolved(&resolved, OwnPolicies::default(), Noted::default())?;
     *scenario = resolved.scenario;
     Ok(stack)
 }
 
-/// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names, and a journal into which
-/// the flash writes what it does.
+/// What is written down while a stack works.
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// Into which the flash writes what it does.
+    pub journal: Option<Journal>,
+    /// What looks at all media page by page, each under the number of its layer.
+    pub watch: Option<Watch>,
+}
+
+/// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names.
 pub(crate) fn build_resolved<P: StackPayload>(
     resolved: &ResolvedScenario,
     own: OwnPolicies,
-    journal: Option<Journal>,
+    noted: Noted,
 ) -> Result<Stack<P>, ConfigError> {
     memory::check(resolved)?;
     let tree = &resolved.tree;
     let flash = FlashParts {
         device: resolved.device.clone(),
         seed: Seed(resolved.scenario.seed),
-        journal,
+        journal: noted.journal,
+        watcher: noted.watch.as_ref().map(|watch| watch.medium(tree.ftl())),
         power: resolved.power.clone(),
     };
     let mut builder = StackBuilder {
@@ -65,7 +75,8 @@ pub(crate) fn build_resolved<P: StackPayload>(
                 let lacks =
                     plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
                 lacks.map_err(|error| error.within(&layer.key))?;
-                plan.settings.clone().build(spec(resolved, at)?, below)
+                let watcher = noted.watch.as_ref().map(|watch| watch.medium(at));
+                plan.settings.clone().build(LayerSpec { watcher, ..spec(resolved, at)? }, below)
             }
         };
         builder.take(built.map_err(|error| within_layer(error, layer))?, layer);
@@ -97,6 +108,7 @@ fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError
         wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
         features: features.clone(),
+        watcher: None,
     })
 }
 

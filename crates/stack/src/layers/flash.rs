@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 pub use wearwell_engine::forms::PowerPlan;
 use wearwell_engine::forms::{CompiledPayload, FtlPlan};
-use wearwell_engine::layer::Payload;
+use wearwell_engine::layer::{Payload, Watcher};
 use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
 
@@ -18,6 +18,8 @@ pub struct FlashParts {
     pub seed: Seed,
     /// Into which the flash writes what it does, in timed mode.
     pub journal: Option<Journal>,
+    /// Who looks at it page by page.
+    pub watcher: Option<Watcher>,
     /// How its power will be cut.
     pub power: PowerPlan,
 }
@@ -36,11 +38,14 @@ impl FlashParts {
     /// The same, writing down what it does.
     pub fn timed<P: Payload>(&self) -> Timed<P> {
         Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
+            .watched(self.watcher.clone())
     }
 
     /// Whether it must be told which pages are read, not only how many.
     pub fn reads_by_page(&self) -> bool {
-        self.journal.is_some() || self.device.faults.is_some_and(|faults| faults.read_disturb_limit.is_some())
+        self.journal.is_some()
+            || self.watcher.is_some()
+            || self.device.faults.is_some_and(|faults| faults.read_disturb_limit.is_some())
     }
 
     /// An FTL on flash with spare areas, with a switch if its power is cut from outside.

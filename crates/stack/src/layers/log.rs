@@ -158,7 +158,7 @@ impl Kind for Log {
             Some(plan) => Segments::with_metadata(lower, plan, spec.logical_pages, settings.trim),
             None => Segments::new(lower, settings.segment_pages, settings.trim),
         };
-        let segments = segments.with_first_hint(settings.first_hint);
+        let segments = segments.with_first_hint(settings.first_hint).watched(spec.watcher.clone());
         P::log_on_segments(&settings.store, spec, segments).map(BuiltLayer::from)
     }
 }

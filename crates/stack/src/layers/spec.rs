@@ -9,6 +9,7 @@ use wearwell_base::temperature::Temperature;
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::forms::BuiltFtl;
 use wearwell_engine::ftl::PowerCycle;
+use wearwell_engine::layer::Watcher;
 use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::placement::{Placement, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimPolicy;
@@ -146,6 +147,8 @@ pub struct LayerSpec {
     pub wear: WearConfig,
     /// What is asked of it.
     pub features: Features,
+    /// Who looks at the medium that it stands on page by page; of the flash, its parts say.
+    pub watcher: Option<Watcher>,
 }
 
 /// A layer that is built.

@@ -14,7 +14,9 @@ use wearwell_engine::victim::VictimConfig;
 impl LayerSpec {
     /// The frontiers of a store for which the engine is compiled; `None` if its parts have to be behind pointers.
     pub(super) fn frontiers(&self, settings: &StoreSettings) -> Option<Frontiers> {
-        let asks_each_page = self.features.has("wear_levelling") || self.own.placement.is_some();
+        // Whoever watches wants to know whose pages are written, which not all compiled logs do.
+        let asks_each_page =
+            self.features.has("wear_levelling") || self.own.placement.is_some() || self.watcher.is_some();
         settings.placement.frontiers().filter(|_| !asks_each_page)
     }
 

@@ -4,7 +4,7 @@ use super::error::RunError;
 use super::observer::{Observer, Progress};
 use super::source::{Source, SourceError, TraceReplay, Wants};
 use super::window::Phase;
-use crate::build::build_resolved;
+use crate::build::{Noted, build_resolved};
 use crate::device::{self, Fit, TraceExtent};
 use crate::layers::OwnPolicies;
 use crate::scenario::resolve::{Caller, resolve};
@@ -160,8 +160,11 @@ impl Fitting<'_> {
         scenario.device.capacity = Some(ByteSize(pages * u64::from(self.page_bytes)));
         let resolved = resolve(scenario.clone(), self.caller)?;
         let shown = match self.caller.holds_data {
-            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), None)?.writers_pages(),
-            false => build_resolved::<()>(&resolved, OwnPolicies::default(), None)?.writers_pages(),
+            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?
+                .writers_pages(),
+            false => {
+                build_resolved::<()>(&resolved, OwnPolicies::default(), Noted::default())?.writers_pages()
+            }
         };
         let mut lacking: Option<Short> = None;
         for (at, (extent, &shown)) in self.extents.iter().zip(&shown).enumerate() {

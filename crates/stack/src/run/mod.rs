@@ -19,6 +19,7 @@ pub(crate) mod source;
 pub mod steady;
 pub(crate) mod tenants;
 mod traffic;
+pub(crate) mod watched;
 mod window;
 
 pub use causes::CauseSeries;
@@ -27,4 +28,5 @@ pub use heat::EraseHeat;
 pub use observer::{Observer, Progress};
 pub use parts::{MakeWorkload, Parts};
 pub use source::SourceError;
+pub use watched::{Looker, Watched};
 pub use window::{Phase, Window};

@@ -5,10 +5,8 @@ use super::candidate::{Candidate, as_it_is};
 use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
 use crate::points::SweepError;
-use crate::sweep::{Sweep, SweepObserver, SweepOptions, replicate, resolved};
+use crate::sweep::{Shifted, Sweep, SweepObserver, SweepOptions, replicate, resolved};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use wearwell_stack::Progress;
 use wearwell_stack::RunResult;
 use wearwell_stack::key::Key;
 use wearwell_stack::scenario::Scenario;
@@ -26,7 +24,7 @@ pub struct AdviseOptions<'a> {
     pub replicas: u32,
     /// Changes that may be combined; 1 tries none together.
     pub depth: u32,
-    /// Threads, and where finished runs are kept.
+    /// Who makes the runs, and where finished ones are kept.
     pub sweep: SweepOptions<'a>,
 }
 
@@ -350,41 +348,15 @@ impl Bench<'_> {
         });
         let sweep = Sweep::of(points.collect());
         let observer = Shifted { inner: self.observer, finished: self.finished, planned: self.planned };
-        let outcomes = sweep.run(&self.options.sweep, &observer).map_err(|error| match error {
-            SweepError::Interrupted { finished, .. } => {
-                SweepError::Interrupted { finished: self.finished + finished, points: self.planned }
-            }
-            other => other,
-        })?;
+        let outcomes = sweep
+            .run(&self.options.sweep, &observer)
+            .map_err(|error| error.after(self.finished, self.planned))?;
         self.finished += outcomes.len();
-        let mut outcomes = outcomes
-            .into_iter()
-            .map(|outcome| outcome.map(|point| point.result).map_err(|error| error.to_string()));
+        let mut outcomes = outcomes.into_iter().map(|outcome| outcome.map(|point| point.result));
         for candidate in candidates {
             let of_one: Vec<Result<RunResult, String>> = outcomes.by_ref().take(replicas as usize).collect();
             self.known.push((candidate.scenario.clone(), Figures::of(candidate, &of_one)));
         }
         Ok(())
-    }
-}
-
-/// Counts the runs of a round after those of the rounds before.
-struct Shifted<'a> {
-    inner: &'a dyn SweepObserver,
-    finished: usize,
-    planned: usize,
-}
-
-impl SweepObserver for Shifted<'_> {
-    fn begin(&self, point: usize) -> ControlFlow<()> {
-        self.inner.begin(self.finished + point)
-    }
-
-    fn progress(&self, point: usize, progress: &Progress) -> ControlFlow<()> {
-        self.inner.progress(self.finished + point, progress)
-    }
-
-    fn finished(&self, finished: usize, _: usize) {
-        self.inner.finished(self.finished + finished, self.planned);
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
+use crate::executor::ExecutorError;
 use serde_json::json;
-use std::io::Write;
 use std::sync::atomic::AtomicUsize;
 
 const TOML: &str = r#"
@@ -82,31 +82,108 @@ fn the_number_of_threads_changes_nothing() {
     assert_eq!(results(&with_threads(1)), results(&with_threads(2)));
 }
 
+/// A store in memory, which has room for so many runs.
+#[derive(Debug)]
+struct Shelf {
+    room: usize,
+    runs: Mutex<Vec<RunResult>>,
+}
+
+fn shelf(room: usize) -> Shelf {
+    Shelf { room, runs: Mutex::default() }
+}
+
+impl Store for Shelf {
+    fn expect(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
+        for settings in settings {
+            assert_eq!(settings.len(), 2);
+        }
+    }
+
+    fn find(&self, wanted: &str) -> Option<RunResult> {
+        let runs = self.runs.lock().unwrap();
+        runs.iter().find(|result| identity(&result.scenario) == wanted).cloned()
+    }
+
+    fn keep(&self, point: &PointResult) -> Result<(), StoreError> {
+        let mut runs = self.runs.lock().unwrap();
+        if runs.len() == self.room {
+            return Err(StoreError { place: "the shelf".into(), problem: "is full".into() });
+        }
+        runs.push(point.result.clone());
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_stopped() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("points.jsonl");
-    let options = SweepOptions { journal: Some(&path), threads: Some(1), ..Default::default() };
+    let shelf = shelf(12);
+    let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
     let stopped = plan().run(&options, &watcher(5)).unwrap_err();
     assert!(matches!(stopped, SweepError::Interrupted { finished: 5, points: 12 }), "{stopped}");
-    // The machine went down in the midst of a line.
-    std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"settings\":{\"dev").unwrap();
     assert_eq!(results(&options), results(&with_threads(2)));
-    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 12);
+    assert_eq!(shelf.runs.lock().unwrap().len(), 12);
     // Everything is known now: no run is begun.
     plan().run(&options, &watcher(0)).unwrap();
 }
 
 #[test]
-fn the_journal_spares_what_is_not_its_own() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("notes.txt");
-    for text in ["my notes", "{\"a\": 1}\n", "{\"settings\":{}}\n"] {
-        std::fs::write(&path, text).unwrap();
-        let options = SweepOptions { journal: Some(&path), ..Default::default() };
-        assert!(matches!(plan().run(&options, &watcher(9)), Err(SweepError::Journal { .. })));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+fn a_full_store_ends_the_sweep_and_keeps_what_it_has() {
+    let shelf = shelf(3);
+    let options = SweepOptions { store: Some(&shelf), threads: Some(2), ..Default::default() };
+    let full = plan().run(&options, &watcher(99)).unwrap_err();
+    assert_eq!(full.to_string(), "the shelf: is full; 3 of 12 runs were finished");
+    assert_eq!(shelf.runs.lock().unwrap().len(), 3);
+}
+
+/// Makes runs from the last to the first, and gives up after some.
+#[derive(Debug)]
+struct Backwards {
+    strength: usize,
+    /// Whether it says that it gave up.
+    says_so: bool,
+}
+
+impl Executor for Backwards {
+    fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
+        for job in jobs.iter().rev().take(self.strength) {
+            let result = wearwell_stack::run(job.scenario, &mut |_: &Progress| ControlFlow::Continue(()));
+            if foreman.done(job.number, result.map_err(|error| error.to_string())).is_break() {
+                return Ok(());
+            }
+        }
+        match self.says_so && self.strength < jobs.len() {
+            true => Err(ExecutorError("its strength is gone".into())),
+            false => Ok(()),
+        }
     }
+}
+
+#[test]
+fn who_makes_the_runs_changes_nothing() {
+    let strong = Backwards { strength: 12, says_so: true };
+    let options = SweepOptions { executor: Some(&strong), ..Default::default() };
+    assert_eq!(results(&options), results(&with_threads(2)));
+}
+
+#[test]
+fn what_a_lost_executor_had_finished_is_kept() {
+    let shelf = shelf(12);
+    for (says_so, left) in [(true, 12), (false, 7)] {
+        let weak = Backwards { strength: 5, says_so };
+        let options = SweepOptions { executor: Some(&weak), store: Some(&shelf), ..Default::default() };
+        let lost = plan().run(&options, &watcher(99)).unwrap_err().to_string();
+        let reason = if says_so { "its strength is gone" } else { "ended before they were all made" };
+        let finished = 12 - left + 5;
+        assert!(lost.contains(reason) && lost.contains(&format!("; {finished} of 12 runs")), "{lost}");
+    }
+    // Two are left.
+    let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
+    assert_eq!(results(&options), results(&with_threads(2)));
 }
 
 #[test]

@@ -16,7 +16,8 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "report", "nvmfs"],
-    &["plot", "mount", "explore"],
+    &["plot", "mount", "explore", "store"],
+    &["play"],
     &["experiments"],
     &["cli", "python"],
 ];
@@ -39,8 +40,16 @@ const ORDER: &[&[&str]] = &[
 ];
 
 /// The rooms of the stack: each may import those in rows above its own.
-const ORDER_OF_STACK: &[&[&str]] =
-    &[&["size"], &["device"], &["layers"], &["scenario"], &["build"], &["run"], &["report"], &["simulation"]];
+const ORDER_OF_STACK: &[&[&str]] = &[
+    &["size"],
+    &["device"],
+    &["layers"],
+    &["scenario"],
+    &["build"],
+    &["run"],
+    &["report"],
+    &["simulation", "watching"],
+];
 
 /// The same of the file system.
 const ORDER_OF_NVMFS: &[&[&str]] = &[

@@ -64,6 +64,14 @@ impl<O: SweepObserver> SweepObserver for Clocked<'_, O> {
         self.observer.progress(number, progress)
     }
 
+    fn keep_going(&self) -> ControlFlow<()> {
+        self.observer.keep_going()
+    }
+
+    fn took(&self, seconds: f64) {
+        self.observer.took(seconds);
+    }
+
     fn finished(&self, finished: usize, points: usize) {
         self.note();
         self.observer.finished(finished, points);

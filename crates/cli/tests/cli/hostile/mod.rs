@@ -62,7 +62,7 @@ impl Case {
         // A directory that was asked for, and the finished runs of a sweep, from which it goes on.
         let is_half = |name: &&String| {
             let is_temporary = name.contains(".wearwell-") || name.ends_with(".tmp");
-            is_temporary || (*code != 0 && !name.ends_with('/') && !name.ends_with("runs.jsonl"))
+            is_temporary || (*code != 0 && !name.ends_with('/') && !name.contains("runs"))
         };
         // What the case itself gave, as a name or in a file, may be repeated.
         let is_given = |word: &str| {

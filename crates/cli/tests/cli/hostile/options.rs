@@ -17,9 +17,11 @@ const COLUMNS: &str = "time=time_us:us,op=op,offset=sector:512,size=bytes:bytes"
 const BASES: &[(&str, &[&str])] = &[
     ("run", &["small.toml"]),
     ("sweep", &["small.toml", "--vary", "seed=1,2"]),
+    ("results", &["no-store"]),
     ("compare", &["small.toml", "small.toml"]),
     ("report", &["small.toml", "--output", "new.html"]),
     ("plot", &["small.toml", "--figure", "course", "--output", "new.svg"]),
+    ("play", &["small.toml", "--output", "new.html", "--steps", "20"]),
     ("drive", &["--capacity", "16 GiB", "--over-provisioning", "0.07"]),
     ("fleet", &["fleet.toml"]),
     ("power", &["power.toml"]),

@@ -212,9 +212,9 @@ const LONG: &[(&[&str], &[&str])] = &[
     (&["run", "small.toml", "--drive-writes", "1000000", "--progress"], &[]),
     (
         &["sweep", "--vary", "seed=1,2,3", "--drive-writes", "100000", "--output", "new.csv"],
-        &["new.csv.runs.jsonl"],
+        &["new.csv.runs"],
     ),
-    (&["advise", "--output", "new.json"], &["new.json.runs.jsonl"]),
+    (&["advise", "--output", "new.json"], &["new.json.runs"]),
     (&["theory", "double", "--spare-factor", "0.00002"], &[]),
     (&["check", "theory"], &[]),
     (

@@ -4,8 +4,9 @@ use super::Case;
 use crate::common::SMALL;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use wearwell_stack::{Draft, Progress};
-use wearwell_study::{Axis, Sweep, SweepObserver, SweepOptions};
+use wearwell_stack::{Draft, Progress, RunResult};
+use wearwell_store::{Column, ResultStore, name_of, parquet};
+use wearwell_study::{Axis, PointResult, Store, Sweep, SweepObserver, SweepOptions, identity};
 
 /// Short, so that its result is.
 fn scenario() -> Draft {
@@ -53,17 +54,28 @@ impl SweepObserver for Nobody {
     fn finished(&self, _: usize, _: usize) {}
 }
 
-/// The finished runs of the sweep that `swept` repeats.
-fn journal() -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("runs.jsonl");
+/// The two finished runs of the sweep that `swept` repeats.
+fn points() -> Vec<PointResult> {
     let axes = [Axis::parse("seed=1,2").expect("an axis")];
     let sweep = Sweep::plan(&scenario(), &axes, 1).expect("a sweep");
-    let options = SweepOptions { journal: Some(&path), threads: Some(1), ..Default::default() };
-    sweep.run(&options, &Nobody).expect("it runs");
-    let text = std::fs::read_to_string(path).expect("the runs");
-    let line = |line: &str| at_rest(serde_json::from_str(line).expect("JSON")).to_string() + "\n";
-    text.lines().map(line).collect()
+    let options = SweepOptions { threads: Some(1), ..Default::default() };
+    let points = sweep.run(&options, &Nobody).expect("it runs").into_iter();
+    let resting = |mut point: PointResult| {
+        let result = at_rest(serde_json::to_value(&point.result).expect("plain data"));
+        point.result = RunResult::read(result).expect("a result");
+        point
+    };
+    points.map(|point| resting(point.expect("a run"))).collect()
+}
+
+/// The file of a store that holds these runs.
+fn stored(points: &[PointResult]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = ResultStore::open(folder.path()).expect("a store");
+    points.iter().for_each(|point| store.keep(point).expect("room"));
+    store.flush().expect("room");
+    let mut files = std::fs::read_dir(folder.path()).expect("a folder");
+    std::fs::read(files.next().expect("a file").expect("a file").path()).expect("a file")
 }
 
 /// Pointers to all values.
@@ -96,18 +108,26 @@ fn compared(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
         .named(["bad.json"])
 }
 
-/// The sweep goes on from the runs.
+/// The sweep goes on from the runs in a file that is called as if it were as it was meant.
 fn swept(what: String, runs: impl Into<Vec<u8>>) -> Case {
+    let runs = runs.into();
+    let name = name_of(&runs);
+    swept_from(what, &name, runs)
+}
+
+/// The sweep goes on from a file of this name.
+fn swept_from(what: String, name: &str, runs: Vec<u8>) -> Case {
     let small = toml::to_string(&scenario().scenario().expect("a scenario")).expect("a scenario is TOML");
-    Case::new(what, ["sweep", "small.toml", "--vary", "seed=1,2", "--threads", "1", "--output", "t.csv"])
+    Case::new(what, ["sweep", "small.toml", "--vary", "seed=1,2", "--threads", "1", "--store", "runs"])
         .file("small.toml", small)
-        .file("t.csv.runs.jsonl", runs)
-        .named(["t.csv.runs.jsonl"])
+        .file(&format!("runs/{name}"), runs)
+        .named([name])
 }
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    let (result, journal) = (result(), journal());
+    let (result, points) = (result(), points());
+    let runs = stored(&points);
     let good = serde_json::to_string(&result).expect("plain data");
     let mut places = Vec::new();
     pointers(&result, "", &mut places);
@@ -133,18 +153,31 @@ pub fn cases() -> Vec<Case> {
     for end in (0..good.len()).step_by(good.len() / 150) {
         cases.push(compared(format!("a result cut at {end}"), &good, &good.as_bytes()[..end]).fails());
     }
-    for end in (0..journal.len()).step_by(journal.len() / 100) {
-        cases.push(swept(format!("runs cut at {end}"), &journal.as_bytes()[..end]));
+    for end in (0..runs.len()).step_by(runs.len() / 60) {
+        cases.push(swept_from(format!("runs cut at {end}"), &name_of(&runs), runs[..end].into()));
+        cases.push(swept(format!("a whole file of runs cut at {end}"), &runs[..end]));
+        let mut bad = runs.clone();
+        bad[end] ^= 0x55;
+        cases.push(swept(format!("runs with another byte at {end}"), bad));
     }
-    let first: Value = serde_json::from_str(journal.lines().next().expect("a run")).expect("JSON");
+    let first = serde_json::to_value(&points[0].result).expect("plain data");
     let mut places = Vec::new();
     pointers(&first, "", &mut places);
     for (at, place) in places.iter().enumerate() {
         let values = values();
         let mut bad = first.clone();
         *bad.pointer_mut(place).expect("a place") = values[at % values.len()].clone();
-        cases
-            .push(swept(format!("a run whose {place} is {}", values[at % values.len()]), format!("{bad}\n")));
+        let columns = [
+            ("point", Column::Text(vec![Some(identity(&points[0].result.scenario))])),
+            ("version", Column::Text(vec![Some(points[0].result.version.clone())])),
+            ("settings", Column::Text(vec![Some("{}".into())])),
+            ("replica", Column::Count(vec![Some(0)])),
+            ("result", Column::Text(vec![Some(bad.to_string())])),
+        ]
+        .map(|(name, column)| (name.to_owned(), column));
+        let mut file = Vec::new();
+        parquet::write(&mut file, &columns, &[]).expect("in memory");
+        cases.push(swept(format!("a run whose {place} is {}", values[at % values.len()]), file));
     }
     for (what, runs) in [("zeros", vec![0; 4096]), ("no UTF-8", vec![0xff; 100]), ("lines", vec![b'\n'; 100])]
     {

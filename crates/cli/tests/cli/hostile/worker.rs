@@ -136,6 +136,9 @@ fn serve(class: &str) -> io::Result<()> {
         // In the place of a device itself, which a program with all rights could do away with.
         std::os::unix::fs::symlink("/dev/full", place.join(FULL))?;
         for (name, content) in &case.files {
+            if let Some((folder, _)) = name.rsplit_once('/') {
+                std::fs::create_dir_all(place.join(folder))?;
+            }
             std::fs::write(place.join(name), content)?;
         }
         out.take()?;

@@ -19,3 +19,4 @@ mod pool;
 mod recovery;
 mod refusals;
 mod stacked;
+mod watched;

@@ -71,6 +71,19 @@ pub struct GeckoReport {
     pub pages_written: u64,
 }
 
+/// What is known of a block, or a part of one, in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeckoEntry {
+    /// The block.
+    pub block: BlockId,
+    /// Whether all that is older of the block is obsolete.
+    pub is_erased: bool,
+    /// Its pages that this entry says are invalid.
+    pub invalid: PageSet,
+    /// The flash page of the run that holds it; 0 in the buffer.
+    pub page: u32,
+}
+
 /// Logarithmic Gecko.
 #[derive(Clone, Debug)]
 pub struct Gecko {
@@ -132,6 +145,30 @@ impl Gecko {
     /// Entries in the buffer.
     pub fn buffered(&self) -> u32 {
         self.buffer.len()
+    }
+
+    /// The entries of the buffer and then of each run, from the newest to the oldest: for whoever wants to look at them, at no cost.
+    ///
+    /// # Panics
+    ///
+    /// On another flash than the store's own.
+    pub fn entries(&self, flash: &dyn ValidityFlash) -> Vec<Vec<GeckoEntry>> {
+        let of = |entries: &[u64], page: u32| -> Vec<GeckoEntry> {
+            let entries = entries.chunks_exact(self.layout.stride);
+            let named = entries.map(|entry| {
+                let mut invalid = PageSet::new(self.config.pages_per_block);
+                self.layout.collect(entry, &mut invalid);
+                let block = self.layout.block(self.layout.key(entry[0]));
+                GeckoEntry { block, is_erased: entry[0] & self.layout.flag != 0, invalid, page }
+            });
+            named.collect()
+        };
+        let run = |run: &Run| {
+            let pages =
+                run.slots.iter().map(|at| gecko_page(flash.peek(*at).expect("a page of the directory")));
+            (0..).zip(pages).flat_map(|(at, page)| of(&page.entries, at)).collect()
+        };
+        std::iter::once(of(&self.buffer.sorted(), 0)).chain(self.runs.iter().map(run)).collect()
     }
 
     /// Makes an update; should the buffer be full then, writes it, and takes the update back if that fails.

@@ -1,6 +1,6 @@
 //! Columns into a Parquet file, without Arrow, which would be most of the programme.
 
-use super::column::Column;
+use crate::column::Column;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;

@@ -1,0 +1,171 @@
+//! `wearwell play`.
+
+use crate::exit::Failure;
+use crate::interrupt;
+use crate::output::{keep_apart, place_is_free, print, write_bytes, write_text};
+use crate::report::grid;
+use crate::scenario_args::ScenarioArgs;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::path::{Path, PathBuf};
+use wearwell_play::{Cut, Film, LESSONS, Lesson, MOST_PICTURES, MOST_STEPS};
+use wearwell_stack::{Draft, Parts};
+
+/// The drive that is played when no scenario is named: one that can be taken in at a glance.
+const DRIVE: &str = include_str!("../../../../scenarios/play.toml");
+
+/// Plays a small drive, step by step: blocks that fill, die and are cleaned
+///
+/// A page to look through, or a GIF or numbered pictures for slides. Every step is what the engine did, with a sentence. Lessons are
+/// films with a story: examples of the papers.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// A lesson in place of a scenario; `--list` says what each is about
+    #[arg(long, value_name = "NAME", value_parser = names(), conflicts_with = "file", help_heading = "Film")]
+    lesson: Option<String>,
+    /// Lists the lessons
+    #[arg(long, help_heading = "Film", conflicts_with_all = ["lesson", "file", "output"])]
+    list: bool,
+    /// The film: a page (.html), an animated GIF (.gif), or a folder for a PNG of each step
+    #[arg(long, short, value_name = "FILE", required_unless_present = "list", help_heading = "Film")]
+    output: Option<PathBuf>,
+    /// Steps that are shown; of a lesson all unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_STEPS as i64), help_heading = "Film")]
+    steps: Option<u16>,
+    /// Steps that are passed over before the first one
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000), help_heading = "Film")]
+    from: u32,
+    /// Steps of a GIF in a second
+    #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = pace, help_heading = "Film")]
+    pace: f64,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell play --output drive.html                      a small drive, in a page to step through
+  wearwell play --list                                   the lessons
+  wearwell play --lesson cagc-figure-8 --output cagc.html
+  wearwell play --lesson log-on-log-figure-3 --output segments.gif --pace 1
+  wearwell play my.toml --from 500 --steps 100 --output pictures/";
+
+/// Steps of a film of a scenario where nobody says how many.
+const STEPS: usize = 400;
+
+fn names() -> PossibleValuesParser {
+    LESSONS.iter().map(|lesson| PossibleValue::new(lesson.name).help(lesson.title)).collect::<Vec<_>>().into()
+}
+
+fn pace(text: &str) -> Result<f64, String> {
+    let problem = || format!("{text} is no number of steps in a second from 0.1 to 50");
+    text.parse().ok().filter(|pace| (0.1..=50.0).contains(pace)).ok_or_else(problem)
+}
+
+/// What a film is written as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Page,
+    Gif,
+    Pictures,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Result<Kind, Failure> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("html" | "htm") => Ok(Kind::Page),
+            Some("gif") => Ok(Kind::Gif),
+            _ if path.is_dir() || path.to_string_lossy().ends_with('/') => Ok(Kind::Pictures),
+            _ => {
+                let problem = "a film ends in .html or .gif, or in / for a folder of pictures";
+                Err(Failure::Usage(format!("{}: {problem}", path.display())))
+            }
+        }
+    }
+
+    /// Checks that there is a place for it.
+    fn place(self, path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+        keep_apart(path, inputs)?;
+        match self {
+            Kind::Pictures if path.is_dir() => place_is_free(&path.join("step-0000.png")),
+            _ => place_is_free(path),
+        }
+    }
+
+    fn write(self, path: &Path, film: &Film, pace: f64) -> Result<(), Failure> {
+        let of = |problem: Box<dyn std::error::Error + Send + Sync>| {
+            Failure::run(format!("{}: {problem}", path.display()))
+        };
+        match self {
+            Kind::Page => write_text(path, &wearwell_play::page(film)),
+            Kind::Gif => write_bytes(path, &wearwell_play::gif(film, pace).map_err(of)?),
+            Kind::Pictures => {
+                std::fs::create_dir_all(path)
+                    .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+                let mut failed = None;
+                let written = wearwell_play::frames(film, |name, png| {
+                    if interrupt::interrupted() {
+                        failed = Some(Failure::Interrupted);
+                        return Err("interrupted".into());
+                    }
+                    write_bytes(&path.join(name), png).map_err(|failure| {
+                        failed = Some(failure);
+                        "a picture could not be written".into()
+                    })
+                });
+                written.map_err(|problem| failed.unwrap_or_else(|| of(problem)))
+            }
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let Some(output) = args.output.as_ref().filter(|_| !args.list) else {
+        return print(&list());
+    };
+    let (kind, steps) = (Kind::of(output)?, args.steps.map(usize::from));
+    if kind != Kind::Page && steps.is_some_and(|steps| steps >= MOST_PICTURES) {
+        let problem = format!("pictures are at most {}; a page has room for more", MOST_PICTURES - 1);
+        return Err(Failure::Usage(format!("--steps: {problem}")));
+    }
+    let mut film = match args.lesson.as_deref().and_then(Lesson::named) {
+        Some(lesson) => {
+            if !args.scenario.words().is_empty() {
+                let problem = "a lesson has a scenario of its own, in which nothing is changed";
+                return Err(Failure::Usage(format!("--lesson {}: {problem}", lesson.name)));
+            }
+            kind.place(output, &[])?;
+            lesson.film().map_err(Failure::run)?.starting_at(args.from as usize)
+        }
+        None => of_scenario(args, output, kind, steps.unwrap_or(STEPS))?,
+    };
+    // What one request leads to may be more.
+    let wanted = steps.or(args.lesson.is_none().then_some(STEPS));
+    film.frames.truncate(wanted.map_or(usize::MAX, |steps| steps + 1));
+    kind.write(output, &film, args.pace)
+}
+
+fn of_scenario(args: &Args, output: &Path, kind: Kind, steps: usize) -> Result<Film, Failure> {
+    let draft = match args.scenario.file {
+        Some(_) => args.scenario.draft()?,
+        None => {
+            let mut draft = Draft::from_toml(DRIVE, "play.toml (built in)")?;
+            args.scenario.overrides.apply(&mut draft)?;
+            draft
+        }
+    };
+    kind.place(output, &args.scenario.inputs(&draft))?;
+    let cut = Cut { from: args.from as usize, steps };
+    let mut goes_on = || !interrupt::interrupted();
+    let filmed = wearwell_play::film(&draft.scenario()?, Parts::default(), cut, &mut goes_on);
+    Ok(filmed.map_err(|error| Failure::of_run(error, &draft))?.film)
+}
+
+/// The lessons, a line each.
+fn list() -> String {
+    let rows = LESSONS
+        .iter()
+        .map(|lesson| vec![lesson.name.to_owned(), lesson.title.to_owned(), lesson.source.to_owned()]);
+    grid(&["lesson", "shows", "after"], rows.collect(), &[])
+}

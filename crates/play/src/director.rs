@@ -1,0 +1,315 @@
+//! From what was seen on media to frames, each with a sentence.
+
+use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
+use std::collections::{BTreeSet, HashMap};
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::counters::Cause;
+use wearwell_engine::layer::{Death, Seen};
+
+/// A place on a medium: block, index of the page in it.
+type At = (u32, u32);
+
+/// A medium that is filmed.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    /// Its name.
+    pub name: String,
+    /// What its block is called.
+    pub word: &'static str,
+    /// How many it has.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Who stands on it: media by their numbers, each with the first page that it has here.
+    pub users: Vec<(usize, u32)>,
+}
+
+/// How a page is called and what it belongs to.
+pub type Look = dyn Fn(usize, Lpn) -> Option<Cell>;
+
+/// Makes frames of what is seen.
+pub struct Director {
+    media: Vec<Medium>,
+    frames: Vec<Frame>,
+    live: Vec<Live>,
+    /// How pages look that are not called by their numbers.
+    look: Option<Box<Look>>,
+}
+
+/// What is known of a medium.
+#[derive(Default)]
+struct Live {
+    /// Where each owner's page is. Nothing iterates over it.
+    places: HashMap<Lpn, At>,
+    /// Whose page is where.
+    owners: HashMap<At, Lpn>,
+    /// Deaths that were announced and are not yet shown.
+    dying: Vec<Death>,
+    victim: Option<u32>,
+    /// Pages that nobody above wants.
+    stale: BTreeSet<At>,
+}
+
+impl Director {
+    /// Of a film of these media, which has `first` as its first frame's sentence.
+    pub fn new(media: Vec<Medium>, first: &str) -> Director {
+        let live = media.iter().map(|_| Live::default()).collect();
+        let frames = vec![Frame { text: first.to_owned(), ops: Vec::new() }];
+        Director { media, frames, live, look: None }
+    }
+
+    /// The same, with pages that look otherwise.
+    pub fn with_look(self, look: Box<Look>) -> Director {
+        Director { look: Some(look), ..self }
+    }
+
+    /// Frames so far.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Adds a frame that is nobody's but the narrator's.
+    pub fn say(&mut self, text: &str) {
+        self.frames.push(Frame { text: text.to_owned(), ops: Vec::new() });
+    }
+
+    /// Adds changes to the latest frame.
+    pub fn note(&mut self, ops: Vec<Op>) {
+        self.frames.last_mut().expect("there is a first one").ops.extend(ops);
+    }
+
+    /// The film, until now.
+    pub fn film(self, title: String, notes: Vec<String>) -> Film {
+        let grouped = |medium: &Medium| !medium.users.is_empty() || self.look.is_some();
+        let stands_below =
+            |at: usize| self.media.iter().any(|medium| medium.users.iter().any(|(user, _)| *user == at));
+        let panel = |(at, medium): (usize, &Medium)| Panel {
+            name: medium.name.clone(),
+            shows: Shows::Blocks {
+                blocks: medium.blocks,
+                pages_per_block: medium.pages_per_block,
+                word: medium.word.to_owned(),
+                grouped: grouped(medium) || stands_below(at),
+            },
+        };
+        let panels = self.media.iter().enumerate().map(panel).collect();
+        Film { title, notes, panels, frames: self.frames }
+    }
+
+    /// Makes frames of what a request led to.
+    pub fn take(&mut self, seen: Vec<(usize, Seen)>) {
+        for (at, seen) in seen {
+            match seen {
+                Seen::Died(death) => self.live[at].dying.push(death),
+                Seen::Programmed { block, page, owners, cause, .. } => {
+                    self.programmed(at, (block.0, page), &owners, cause);
+                }
+                Seen::Read { block, pages, cause } => self.read(at, block, pages, cause),
+                Seen::Erased { block, cause } => self.erased(at, block, cause),
+            }
+        }
+        (0..self.media.len()).for_each(|at| self.bury(at));
+    }
+
+    /// The name of the medium before what happens on it, where there are several.
+    fn on(&self, at: usize) -> String {
+        if self.media.len() == 1 { String::new() } else { format!("{}: ", self.media[at].name) }
+    }
+
+    fn cell(&self, at: usize, owner: Lpn, place: At, cause: Cause) -> Cell {
+        let cell = self.look.as_ref().and_then(|look| look(at, owner));
+        let cell = cell.unwrap_or_else(|| Cell { label: owner.0.to_string(), ..Cell::default() });
+        let below = self.media[at].users.iter().rev().find(|(_, first)| *first <= owner.0);
+        let group = match below {
+            Some((user, first)) => (owner.0 - first) / self.media[*user].pages_per_block,
+            None if self.look.is_some() => cell.group,
+            None => place.0,
+        };
+        Cell { cause: cause as u8, group, ..cell }
+    }
+
+    fn labels(&self, at: usize, owners: &[Lpn]) -> String {
+        let look = self.look.as_ref();
+        match owners {
+            owners if look.is_some_and(|look| owners.iter().any(|owner| look(at, *owner).is_some())) => {
+                let label = |owner: &Lpn| self.cell(at, *owner, (0, 0), Cause::Host).label;
+                owners.iter().map(label).collect::<Vec<_>>().join(" ")
+            }
+            owners => ranges(owners.iter().map(|owner| owner.0)),
+        }
+    }
+
+    fn programmed(&mut self, at: usize, (block, first): At, owners: &[Lpn], cause: Cause) {
+        let written: BTreeSet<u32> = owners.iter().map(|owner| owner.0).collect();
+        let dying = std::mem::take(&mut self.live[at].dying);
+        let (_, others): (Vec<_>, Vec<_>) =
+            dying.into_iter().partition(|death| written.contains(&death.owner.0));
+        self.live[at].dying = others;
+        self.bury(at);
+        let (mut ops, mut left) = (Vec::new(), BTreeSet::new());
+        let mut old_places = 0;
+        for (page, &owner) in (first..).zip(owners) {
+            if let Some(old) = self.live[at].places.insert(owner, (block, page)) {
+                self.live[at].owners.remove(&old);
+                old_places += 1;
+                left.insert(old.0);
+                ops.push(Op::Die { panel: at, block: old.0, page: old.1 });
+            }
+            self.live[at].owners.insert((block, page), owner);
+            self.live[at].stale.remove(&(block, page));
+            ops.push(Op::Write { panel: at, block, page, cell: self.cell(at, owner, (block, page), cause) });
+        }
+        let word = self.media[at].word;
+        let pages = counted(owners.len(), &self.labels(at, owners));
+        let blocks = ranges(left.iter().copied());
+        let on = self.on(at);
+        let text = match cause {
+            Cause::Cleaning | Cause::WearLevelling => {
+                let moves = if owners.len() == 1 { "moves" } else { "move" };
+                format!("{on}{pages} {moves} to {word} {block}")
+            }
+            _ => {
+                let of = if cause == Cause::Host { "" } else { " (metadata)" };
+                let dies = match (old_places, left.len()) {
+                    (0, _) => String::new(),
+                    (1, _) => format!("; its old place in {word} {blocks} dies"),
+                    (_, 1) => format!("; the old places in {word} {blocks} die"),
+                    _ => format!("; the old places in {word}s {blocks} die"),
+                };
+                format!("{on}{pages}{of} → {word} {block}{dies}")
+            }
+        };
+        self.push(text, ops);
+    }
+
+    fn read(&mut self, at: usize, block: BlockId, pages: u32, cause: Cause) {
+        let is_victim = matches!(cause, Cause::Cleaning | Cause::WearLevelling);
+        if !is_victim || self.live[at].victim == Some(block.0) {
+            return;
+        }
+        self.bury(at);
+        self.live[at].victim = Some(block.0);
+        let why = if cause == Cause::Cleaning { "cleaning" } else { "wear levelling" };
+        let live = if pages == 1 { "1 live page".to_owned() } else { format!("{pages} live pages") };
+        let text =
+            format!("{}{why} takes {} {}: {live} must move", self.on(at), self.media[at].word, block.0);
+        self.push(text, vec![Op::Victim { panel: at, block: block.0 }]);
+    }
+
+    fn erased(&mut self, at: usize, block: BlockId, cause: Cause) {
+        self.bury(at);
+        let pages = self.media[at].pages_per_block;
+        for page in 0..pages {
+            // Cleaning in place erases first and writes what was live back.
+            let live = &mut self.live[at];
+            live.stale.remove(&(block.0, page));
+            if let Some(owner) = live.owners.remove(&(block.0, page)) {
+                live.places.remove(&owner);
+            }
+        }
+        let nothing =
+            if self.live[at].victim.take() == Some(block.0) { "" } else { ", which holds nothing valid," };
+        let done = if self.media[at].word == "block" { "is erased" } else { "is free again" };
+        let text = format!("{}{} {}{nothing} {done}", self.on(at), self.media[at].word, block.0);
+        self.push(text, vec![Op::Erase { panel: at, block: block.0, cause: cause as u8 }]);
+    }
+
+    /// Shows deaths that nothing replaces.
+    fn bury(&mut self, at: usize) {
+        let dying = std::mem::take(&mut self.live[at].dying);
+        let mut ops = Vec::new();
+        let (mut owners, mut blocks) = (Vec::new(), BTreeSet::new());
+        for Death { owner, block, page } in dying {
+            let place = (block.0, page);
+            if self.live[at].owners.get(&place) != Some(&owner) {
+                continue;
+            }
+            self.live[at].owners.remove(&place);
+            self.live[at].places.remove(&owner);
+            self.live[at].stale.remove(&place);
+            owners.push(owner);
+            blocks.insert(block.0);
+            ops.push(Op::Die { panel: at, block: block.0, page });
+        }
+        if ops.is_empty() {
+            return;
+        }
+        let (word, many) = (self.media[at].word, if blocks.len() == 1 { "" } else { "s" });
+        let pages = counted(owners.len(), &self.labels(at, &owners));
+        let (dies, wanted) = if owners.len() == 1 { ("dies", "is") } else { ("die", "are") };
+        let on = self.on(at);
+        let blocks = ranges(blocks.into_iter());
+        self.push(format!("{on}{pages} {wanted} no longer wanted and {dies} in {word}{many} {blocks}"), ops);
+    }
+
+    fn push(&mut self, text: String, mut ops: Vec<Op>) {
+        self.mark_stale(&mut ops);
+        // A medium's name is left as it is.
+        let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+        let first = if self.media.len() == 1 { first.to_uppercase() } else { first.to_owned() };
+        self.frames.push(Frame { text: format!("{first}{rest}."), ops });
+    }
+
+    /// Adds what is no longer wanted above and still valid below, or is wanted again.
+    fn mark_stale(&mut self, ops: &mut Vec<Op>) {
+        for at in 0..self.media.len() {
+            let Some(&(_, first)) = self.media[at].users.first() else { continue };
+            let mut places: Vec<(At, Lpn)> =
+                self.live[at].owners.iter().map(|(at, owner)| (*at, *owner)).collect();
+            places.sort_unstable();
+            for (place, owner) in places.into_iter().filter(|(_, owner)| owner.0 >= first) {
+                let user = self.media[at].users.iter().rev().find(|(_, first)| *first <= owner.0);
+                let (user, first) = *user.expect("one begins there");
+                let pages = self.media[user].pages_per_block;
+                let above = ((owner.0 - first) / pages, (owner.0 - first) % pages);
+                let stale = !self.live[user].owners.contains_key(&above);
+                let changed = match stale {
+                    true => self.live[at].stale.insert(place),
+                    false => self.live[at].stale.remove(&place),
+                };
+                if changed {
+                    ops.push(Op::Stale { panel: at, block: place.0, page: place.1, stale });
+                }
+            }
+        }
+    }
+}
+
+/// "page 7", "pages 3–5, 9".
+fn counted(count: usize, labels: &str) -> String {
+    if count == 1 { format!("page {labels}") } else { format!("pages {labels}") }
+}
+
+/// Numbers with those that follow each other joined, the first dozen of them.
+fn ranges(numbers: impl Iterator<Item = u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match spans.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => spans.push((number, number)),
+        }
+    }
+    let span = |(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}–{last}"),
+    };
+    let words: Vec<String> = spans.iter().take(12).map(span).collect();
+    let more = spans.len().saturating_sub(12);
+    if more == 0 { words.join(", ") } else { format!("{} and others", words.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_as_a_person_would() {
+        let told = |numbers: &[u32]| ranges(numbers.iter().copied());
+        assert_eq!(told(&[4]), "4");
+        assert_eq!(told(&[4, 5]), "4, 5");
+        assert_eq!(told(&[4, 5, 6, 9, 3]), "4–6, 9, 3");
+        let many: Vec<u32> = (0..40).map(|at| at * 2).collect();
+        assert!(told(&many).ends_with("22 and others"), "{}", told(&many));
+    }
+}

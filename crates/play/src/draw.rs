@@ -1,0 +1,168 @@
+//! A step as SVG, for files. The page draws the same from the same places.
+
+use crate::film::{Cell, Film, Panel, Shows};
+use crate::layout::{Layout, Place, ROW_NAME, TEXT};
+use crate::state::{Life, Page, PanelState, State};
+use std::fmt::Write;
+
+const COLOURS: [&str; 8] =
+    ["#9ccbe8", "#f5c38e", "#9adbc0", "#e5b6d3", "#ebdd8a", "#b9b5ea", "#bfd6a0", "#d9c2ae"];
+const INK: &str = "#1b1f24";
+const FAINT: &str = "#57606a";
+const LINE: &str = "#d0d7de";
+const DEAD: &str = "#e9ecef";
+const BAD: &str = "#a4262c";
+/// Between the places of two pages and their edges.
+const INSET: f64 = 2.5;
+/// Letters of a line of what is said.
+const LETTERS: usize = 112;
+
+/// The picture of `state`, below what happens.
+pub fn svg(film: &Film, layout: &Layout, state: &State, text: &str) -> String {
+    let (width, height) = (layout.width, layout.height);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"sans-serif\"><rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+    );
+    for (at, line) in lines(text).iter().enumerate() {
+        words(&mut svg, (20.0, 26.0 + 20.0 * at as f64), "font-size=\"16\"", INK, line);
+    }
+    for ((panel, place), state) in film.panels.iter().zip(&layout.panels).zip(&state.panels) {
+        let y = f64::from(place.name_y);
+        words(&mut svg, (20.0, y), "font-size=\"16\" font-weight=\"bold\"", INK, &panel.name);
+        let right = f64::from(width) - 20.0;
+        words(&mut svg, (right, y), "font-size=\"13\" text-anchor=\"end\"", FAINT, &state.tally());
+        self::panel(&mut svg, panel, place, f64::from(layout.pitch), state);
+    }
+    svg + "</svg>"
+}
+
+fn panel(svg: &mut String, panel: &Panel, place: &Place, pitch: f64, state: &PanelState) {
+    match &panel.shows {
+        Shows::Blocks { grouped, .. } => {
+            for ((block, pages), rectangle) in (0..).zip(state.blocks()).zip(&place.blocks) {
+                let (x, y) = (f64::from(rectangle.x), f64::from(rectangle.y));
+                let is_victim = state.victim == Some(block);
+                let (name, ink) = match is_victim {
+                    true => (format!("{block} being cleaned"), BAD),
+                    false => (block.to_string(), FAINT),
+                };
+                words(svg, (x + 3.0, y - 3.0), "font-size=\"11\"", ink, &name);
+                for (at, one) in (0..).zip(pages) {
+                    let (column, line): (u32, u32) = (at % place.columns, at / place.columns);
+                    let place = (x + f64::from(column) * pitch, y + f64::from(line) * pitch);
+                    page(svg, place, pitch, one, *grouped);
+                }
+                let (w, h) = (rectangle.w, rectangle.h);
+                let (stroke, thick) = if is_victim { (BAD, 4.0) } else { (FAINT, 1.5) };
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" rx=\"4\" fill=\"none\" stroke=\"{stroke}\" \
+                     stroke-width=\"{thick}\"/>"
+                );
+            }
+        }
+        Shows::Rows { rows } => {
+            for ((name, &y), cells) in rows.iter().zip(&place.rows).zip(&state.rows) {
+                let y = f64::from(y);
+                words(svg, (20.0, y + pitch / 2.0 + 4.0), "font-size=\"13\"", FAINT, name);
+                row(svg, y, pitch, place.row_cells as usize, cells);
+            }
+        }
+    }
+}
+
+fn row(svg: &mut String, y: f64, pitch: f64, most: usize, cells: &[Cell]) {
+    let fitting = if cells.len() > most { most - 1 } else { cells.len() };
+    let x = |column: usize| 20.0 + f64::from(ROW_NAME) + column as f64 * pitch;
+    for (column, cell) in cells[..fitting].iter().enumerate() {
+        let one = Page { life: Life::Live, cell: cell.clone(), ..Page::default() };
+        page(svg, (x(column), y), pitch, &one, true);
+    }
+    if fitting < cells.len() {
+        let more = format!("+{}", cells.len() - fitting);
+        words(svg, (x(fitting) + 4.0, y + pitch / 2.0 + 4.0), "font-size=\"11\"", FAINT, &more);
+    }
+}
+
+fn page(svg: &mut String, (x, y): (f64, f64), pitch: f64, page: &Page, grouped: bool) {
+    let (side, left, top) = (pitch - 2.0 * INSET, x + INSET, y + INSET);
+    let group = if grouped { page.cell.group } else { u32::from(page.cell.cause) };
+    let (fill, opacity) = match page.life {
+        Life::Free => ("#ffffff", 1.0),
+        Life::Dead => (DEAD, 1.0),
+        Life::Live => (COLOURS[group as usize % COLOURS.len()], if page.stale { 0.45 } else { 1.0 }),
+    };
+    let (stroke, thick) = if page.is_new { (INK, 3.0) } else { (LINE, 1.0) };
+    let _ = write!(
+        svg,
+        "<rect x=\"{left}\" y=\"{top}\" width=\"{side}\" height=\"{side}\" rx=\"3\" fill=\"{fill}\" fill-opacity=\"{opacity}\" \
+         stroke=\"{stroke}\" stroke-width=\"{thick}\"/>"
+    );
+    let mut stroke = |(y1, y2): (f64, f64), colour: &str, dash: &str| {
+        let (x1, x2) = (left + 2.0, left + side - 2.0);
+        let _ = write!(
+            svg,
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{colour}\" stroke-width=\"1.4\" \
+             stroke-dasharray=\"{dash}\"/>"
+        );
+    };
+    let (high, low) = (top + 2.0, top + side - 2.0);
+    match page.life {
+        Life::Dead => stroke((low, high), FAINT, "none"),
+        Life::Live if page.stale => stroke((high, low), INK, "3 3"),
+        _ => {}
+    }
+    if page.life == Life::Live && page.cell.cause != 0 && grouped {
+        let (right, corner) = (left + side, side / 3.2);
+        let _ = write!(svg, "<path d=\"M{right} {top} v{corner} l-{corner} -{corner} z\" fill=\"{INK}\"/>");
+    }
+    if !page.cell.label.is_empty() && page.life != Life::Free {
+        let letters = page.cell.label.chars().count().max(1) as f64;
+        let size = (pitch * 0.42).min((pitch - 6.0) * 1.75 / letters);
+        let ink = if page.life == Life::Dead { FAINT } else { INK };
+        let style = format!("font-size=\"{size:.1}\" text-anchor=\"middle\"");
+        words(svg, (x + pitch / 2.0, y + pitch / 2.0 + size * 0.36), &style, ink, &page.cell.label);
+    }
+}
+
+fn words(svg: &mut String, (x, y): (f64, f64), style: &str, colour: &str, text: &str) {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\" {style}>{text}</text>");
+}
+
+/// At most as many lines as there is room for, cut between words.
+fn lines(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if !line.is_empty() && line.chars().count() + word.chars().count() >= LETTERS {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    let room = (TEXT as usize - 24) / 20;
+    if lines.len() > room {
+        lines.truncate(room);
+        lines.last_mut().expect("room for one").push('…');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_has_room() {
+        assert_eq!(lines("a b"), ["a b"]);
+        let long = "word ".repeat(200);
+        let cut = lines(&long);
+        assert_eq!(cut.len(), 2);
+        assert!(cut[1].ends_with('…') && cut.iter().all(|line| line.chars().count() <= LETTERS + 1));
+    }
+}

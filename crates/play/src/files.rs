@@ -1,0 +1,104 @@
+//! A film as an animated GIF, or as a PNG for each step.
+
+use crate::draw::svg;
+use crate::film::Film;
+use crate::layout::Layout;
+use crate::state::State;
+use gif::{DisposalMethod, Encoder, Repeat};
+use wearwell_plot::{Failure, Painter, Pixels};
+
+/// Steps of a GIF or of numbered pictures: a film that is longer is for the page.
+pub const MOST_PICTURES: usize = 1000;
+
+/// Calls `each` with the number and the picture of every step.
+fn pictures(film: &Film, mut each: impl FnMut(usize, Pixels) -> Result<(), Failure>) -> Result<(), Failure> {
+    let steps = film.frames.len();
+    if steps > MOST_PICTURES {
+        return Err(format!(
+            "{steps} steps are too many for pictures, of which there may be {MOST_PICTURES}; ask for fewer with --steps, or for \
+             a page"
+        )
+        .into());
+    }
+    let (painter, layout, mut state) = (Painter::new()?, Layout::of(film), State::of(film));
+    for (at, frame) in film.frames.iter().enumerate() {
+        state.apply(frame);
+        each(at, painter.pixels(&svg(film, &layout, &state, &frame.text), 1.0)?)?;
+    }
+    Ok(())
+}
+
+/// The film as an animated GIF that begins again at its end, `pace` steps a second; the last one stays for two seconds more.
+///
+/// # Errors
+///
+/// Too many steps, or no font on this machine.
+pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
+    let (mut encoder, mut before): (Option<Encoder<Vec<u8>>>, Option<Pixels>) = (None, None);
+    let hundredths = (100.0 / pace).round().clamp(2.0, 6000.0) as u16;
+    pictures(film, |at, pixels| {
+        let (width, height) = (pixels.width as u16, pixels.height as u16);
+        if encoder.is_none() {
+            let mut fresh = Encoder::new(Vec::new(), width, height, &[])?;
+            fresh.set_repeat(Repeat::Infinite)?;
+            encoder = Some(fresh);
+        }
+        let (left, top, mut part) = changed(before.as_ref(), &pixels);
+        let mut frame =
+            gif::Frame::from_rgba_speed(part.width as u16, part.height as u16, &mut part.rgba, 20);
+        (frame.left, frame.top, frame.dispose) = (left as u16, top as u16, DisposalMethod::Keep);
+        frame.delay = if at + 1 == film.frames.len() { hundredths + 200 } else { hundredths };
+        encoder.as_mut().expect("there is one").write_frame(&frame)?;
+        before = Some(pixels);
+        Ok(())
+    })?;
+    Ok(encoder.ok_or("a film without steps")?.into_inner()?)
+}
+
+/// The smallest part of a picture in which it differs from the one before, where it begins, and at least a point of it.
+fn changed(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
+    let Some(before) = before else { return (0, 0, now.clone()) };
+    let (mut left, mut top, mut right, mut bottom) = (now.width, now.height, 0, 0);
+    let points = before.rgba.chunks_exact(4).zip(now.rgba.chunks_exact(4));
+    for (at, _) in points.enumerate().filter(|(_, (old, new))| old != new) {
+        let (x, y) = (at as u32 % now.width, at as u32 / now.width);
+        (left, right) = (left.min(x), right.max(x + 1));
+        (top, bottom) = (top.min(y), bottom.max(y + 1));
+    }
+    if right == 0 {
+        (left, top, right, bottom) = (0, 0, 1, 1);
+    }
+    let mut rgba = Vec::with_capacity(((right - left) * (bottom - top) * 4) as usize);
+    for y in top..bottom {
+        let first = ((y * now.width + left) * 4) as usize;
+        rgba.extend_from_slice(&now.rgba[first..first + ((right - left) * 4) as usize]);
+    }
+    (left, top, Pixels { width: right - left, height: bottom - top, rgba })
+}
+
+/// The film as PNGs: calls `each` with a name, `step-0000.png` and so on, and the file.
+///
+/// # Errors
+///
+/// Too many steps, no font on this machine, or what `each` says.
+pub fn frames(film: &Film, mut each: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+    pictures(film, |at, pixels| each(&format!("step-{at:04}.png"), &pixels.png()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_changed_is_kept() {
+        let blank = Pixels { width: 4, height: 3, rgba: vec![255; 48] };
+        let mut next = blank.clone();
+        next.rgba[(4 + 2) * 4] = 0;
+        next.rgba[(2 * 4 + 1) * 4] = 0;
+        let (left, top, part) = changed(Some(&blank), &next);
+        assert_eq!((left, top, part.width, part.height, part.rgba.len()), (1, 1, 2, 2, 16));
+        let (left, top, part) = changed(Some(&blank), &blank);
+        assert_eq!((left, top, part.width, part.height), (0, 0, 1, 1));
+        assert_eq!(changed(None, &next).2.rgba, next.rgba);
+    }
+}

@@ -1,0 +1,293 @@
+//! Figure 8 of the CAGC paper: the pages of four files, cleaned with and without a look at what they hold.
+
+use super::Lesson;
+use crate::director::{Director, Medium};
+use crate::film::{Cell, Film, Op, Panel, Shows};
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use wearwell_base::config::StoreSize;
+use wearwell_base::seed::Seed;
+use wearwell_base::units::{BlockId, Lpn};
+use wearwell_engine::dedup::{Dedup, DedupConfig, Sharing};
+use wearwell_engine::forms::{BoxedLog, CompiledPayload};
+use wearwell_engine::layer::{Content, Layer, Watch};
+use wearwell_engine::log::{BoxedLayer, Reclaim, StoreConfig};
+use wearwell_engine::nand::{Geometry, Nand, Wear};
+use wearwell_engine::placement::{PlacementConfig, PlacementContext};
+use wearwell_engine::timing::{Journal, Timed};
+use wearwell_engine::victim::{Blocks, VictimPolicy};
+use wearwell_plot::Failure;
+
+pub const LESSON: Lesson = Lesson {
+    name: "cagc-figure-8",
+    title: "Four files, two of them deleted",
+    source: "Wu et al., \"CAGC: A Content-aware Garbage Collection Scheme for Ultra-Low Latency Flash-based SSDs\" (IPDPS 2021), \
+             Figure 8",
+    notes: &[
+        "Two drives are written the same four files, ABCD, EBF, DAB and BG: twelve pages in three blocks. A letter is what a page holds; \
+         equal letters are equal pages. Neither drive looks at them while they are written.",
+        "Then both clean these three blocks. The one above moves 12 pages. The one below hashes what it moves: of equal pages one is \
+         moved, and the others become references to it, which leaves 7. Pages with several references go to a block of their own.",
+        "At last files 2 and 4 are deleted. Above, pages die in two blocks, which are then worth an erase, and below in one: a page \
+         that others still refer to stays.",
+    ],
+    film,
+};
+
+/// The files, a letter a page.
+const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
+
+/// Those that are deleted.
+const DELETED: [usize; 2] = [1, 3];
+
+const PAGES_PER_BLOCK: u32 = 6;
+
+/// Pages of files in a block, whose two others are dead when it is cleaned.
+const LIVE: u32 = 4;
+
+/// The page that fills blocks until erased ones run low.
+const FILLER: u32 = 18;
+
+/// Looks of pages by content, which is known by the page's number in the store.
+type Looks = Arc<Mutex<HashMap<Lpn, Cell>>>;
+
+/// Takes the victims of the figure, in its order.
+struct Scripted(VecDeque<u32>);
+
+impl VictimPolicy for Scripted {
+    fn select(&mut self, _blocks: &Blocks) -> BlockId {
+        BlockId(self.0.pop_front().expect("the figure has three victims"))
+    }
+}
+
+/// A drive of the figure.
+struct Drive {
+    layer: BoxedLayer<Content>,
+    sharing: Option<Sharing>,
+    looks: Looks,
+}
+
+fn blocks(pages: u32, streams: u8, room: u32) -> (Reclaim, u32) {
+    let reclaim = Reclaim::FreePool { low: 3, high: 4 };
+    (reclaim, pages.div_ceil(PAGES_PER_BLOCK) + reclaim.reserved_blocks(streams) + room)
+}
+
+impl Drive {
+    /// With or without a look at what pages hold; and its blocks.
+    fn new(merges: bool, number: usize, watch: &Watch) -> Result<(Drive, u32), Failure> {
+        let config: DedupConfig =
+            serde_json::from_value(json!({ "kind": "cagc", "promotion": "when_moved" }))?;
+        let placement: PlacementConfig =
+            serde_json::from_value(json!(if merges { "references" } else { "single" }))?;
+        let sharing = merges.then(|| Sharing::new(&config, FILLER + 1, 0)).transpose()?;
+        let logical_pages = sharing.as_ref().map_or(FILLER + 1, Sharing::store_pages);
+        let size = StoreSize { blocks: 0, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed: Seed(1) };
+        let placement = placement.build_boxed(PlacementContext { size: &size, temperature: None })?;
+        let (reclaim, blocks) = blocks(logical_pages, placement.streams(), if merges { 1 } else { 2 });
+        let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(1));
+        let flash = Timed::new(nand, Journal::paused()).watched(Some(watch.medium(number)));
+        let log = BoxedLog {
+            config: StoreConfig::new(logical_pages, reclaim, Seed(1)),
+            // The first five blocks hold only what was overwritten; the files are in blocks 5 to 7.
+            victim: Box::new(Scripted([7, 5, 6].into())),
+            placement,
+            levelling: None,
+            migration: sharing.as_ref().and_then(|sharing| sharing.migration(None, true)),
+        };
+        let store = Content::boxed_log_on_timed(flash, log)?;
+        let layer: BoxedLayer<Content> = match &sharing {
+            Some(sharing) => Box::new(Dedup::new(sharing.clone(), store, None)?),
+            None => store,
+        };
+        Ok((Drive { layer, sharing, looks: Looks::default() }, blocks))
+    }
+
+    /// Writes pages that look like this; what they hold is as equal as what they look like.
+    fn write(&mut self, pages: &[(Lpn, Content, Cell)]) -> Result<(), Failure> {
+        let numbers: Vec<Lpn> = pages.iter().map(|(page, ..)| *page).collect();
+        let data: Vec<Content> = pages.iter().map(|(_, content, _)| *content).collect();
+        self.layer.write(&numbers, &data, 0)?;
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        for (page, _, cell) in pages {
+            let stored = match &self.sharing {
+                Some(sharing) => sharing.slot_of(*page).map(|(slot, ..)| Lpn(slot)),
+                None => Some(*page),
+            };
+            looks.extend(stored.map(|stored| (stored, cell.clone())));
+        }
+        Ok(())
+    }
+
+    /// What the pages of files are stored as, each with its references.
+    fn stored(&self) -> Option<[Vec<Cell>; 2]> {
+        let sharing = self.sharing.as_ref()?;
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = (0..FILLER).filter_map(|page| sharing.slot_of(Lpn(page)));
+        let slots: BTreeMap<u32, u32> = found.map(|(slot, references, _)| (slot, references)).collect();
+        let mut rows = [Vec::new(), Vec::new()];
+        for (slot, references) in slots {
+            let Some(cell) = looks.get(&Lpn(slot)).filter(|cell| !cell.label.is_empty()) else { continue };
+            let label =
+                if references > 1 { format!("{}×{references}", cell.label) } else { cell.label.clone() };
+            rows[usize::from(references > 1)].push(Cell { label, ..cell.clone() });
+        }
+        rows.iter_mut().for_each(|row| row.sort_by(|a, b| a.label.cmp(&b.label)));
+        Some(rows)
+    }
+}
+
+/// Where the page of a file lies on the drive: four in each block of six.
+fn page_of(at: u32) -> Lpn {
+    Lpn(at / LIVE * PAGES_PER_BLOCK + at % LIVE)
+}
+
+/// Pages of files with their letters, in order.
+fn letters() -> Vec<(usize, char)> {
+    (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |letter| (file, letter))).collect()
+}
+
+/// A page that is not a file's.
+fn filler() -> Cell {
+    Cell { group: 7, ..Cell::default() }
+}
+
+fn letter(letter: char) -> Cell {
+    Cell { label: letter.to_string(), group: u32::from(letter) - u32::from('A'), cause: 0 }
+}
+
+/// The two drives, filmed.
+struct Scene {
+    drives: Vec<Drive>,
+    watch: Watch,
+    director: Director,
+}
+
+impl Scene {
+    fn new() -> Result<Scene, Failure> {
+        let watch = Watch::default();
+        let (mut drives, mut media) = (Vec::new(), Vec::new());
+        for (number, (name, merges)) in [("Traditional", false), ("CAGC", true)].into_iter().enumerate() {
+            let (drive, blocks) = Drive::new(merges, number, &watch)?;
+            drives.push(drive);
+            let pages_per_block = PAGES_PER_BLOCK;
+            media.push(Medium {
+                name: name.to_owned(),
+                word: "block",
+                blocks,
+                pages_per_block,
+                users: Vec::new(),
+            });
+        }
+        let looks: Vec<Looks> = drives.iter().map(|drive| drive.looks.clone()).collect();
+        let look = move |at: usize, page: Lpn| {
+            let looks = looks[at].lock().unwrap_or_else(PoisonError::into_inner);
+            Some(looks.get(&page).cloned().unwrap_or_else(filler))
+        };
+        let director = Director::new(media, "Two new drives.").with_look(Box::new(look));
+        Ok(Scene { drives, watch, director })
+    }
+
+    /// Does the same on both drives, one after the other.
+    fn both(&mut self, mut act: impl FnMut(&mut Drive) -> Result<(), Failure>) -> Result<(), Failure> {
+        for drive in &mut self.drives {
+            act(drive)?;
+            self.director.take(self.watch.take());
+            if let Some(rows) = drive.stored() {
+                let rows = rows.into_iter().enumerate();
+                self.director.note(rows.map(|(row, cells)| Op::Row { panel: 2, row, cells }).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Overwrites the filler, until erased blocks run low; then writes the files, each block with two pages that die at once.
+    fn write_files(&mut self) -> Result<usize, Failure> {
+        for version in 0..30 {
+            self.both(|drive| drive.write(&[(Lpn(FILLER), Content(1000 + version), filler())]))?;
+        }
+        let before = self.director.frames();
+        self.director.say("Four files are written to both drives: ABCD, EBF, DAB and BG. Blocks 0–4 hold only what was overwritten.");
+        for (block, live) in (0..).zip(letters().chunks(LIVE as usize)) {
+            let first = PAGES_PER_BLOCK * block;
+            let named = live.iter().map(|(_, name)| (Content(*name as u64), letter(*name)));
+            let dead = (0..2).map(|name| (Content(100 + name + u64::from(first)), filler()));
+            let pages: Vec<(Lpn, Content, Cell)> = (first..)
+                .zip(named.chain(dead))
+                .map(|(page, (content, cell))| (Lpn(page), content, cell))
+                .collect();
+            self.both(|drive| drive.write(&pages))?;
+            let last: Vec<Lpn> = pages[live.len()..].iter().map(|(page, ..)| *page).collect();
+            self.both(|drive| Ok(drive.layer.trim(&last)?))?;
+        }
+        Ok(before)
+    }
+}
+
+fn film() -> Result<Film, Failure> {
+    let mut scene = Scene::new()?;
+    let before = scene.write_files()?;
+    scene
+        .director
+        .say("Erased blocks run low: the next page that is written makes each drive clean the three blocks.");
+    scene.both(|drive| drive.write(&[(Lpn(FILLER), Content(2000), filler())]))?;
+    scene
+        .director
+        .say("The traditional drive moved 12 pages, CAGC 7. Now files 2 (EBF) and 4 (BG) are deleted.");
+    let of_deleted = (0..).zip(letters()).filter(|(_, (file, _))| DELETED.contains(file));
+    let deleted: Vec<Lpn> = of_deleted.map(|(at, _)| page_of(at)).collect();
+    scene.both(|drive| Ok(drive.layer.trim(&deleted)?))?;
+    scene.drives.iter().try_for_each(|drive| drive.layer.check())?;
+    scene.director.say("Dead pages are now in two blocks of the traditional drive, and in one of CAGC's.");
+    let mut film = scene.director.film(String::new(), Vec::new());
+    let rows = ["one reference", "shared"].map(str::to_owned).into();
+    film.panels
+        .push(Panel { name: "CAGC's pages and their references".to_owned(), shows: Shows::Rows { rows } });
+    Ok(film.starting_at(before - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Life, State};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_figures_counts_are_those_of_the_film() {
+        let film = film().unwrap();
+        let mut state = State::of(&film);
+        let (mut moved, mut erased, mut dead) = ([0, 0], [0, 0], [BTreeSet::new(), BTreeSet::new()]);
+        let deletion = film.frames.iter().position(|frame| frame.text.contains("are deleted")).unwrap();
+        for (step, frame) in film.frames.iter().enumerate() {
+            state.apply(frame);
+            for op in &frame.ops {
+                match op {
+                    Op::Write { panel, cell, .. } if cell.cause == 1 => moved[*panel] += 1,
+                    Op::Erase { panel, .. } => erased[*panel] += 1,
+                    Op::Die { panel, block, .. } if step > deletion => {
+                        dead[*panel].insert(*block);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // The paper: 12 pages written, and 7; "2 flash block erase operations" and 1 are the blocks that the deletion leaves
+        // with dead pages; 18 pages of three blocks less those moved are the 6 and 11 that are freed.
+        assert_eq!((moved, erased), ([12, 7], [3, 3]));
+        assert_eq!(dead.map(|blocks| blocks.len()), [2, 1]);
+        let valid = |at: usize| {
+            let live = state.panels[at].pages.iter().filter(|page| page.life == Life::Live);
+            let mut letters: Vec<&str> =
+                live.map(|page| page.cell.label.as_str()).filter(|label| !label.is_empty()).collect();
+            letters.sort_unstable();
+            letters.concat()
+        };
+        assert_eq!([valid(0), valid(1)], ["AABBCDD", "ABCD"]);
+        let rows =
+            |row: usize| state.panels[2].rows[row].iter().map(|cell| cell.label.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (rows(0), rows(1)),
+            (vec!["C".to_owned()], ["A×2", "B×2", "D×2"].map(str::to_owned).into())
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Figure 3 of the log-on-log paper: a segment of the upper log lies on two blocks of the lower one.
+
+use super::Lesson;
+use super::script::Script;
+use crate::film::Film;
+use wearwell_plot::Failure;
+
+pub const LESSON: Lesson = Lesson {
+    name: "log-on-log-figure-3",
+    title: "Segments that do not match",
+    source: "Yang et al., \"Don't stack your log on my log\" (INFLOW 2014), Figure 3",
+    notes: &[
+        "A file system writes segments of 6 pages, a drive has blocks of 8. Each page below has the colour of the segment that it \
+         belongs to: the file system writes in order, and so does the drive, but most segments lie on two blocks.",
+        "Then the file system writes one file of a segment after the other anew, whole. It never moves a page: each segment that it takes back \
+         holds nothing valid. But every such segment leaves holes in two blocks below, so that the drive finds no block that is \
+         empty, and moves pages which the file system will delete soon. Look at both factors on the right: ×1.00 above, more below.",
+    ],
+    film,
+};
+
+/// Blocks of 8 pages, 9 of them, and 10 segments of 6.
+const SCENARIO: &str = r#"
+[device]
+capacity = "240 KiB"
+raw_capacity = "288 KiB"
+pages_per_block = 8
+page_size = "4 KiB"
+
+[ftl]
+placement = "single"
+reclaim = "in_place"
+
+[[log]]
+name = "file system"
+placement = "single"
+segment_size = "24 KiB"
+spare_factor = 0.3
+free_blocks_low = 1
+
+[precondition]
+fill = "none"
+
+[workload]
+kind = "uniform"
+"#;
+
+/// Pages of a segment.
+const SEGMENT: u32 = 6;
+
+/// Files of a segment each.
+const FILES: u32 = 7;
+
+/// In which order the files are written anew, each whole, three times over: one of them every other time.
+const AGAIN: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
+
+fn film() -> Result<Film, Failure> {
+    scripted(FILES, SEGMENT).film(SCENARIO)
+}
+
+/// The files in order, and then again, each in one request of a segment.
+fn scripted(files: u32, segment: u32) -> Script {
+    let again = AGAIN.iter().copied().cycle().take(3 * AGAIN.len()).filter(|file| *file < files);
+    (0..files).chain(again).fold(Script::new(), |script, file| script.write(file * segment, segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::film::Op;
+    use std::collections::BTreeSet;
+
+    /// Pages that cleaning moved above and below.
+    fn moved(film: &Film) -> [usize; 2] {
+        let of = |at: usize| {
+            let ops = film.frames.iter().flat_map(|frame| &frame.ops);
+            ops.filter(|op| matches!(op, Op::Write { panel, cell, .. } if *panel == at && cell.cause == 1))
+                .count()
+        };
+        [of(0), of(1)]
+    }
+
+    #[test]
+    fn the_upper_log_moves_nothing_and_the_lower_one_does() {
+        let film = film().unwrap();
+        let [above, below] = moved(&film);
+        assert_eq!(above, 0);
+        assert!(below > 10, "{below}");
+        // The paper's figure: a segment that is freed leaves dead pages in two blocks, and valid ones beside them.
+        let of_a_segment = film.frames.iter().map(|frame| {
+            let dead = frame.ops.iter().filter_map(|op| match op {
+                Op::Die { panel: 1, block, .. } => Some(*block),
+                _ => None,
+            });
+            dead.collect::<BTreeSet<u32>>()
+        });
+        assert!(of_a_segment.filter(|blocks| blocks.len() == 2).count() >= 3);
+    }
+
+    #[test]
+    fn segments_of_the_size_of_blocks_move_nothing_at_all() {
+        let scenario =
+            SCENARIO.replace("24 KiB", "32 KiB").replace("240 KiB", "256 KiB").replace("0.3", "0.375");
+        let film = scripted(5, 8).film(&scenario).unwrap();
+        assert_eq!(moved(&film), [0, 0]);
+        let erases = film.frames.iter().flat_map(|frame| &frame.ops);
+        assert!(erases.filter(|op| matches!(op, Op::Erase { panel: 1, .. })).count() > 3);
+    }
+}

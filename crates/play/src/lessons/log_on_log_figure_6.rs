@@ -1,0 +1,106 @@
+//! Figure 6 of the log-on-log paper: two logs that clean on their own, without TRIM.
+
+use super::Lesson;
+use super::script::Script;
+use crate::film::Film;
+use wearwell_base::seed::{Seed, below};
+use wearwell_plot::Failure;
+
+pub const LESSON: Lesson = Lesson {
+    name: "log-on-log-figure-6",
+    title: "Two logs that clean without knowing of each other",
+    source: "Yang et al., \"Don't stack your log on my log\" (INFLOW 2014), Figure 6",
+    notes: &[
+        "Segments of 6 pages on blocks of 8, and the file system does not tell the drive what it no longer needs (trim = false). Pages \
+         with a dashed edge are valid for the drive, and wanted by nobody.",
+        "Watch cleaning below: it moves such pages as if they mattered. Then the file system cleans and copies some of the same \
+         pages once more, which makes two copies of what one would have done for; and when it writes over the segment at last, the pages \
+         that the drive had just gathered in one block die there one by one, and the valid ones between them are moved again.",
+    ],
+    film,
+};
+
+const SCENARIO: &str = r#"
+[device]
+capacity = "240 KiB"
+raw_capacity = "288 KiB"
+pages_per_block = 8
+page_size = "4 KiB"
+
+[ftl]
+placement = "single"
+reclaim = "in_place"
+
+[[log]]
+name = "file system"
+placement = "single"
+segment_size = "24 KiB"
+spare_factor = 0.4
+free_blocks_low = 1
+trim = false
+
+[precondition]
+fill = "none"
+
+[workload]
+kind = "uniform"
+"#;
+
+/// Pages of the file system.
+const PAGES: u32 = 36;
+
+/// Pages that are written anew.
+const UPDATES: u32 = 130;
+
+/// All pages in order, then one after the other anew, anywhere.
+fn film() -> Result<Film, Failure> {
+    let script = (0..PAGES / 6).fold(Script::new(), |script, segment| script.write(segment * 6, 6));
+    let mut random = Seed(1).of("updates").random();
+    let updates = (0..UPDATES).map(|_| below(&mut random, u64::from(PAGES)) as u32);
+    updates.fold(script, |script, page| script.write(page, 1)).film(SCENARIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::film::Op;
+    use crate::state::State;
+    use std::collections::HashSet;
+
+    #[test]
+    fn pages_that_nobody_wants_are_moved_and_others_are_moved_by_both() {
+        let film = film().unwrap();
+        let mut state = State::of(&film);
+        let (mut unwanted, mut gathered, mut gathered_died) = (0, HashSet::new(), 0);
+        let (mut moved_below, mut moved_twice) = (HashSet::new(), 0);
+        for frame in &film.frames {
+            for op in &frame.ops {
+                match op {
+                    Op::Write { panel: 1, block, page, cell } if cell.cause == 1 => {
+                        let is_unwanted = |op: &Op| matches!(op, Op::Stale { panel: 1, block: own, page: at, stale: true } if (own, at) == (block, page));
+                        unwanted += usize::from(frame.ops.iter().any(is_unwanted));
+                        gathered.insert((*block, *page));
+                        moved_below.insert(cell.label.clone());
+                    }
+                    Op::Die { panel: 1, block, page } => {
+                        gathered_died += usize::from(gathered.contains(&(*block, *page)))
+                    }
+                    Op::Erase { panel: 1, block, .. } => gathered.retain(|(own, _)| own != block),
+                    Op::Write { panel: 0, cell, .. } if cell.cause == 1 => {
+                        // Where the file system had it, by the drive's number.
+                        let at = state.panels[0].pages.iter().position(|page| {
+                            page.life == crate::state::Life::Live && page.cell.label == cell.label
+                        });
+                        moved_twice +=
+                            usize::from(at.is_some_and(|at| moved_below.contains(&at.to_string())));
+                    }
+                    _ => {}
+                }
+            }
+            state.apply(frame);
+        }
+        assert!(unwanted > 5, "{unwanted} pages that nobody wants are moved");
+        assert!(moved_twice > 0, "{moved_twice} pages are moved below and then above");
+        assert!(gathered_died > 5, "{gathered_died} pages die where cleaning had put them");
+    }
+}

@@ -1,0 +1,21 @@
+//! The film as a page that needs nothing but itself.
+
+use crate::film::Film;
+use crate::layout::Layout;
+use serde_json::json;
+use wearwell_report::{Frame, framed};
+
+const STYLE: &str = include_str!("../assets/play.css");
+const SCRIPT: &str = include_str!("../assets/play.js");
+
+/// The page.
+pub fn page(film: &Film) -> String {
+    framed(&Frame {
+        title: &film.title,
+        data: &json!({ "film": film, "layout": Layout::of(film) }),
+        style: STYLE,
+        script: SCRIPT,
+        asks: false,
+        charts: false,
+    })
+}

@@ -1,0 +1,136 @@
+//! What is seen at a step: all changes up to it, one after the other.
+
+use crate::film::{Cell, Film, Frame, Op, Shows};
+use wearwell_engine::counters::Cause;
+
+/// What a page is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Life {
+    /// Erased.
+    #[default]
+    Free,
+    /// Written and valid.
+    Live,
+    /// Written and no longer valid.
+    Dead,
+}
+
+/// A page at a step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// What it is.
+    pub life: Life,
+    /// Whether nobody above wants it, though it is valid here.
+    pub stale: bool,
+    /// Whether this very step changed it.
+    pub is_new: bool,
+    /// How it looks.
+    pub cell: Cell,
+}
+
+/// A panel at a step.
+#[derive(Clone, Debug, Default)]
+pub struct PanelState {
+    /// Pages of a block; 0 in a panel of rows.
+    pub pages_per_block: u32,
+    /// All pages, block after block.
+    pub pages: Vec<Page>,
+    /// The block that is being cleaned.
+    pub victim: Option<u32>,
+    /// Pages written so far, by cause.
+    pub written: [u64; Cause::ALL.len()],
+    /// Blocks erased so far.
+    pub erases: u64,
+    /// The lists of a panel of rows.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// The picture at a step.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Its panels.
+    pub panels: Vec<PanelState>,
+}
+
+impl State {
+    /// Before the first frame.
+    pub fn of(film: &Film) -> State {
+        let panel = |shows: &Shows| match shows {
+            Shows::Blocks { blocks, pages_per_block, .. } => PanelState {
+                pages_per_block: *pages_per_block,
+                pages: vec![Page::default(); (blocks * pages_per_block) as usize],
+                ..PanelState::default()
+            },
+            Shows::Rows { rows } => {
+                PanelState { rows: vec![Vec::new(); rows.len()], ..PanelState::default() }
+            }
+        };
+        State { panels: film.panels.iter().map(|one| panel(&one.shows)).collect() }
+    }
+
+    /// Goes a step on.
+    pub fn apply(&mut self, frame: &Frame) {
+        for panel in &mut self.panels {
+            panel.pages.iter_mut().for_each(|page| page.is_new = false);
+        }
+        frame.ops.iter().for_each(|op| self.change(op));
+    }
+
+    fn change(&mut self, op: &Op) {
+        match op {
+            Op::Write { panel, block, page, cell } => {
+                let panel = &mut self.panels[*panel];
+                panel.written[usize::from(cell.cause)] += 1;
+                let (life, cell) = (Life::Live, cell.clone());
+                *panel.page(*block, *page) = Page { life, stale: false, is_new: true, cell };
+            }
+            Op::Die { panel, block, page } => {
+                let page = self.panels[*panel].page(*block, *page);
+                (page.life, page.stale, page.is_new) = (Life::Dead, false, true);
+            }
+            Op::Stale { panel, block, page, stale } => self.panels[*panel].page(*block, *page).stale = *stale,
+            Op::Erase { panel, block, .. } => {
+                let panel = &mut self.panels[*panel];
+                for page in 0..panel.pages_per_block {
+                    *panel.page(*block, page) = Page { is_new: true, ..Page::default() };
+                }
+                panel.erases += 1;
+                panel.victim = panel.victim.filter(|victim| victim != block);
+            }
+            Op::Victim { panel, block } => self.panels[*panel].victim = Some(*block),
+            Op::Row { panel, row, cells } => self.panels[*panel].rows[*row] = cells.clone(),
+        }
+    }
+}
+
+impl PanelState {
+    fn page(&mut self, block: u32, page: u32) -> &mut Page {
+        &mut self.pages[(block * self.pages_per_block + page) as usize]
+    }
+
+    /// The pages of each block.
+    pub fn blocks(&self) -> impl Iterator<Item = &[Page]> {
+        self.pages.chunks(self.pages_per_block.max(1) as usize)
+    }
+
+    /// What was written and erased, in words.
+    pub fn tally(&self) -> String {
+        if self.pages_per_block == 0 {
+            return String::new();
+        }
+        let free = self.blocks().filter(|pages| pages.iter().all(|page| page.life == Life::Free)).count();
+        let [host, cleaning] = [Cause::Host, Cause::Cleaning].map(|cause| self.written[cause as usize]);
+        let all: u64 = self.written.iter().sum();
+        let mut words = format!("written {host}");
+        if cleaning > 0 {
+            words += &format!(" + {cleaning} moved");
+        }
+        if all > host + cleaning {
+            words += &format!(" + {} other", all - host - cleaning);
+        }
+        if host > 0 {
+            words += &format!(" = ×{:.2}", all as f64 / host as f64);
+        }
+        format!("{words} · {} erased · {free} free", self.erases)
+    }
+}

@@ -1,0 +1,223 @@
+//! Films, frame by frame, held against what the engine itself counted.
+
+use std::collections::BTreeMap;
+use wearwell_engine::counters::{Cause, Operation};
+use wearwell_play::{Cut, Film, Filmed, LESSONS, Life, Op, Shows, State, film, gif, page};
+use wearwell_stack::{Draft, Parts, Scenario};
+
+const ONE: &str = r#"
+name = "one"
+[device]
+capacity = "256 KiB"
+raw_capacity = "384 KiB"
+pages_per_block = 8
+page_size = "4 KiB"
+[ftl]
+placement = "single"
+[workload]
+kind = "uniform"
+"#;
+
+const TWO: &str = r#"
+[device]
+capacity = "240 KiB"
+raw_capacity = "384 KiB"
+pages_per_block = 8
+page_size = "4 KiB"
+[ftl]
+placement = "single"
+[[log]]
+name = "upper"
+placement = "single"
+segment_size = "24 KiB"
+spare_factor = 0.45
+[workload]
+kind = "uniform"
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    Draft::from_toml(text, "test").unwrap().scenario().unwrap()
+}
+
+fn filmed(text: &str, from: usize, steps: usize) -> Filmed {
+    film(&scenario(text), Parts::default(), Cut { from, steps }, &mut || true).unwrap()
+}
+
+fn refusal(text: &str) -> String {
+    let cut = Cut { from: 0, steps: 100 };
+    film(&scenario(text), Parts::default(), cut, &mut || true).unwrap_err().to_string()
+}
+
+/// Pages of a panel, as plain as can be: what is written on each, and whether it lives.
+type Plain = BTreeMap<(u32, u32), (String, bool)>;
+
+/// Plays a film with maps, and looks at each step that no page is written twice, dies twice or is erased alive unless it moves.
+fn played(film: &Film, mut look: impl FnMut(usize, &[Plain])) {
+    let mut panels = vec![Plain::new(); film.panels.len()];
+    for (step, frame) in film.frames.iter().enumerate() {
+        for op in &frame.ops {
+            match op {
+                Op::Write { panel, block, page, cell } => {
+                    let before = panels[*panel].insert((*block, *page), (cell.label.clone(), true));
+                    assert_eq!(before, None, "step {step}: {}", frame.text);
+                    let written = panels[*panel].range((*block, 0)..(*block + 1, 0)).count() as u32;
+                    assert_eq!(written, page + 1, "pages are written in order: {}", frame.text);
+                }
+                Op::Die { panel, block, page } => {
+                    let page = panels[*panel].get_mut(&(*block, *page)).expect("it was written");
+                    assert!(std::mem::replace(&mut page.1, false), "{}", frame.text);
+                }
+                Op::Erase { panel, block, .. } => panels[*panel].retain(|(own, _), _| own != block),
+                Op::Stale { .. } | Op::Victim { .. } | Op::Row { .. } => {}
+            }
+        }
+        look(step, &panels);
+    }
+}
+
+/// Writes by cause and erases of a panel.
+fn counted(film: &Film, at: usize) -> (Vec<u64>, Vec<u64>) {
+    let (mut written, mut erased) = (vec![0; Cause::ALL.len()], vec![0; Cause::ALL.len()]);
+    for op in film.frames.iter().flat_map(|frame| &frame.ops) {
+        match op {
+            Op::Write { panel, cell, .. } if *panel == at => written[usize::from(cell.cause)] += 1,
+            Op::Erase { panel, cause, .. } if *panel == at => erased[usize::from(*cause)] += 1,
+            _ => {}
+        }
+    }
+    (written, erased)
+}
+
+fn agrees(filmed: &Filmed) {
+    let Filmed { film, watched } = filmed;
+    let mut last = Vec::new();
+    let mut state = State::of(film);
+    let mut steps = film.frames.iter();
+    played(film, |_, panels| {
+        // What is drawn is what a plain reader of the film has.
+        state.apply(steps.next().unwrap());
+        for (plain, drawn) in panels.iter().zip(&state.panels) {
+            for (at, page) in drawn.pages.iter().enumerate() {
+                let place = (at as u32 / drawn.pages_per_block, at as u32 % drawn.pages_per_block);
+                let life = match plain.get(&place) {
+                    None => Life::Free,
+                    Some((label, lives)) => {
+                        assert_eq!(*label, page.cell.label);
+                        if *lives { Life::Live } else { Life::Dead }
+                    }
+                };
+                assert_eq!(life, page.life);
+            }
+        }
+        last = panels.to_vec();
+    });
+    for (at, report) in watched.reports.layers.iter().enumerate() {
+        let (written, erased) = counted(film, at);
+        for cause in Cause::ALL {
+            let of = |operation| report.counters.outgoing(cause, operation);
+            assert_eq!(written[cause as usize], of(Operation::Write), "{at} {cause:?}");
+            assert_eq!(erased[cause as usize], of(Operation::Erase), "{at} {cause:?}");
+        }
+        let live = last[at].values().filter(|(_, lives)| *lives).count();
+        assert_eq!(live as u64, u64::from(report.mapped_pages), "{at}");
+    }
+    let nand = watched.reports.nand.as_ref().unwrap();
+    let (_, erased) = counted(film, film.panels.len() - 1);
+    assert_eq!(
+        erased.iter().sum::<u64>(),
+        nand.erase_counts.iter().map(|count| u64::from(*count)).sum::<u64>()
+    );
+}
+
+#[test]
+fn a_film_is_what_the_engine_did() {
+    let in_place = ONE.replace("[ftl]", "[ftl]\nreclaim = \"in_place\"");
+    let trimming = ONE.replace("kind = \"uniform\"", "kind = \"uniform\"\ntrim_ratio = 0.2");
+    let untrimmed = TWO.replace("spare_factor", "trim = false\nspare_factor");
+    let by_page = TWO.replace("spare_factor", "trim = { unit = \"page\" }\nspare_factor");
+    let streams = ONE.replace("\"single\"", "\"double\"").replace("384", "448");
+    for text in [ONE, &in_place, &trimming, TWO, &untrimmed, &by_page, &streams] {
+        let filmed = filmed(text, 0, 700);
+        assert!(filmed.film.frames.len() > 700, "{}", filmed.film.frames.len());
+        agrees(&filmed);
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_in_the_first_frame() {
+    let (whole, late) = (filmed(ONE, 0, 300).film, filmed(ONE, 200, 100).film);
+    let end = |film: &Film| {
+        let mut state = State::of(film);
+        film.frames.iter().for_each(|frame| state.apply(frame));
+        state.panels[0].pages.iter().map(|page| (page.life, page.cell.clone())).collect::<Vec<_>>()
+    };
+    assert!(late.frames[0].text.contains("200 steps"), "{}", late.frames[0].text);
+    assert_eq!(whole.frames[201..], late.frames[1..]);
+    assert_eq!(end(&whole), end(&late));
+}
+
+#[test]
+fn what_cannot_be_filmed_is_refused_with_words() {
+    for (change, words) in [
+        (("384 KiB", "384 MiB"), vec!["a film has room for", "256 KiB"]),
+        (("[workload]", "[timing]\n[workload]"), vec!["timing", "a clock"]),
+        (("placement = \"single\"", "structure = \"gecko\""), vec!["ftl.structure", "only logs"]),
+    ] {
+        let problem = refusal(&ONE.replace("256 KiB", "128 KiB").replace(change.0, change.1));
+        assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
+    }
+    let metadata = TWO.replace("spare_factor", "metadata = \"f2fs\"\nspare_factor");
+    let problem = Draft::from_toml(&metadata, "test").unwrap().scenario().map(|scenario| {
+        film(&scenario, Parts::default(), Cut { from: 0, steps: 9 }, &mut || true).unwrap_err().to_string()
+    });
+    assert!(problem.unwrap().contains("log[0]"));
+}
+
+#[test]
+fn a_film_stops_where_it_is_told_to() {
+    let mut asked = 0;
+    let cut = Cut { from: 0, steps: 100 };
+    let stopped = film(&scenario(ONE), Parts::default(), cut, &mut || {
+        asked += 1;
+        asked < 10
+    });
+    assert!(matches!(stopped, Err(wearwell_stack::RunError::Interrupted)));
+}
+
+#[test]
+fn a_gif_has_a_picture_for_each_step() {
+    let film = filmed(ONE, 100, 12).film;
+    let bytes = match gif(&film, 4.0) {
+        Ok(bytes) => bytes,
+        Err(problem) => return assert!(problem.to_string().contains("no font"), "{problem}"),
+    };
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::RGBA);
+    let mut decoder = options.read_info(&bytes[..]).unwrap();
+    let (width, height) = (decoder.width(), decoder.height());
+    let mut delays = Vec::new();
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        assert!(frame.left + frame.width <= width && frame.top + frame.height <= height);
+        delays.push(frame.delay);
+    }
+    assert_eq!(delays.len(), film.frames.len());
+    assert!(delays[..delays.len() - 1].iter().all(|delay| *delay == 25) && delays.last() == Some(&225));
+}
+
+#[test]
+fn lessons_have_names_of_their_own_and_films() {
+    let mut names: Vec<&str> = LESSONS.iter().map(|lesson| lesson.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), LESSONS.len());
+    for lesson in LESSONS {
+        let film = lesson.film().unwrap();
+        assert!(film.frames.len() > 10 && film.notes.len() >= 2, "{}", lesson.name);
+        played(&film, |_, _| {});
+        let text = page(&film);
+        assert!(text.len() < 2_000_000 && text.contains(lesson.title), "{}: {}", lesson.name, text.len());
+        let blocks = film.panels.iter().filter(|panel| matches!(panel.shows, Shows::Blocks { .. }));
+        assert!(blocks.count() + 1 >= film.panels.len());
+        assert!(film.frames.iter().all(|frame| frame.text.ends_with('.')), "{}", lesson.name);
+    }
+}

@@ -1,0 +1,127 @@
+//! A run that is looked at page by page: request after request, for as long as somebody looks.
+
+use super::apply::apply;
+use super::error::RunError;
+use super::payload::RunPayload;
+use super::precondition::{Sequential, Uniform};
+use super::source::{Source, SourceError};
+use super::tenants::{self, Tenant};
+use super::window::Phase;
+use crate::build::Stack;
+use crate::scenario::resolve::ResolvedScenario;
+use crate::scenario::{Fill, Scenario};
+use std::ops::ControlFlow;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::{LayerError, Reports, Seen, Watch};
+use wearwell_workload::PageBatch;
+
+/// Looks at a run page by page.
+pub trait Looker {
+    /// What will be run, before it is built; an error refuses it.
+    fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
+
+    /// What a request (of the fill: a batch of them) led to on the media, each under the number of its layer in
+    /// [`ResolvedScenario::tree`]; whether to go on.
+    fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()>;
+}
+
+/// What there is to say of a run when nobody looks any longer.
+#[derive(Debug)]
+pub struct Watched {
+    /// What each layer and the flash counted since the drive was new.
+    pub reports: Reports,
+    /// Why the drive died, if it did.
+    pub end_of_life: Option<LayerError>,
+}
+
+/// Drives the stack.
+pub(crate) struct Walk<'a, P> {
+    pub stack: Stack<P>,
+    pub tenants: Vec<Tenant>,
+    pub watch: Watch,
+    pub looker: &'a mut dyn Looker,
+    pub batch: PageBatch,
+}
+
+/// Nobody looks any longer, or nothing more can be written.
+enum Over {
+    Enough,
+    EndOfLife(LayerError),
+    Failed(RunError),
+}
+
+impl From<SourceError> for Over {
+    fn from(error: SourceError) -> Self {
+        Over::Failed(error.into())
+    }
+}
+
+impl<P: RunPayload> Walk<'_, P> {
+    /// Fills, overwrites and then lets the workloads write, until nobody looks any longer.
+    pub fn run(mut self, scenario: &Scenario) -> Result<Watched, RunError> {
+        let end_of_life = match self.go(scenario) {
+            Over::Enough => None,
+            Over::EndOfLife(error) => Some(error),
+            Over::Failed(error) => return Err(error),
+        };
+        self.stack.check().map_err(RunError::Inconsistent)?;
+        Ok(Watched { reports: self.stack.describe(), end_of_life })
+    }
+
+    fn go(&mut self, scenario: &Scenario) -> Over {
+        let over = self.precondition(scenario).err();
+        over.or_else(|| self.workloads().err()).expect("a workload has no end of its own")
+    }
+
+    fn precondition(&mut self, scenario: &Scenario) -> Result<(), Over> {
+        for at in 0..self.tenants.len() {
+            let end = self.tenants[at].logical_pages;
+            if scenario.precondition.fill == Fill::Sequential {
+                let mut fill = Sequential { next: 0, end };
+                while fill.next < end {
+                    self.batch.clear();
+                    fill.fill(&mut self.batch, 4096)?;
+                    self.apply(at, Phase::Fill, true)?;
+                }
+            }
+        }
+        for at in 0..self.tenants.len() {
+            let Tenant { logical_pages, overwrite, .. } = self.tenants[at];
+            let mut overwrite = Uniform { pages: logical_pages, random: overwrite.random() };
+            let pages = scenario.precondition.random_overwrites * f64::from(logical_pages);
+            for _ in 0..pages.round() as u64 {
+                self.batch.clear();
+                overwrite.fill(&mut self.batch, 1)?;
+                self.apply(at, Phase::Overwrite, true)?;
+            }
+        }
+        self.tenants.iter_mut().for_each(Tenant::begin);
+        Ok(())
+    }
+
+    fn workloads(&mut self) -> Result<(), Over> {
+        loop {
+            let at = tenants::next(&self.tenants);
+            self.batch.clear();
+            self.tenants[at].source.fill(&mut self.batch, 1)?;
+            self.apply(at, Phase::Measure, false)?;
+        }
+    }
+
+    /// Applies the batch in hand for tenant `at`, which dresses it if it did not come from its source, and shows what was seen.
+    fn apply(&mut self, at: usize, phase: Phase, dress: bool) -> Result<(), Over> {
+        let Tenant { source, sent, first_hint, .. } = &mut self.tenants[at];
+        if dress {
+            source.dress(&mut self.batch);
+        }
+        P::complete(&mut self.batch);
+        let done = apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent);
+        let looks = self.looker.look(phase, self.watch.take());
+        match done {
+            Err(error) if error.is_end_of_life() => Err(Over::EndOfLife(error)),
+            Err(error) => Err(Over::Failed(error.into())),
+            Ok(()) if looks.is_break() => Err(Over::Enough),
+            Ok(()) => Ok(()),
+        }
+    }
+}

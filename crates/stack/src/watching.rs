@@ -1,0 +1,96 @@
+//! Running a scenario while somebody looks at every page of it.
+
+use crate::build::{Noted, build_resolved};
+use crate::layers::Kinds;
+use crate::layers::OwnPolicies;
+use crate::run::payload::RunPayload;
+use crate::run::source::Wants;
+use crate::run::watched::{Looker, Walk, Watched};
+use crate::run::{Parts, Progress, RunError, fit, tenants};
+use crate::scenario::Scenario;
+use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
+use crate::scenario::writers;
+use std::ops::ControlFlow;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::{Content, Watch};
+use wearwell_workload::PageBatch;
+
+/// Runs `scenario` for as long as `looker` looks, who sees every page that is programmed and dies on the flash and on the
+/// segments of each log. A workload of the program's own stands for the scenario's.
+///
+/// # Errors
+/// As [`crate::run()`]; besides, what cannot be looked at page by page: a clock, power cuts, and layers that are no logs.
+pub fn watched(scenario: &Scenario, parts: Parts, looker: &mut dyn Looker) -> Result<Watched, RunError> {
+    let mut scenario = scenario.clone();
+    refuse(&scenario)?;
+    match parts.workload {
+        Some(_) => (scenario.workload, scenario.trace) = (None, None),
+        None => writers::check(&scenario)?,
+    }
+    let caller = Caller {
+        holds_data: scenario.holds_content(),
+        own_victim: parts.victim.is_some(),
+        own_streams: parts.placement.as_ref().map(|placement| placement.streams),
+    };
+    fit::fit(&mut scenario, caller, &mut |_: &Progress| ControlFlow::Continue(()))?;
+    let resolved = resolve(scenario, caller)?;
+    looker.begin(&resolved)?;
+    match caller.holds_data {
+        true => watched_holding::<Content>(&resolved, parts, looker),
+        false => watched_holding::<()>(&resolved, parts, looker),
+    }
+}
+
+/// Refuses what nothing is seen of page by page.
+fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
+    let given = [
+        (
+            "timing",
+            scenario.timing.is_some(),
+            "asks for a clock, and what is looked at page by page has none",
+        ),
+        ("power", scenario.power.is_some(), "cuts the power, which is not looked at page by page"),
+        (
+            "top",
+            scenario.top.is_some(),
+            "puts a file system on the stack, which is not looked at page by page; name a workload or a trace",
+        ),
+    ];
+    if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
+        return Err(ConfigError::new(key, why));
+    }
+    let logs = scenario.log.iter().enumerate().map(|(at, log)| (format!("log[{at}]"), log.kind.entry().name));
+    for (key, kind) in logs.chain([("ftl".to_owned(), scenario.ftl.kind.entry().name)]) {
+        if kind != "log" {
+            let problem = format!("is {kind}; only logs are looked at page by page: structure = \"log\"");
+            return Err(ConfigError::new(format!("{key}.structure"), problem));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses pages that lie in segments beside those of the log.
+fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+    for (layer, plan) in resolved.tree.layers.iter().zip(&resolved.layers) {
+        if plan.features.has("metadata") {
+            let problem = "is written beside the log's pages, and is not looked at page by page";
+            return Err(ConfigError::new(format!("{}.metadata", layer.key), problem));
+        }
+    }
+    Ok(())
+}
+
+fn watched_holding<P: RunPayload>(
+    resolved: &ResolvedScenario,
+    parts: Parts,
+    looker: &mut dyn Looker,
+) -> Result<Watched, RunError> {
+    refuse_resolved(resolved)?;
+    let (watch, Parts { victim, placement, workload }) = (Watch::default(), parts);
+    let noted = Noted { journal: None, watch: Some(watch.clone()) };
+    let stack = build_resolved::<P>(resolved, OwnPolicies { victim, placement }, noted)?;
+    let wants = Wants { contents: resolved.scenario.holds_content(), time: None };
+    let tenants = tenants::build(&resolved.scenario, &stack, workload, &wants)?;
+    let walk = Walk { stack, tenants, watch, looker, batch: PageBatch::default() };
+    walk.run(&resolved.scenario)
+}

@@ -1,0 +1,200 @@
+//! The files of a store: what they are called, and what is in them.
+
+use bytes::Bytes;
+use parquet::basic::Type as Physical;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use wearwell_study::{StoreError, fingerprint};
+
+/// The columns that a store is read by; the others are for people.
+pub const IDENTITY: &str = "point";
+pub const VERSION: &str = "version";
+pub const SETTINGS: &str = "settings";
+pub const REPLICA: &str = "replica";
+pub const RESULT: &str = "result";
+
+/// How all names begin, and end.
+const BEGIN: &str = "points-";
+const END: &str = ".parquet";
+
+/// Rows that are read at a time.
+const BATCH: usize = 1024;
+
+/// Most rows of a file that are believed.
+const MOST_ROWS: i64 = 10_000_000;
+
+/// The name of the file that holds `bytes`.
+pub fn name_of(bytes: &[u8]) -> String {
+    format!("{BEGIN}{}{END}", fingerprint(bytes))
+}
+
+/// A row as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub identity: String,
+    pub version: String,
+    pub settings: String,
+    pub replica: u32,
+    pub result: String,
+}
+
+/// What was found in the folder of a store.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Rows of this version.
+    pub rows: usize,
+    /// Rows of other versions, which count otherwise and are not taken for done.
+    pub others: BTreeMap<String, usize>,
+    /// Files that are damaged or no part of a store, with what is wrong, in the order of their names.
+    pub unreadable: Vec<String>,
+}
+
+impl Found {
+    /// What somebody should know who goes on from here: nothing, in a good store.
+    pub fn complaints(&self) -> Vec<String> {
+        let unreadable = self.unreadable.iter().map(|problem| format!("{problem}; it is left out"));
+        let others = self.others.iter().map(|(version, rows)| {
+            let runs = if *rows == 1 { "run" } else { "runs" };
+            format!(
+                "{rows} {runs} of version {version} are not taken for done by {}",
+                env!("CARGO_PKG_VERSION")
+            )
+        });
+        unreadable.chain(others).collect()
+    }
+}
+
+/// Hands all entries in the files of `folder` to `each`, in the order of the files' names. A folder that is not there has none.
+pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, StoreError> {
+    let mut found = Found::default();
+    for path in files(folder)? {
+        match entries_of(&path) {
+            Ok(entries) => {
+                for entry in entries {
+                    match entry.version == env!("CARGO_PKG_VERSION") {
+                        true => found.rows += 1,
+                        false => *found.others.entry(entry.version.clone()).or_default() += 1,
+                    }
+                    each(entry);
+                }
+            }
+            Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+/// All Parquet files of `folder`, also those that are no part of a store; what somebody is still writing has another name.
+fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
+    let failed = |error: std::io::Error| StoreError {
+        place: folder.display().to_string(),
+        problem: error.to_string(),
+    };
+    if !folder.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(END) && !name.starts_with('.') {
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}
+
+fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with(BEGIN) {
+        return Err("was not written by a store".into());
+    }
+    // A pipe of that name would keep us waiting.
+    if !path.is_file() {
+        return Err("is no file".into());
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    if name_of(&bytes) != name {
+        return Err(format!("is damaged: its {} bytes are not those that it was named after", bytes.len()));
+    }
+    parsed(bytes.into()).map_err(|error| format!("is damaged: {error}"))
+}
+
+/// The entries in a file.
+pub fn parsed(bytes: Bytes) -> Result<Vec<Entry>, ParquetError> {
+    let reader = SerializedFileReader::new(bytes)?;
+    let mut entries = Vec::new();
+    for number in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(number)?;
+        let rows = group.metadata().num_rows();
+        if !(0..=MOST_ROWS).contains(&rows) {
+            return Err(ParquetError::General(format!("{rows} rows")));
+        }
+        let mut texts = Vec::new();
+        for name in [IDENTITY, VERSION, SETTINGS, RESULT] {
+            texts.push(texts_of(&*group, name, rows as usize)?.into_iter());
+        }
+        for replica in numbers_of(&*group, REPLICA, rows as usize)? {
+            let replica =
+                u32::try_from(replica).map_err(|_| ParquetError::General(format!("replica {replica}")))?;
+            let mut next = |column: usize| texts[column].next().unwrap_or_default();
+            let (identity, version, settings, result) = (next(0), next(1), next(2), next(3));
+            entries.push(Entry { identity, version, settings, replica, result });
+        }
+    }
+    Ok(entries)
+}
+
+fn texts_of(group: &dyn RowGroupReader, name: &str, rows: usize) -> Result<Vec<String>, ParquetError> {
+    let ColumnReader::ByteArrayColumnReader(reader) = column(group, name, Physical::BYTE_ARRAY)? else {
+        return Err(ParquetError::General(format!("`{name}` is no text")));
+    };
+    let text = |bytes: ByteArray| {
+        let text = bytes.as_utf8().map(str::to_owned);
+        text.map_err(|_| ParquetError::General(format!("`{name}` is no text")))
+    };
+    values(reader, name, rows)?.into_iter().map(text).collect()
+}
+
+fn numbers_of(group: &dyn RowGroupReader, name: &str, rows: usize) -> Result<Vec<i64>, ParquetError> {
+    let ColumnReader::Int64ColumnReader(reader) = column(group, name, Physical::INT64)? else {
+        return Err(ParquetError::General(format!("`{name}` is no whole number")));
+    };
+    values(reader, name, rows)
+}
+
+fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<ColumnReader, ParquetError> {
+    let columns = group.metadata().columns();
+    let place = columns.iter().position(|column| column.column_path().string() == name);
+    let place = place.ok_or_else(|| ParquetError::General(format!("there is no column `{name}`")))?;
+    let described = columns[place].column_descr();
+    if described.physical_type() != physical || described.max_rep_level() != 0 {
+        return Err(ParquetError::General(format!("`{name}` is of another type")));
+    }
+    group.get_column_reader(place)
+}
+
+/// The values of a column, none of which may be missing.
+fn values<D: DataType>(
+    mut reader: ColumnReaderImpl<D>,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<D::T>, ParquetError> {
+    let (mut found, mut levels) = (Vec::new(), Vec::new());
+    while found.len() < rows {
+        levels.clear();
+        let (records, ..) =
+            reader.read_records(BATCH.min(rows - found.len()), Some(&mut levels), None, &mut found)?;
+        if records == 0 {
+            break;
+        }
+    }
+    match found.len() == rows {
+        true => Ok(found),
+        false => Err(ParquetError::General(format!("`{name}` has {} values in {rows} rows", found.len()))),
+    }
+}

@@ -1,0 +1,304 @@
+use super::*;
+use crate::file::{Entry, parsed};
+use crate::rows::read;
+use proptest::prelude::*;
+use std::fs;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+use wearwell_stack::{Draft, Progress};
+use wearwell_study::{Axis, Outcome, Sweep, SweepError, SweepObserver, SweepOptions};
+
+const TOML: &str = r#"
+[device]
+blocks_per_plane = 100
+pages_per_block = 16
+load = 0.8
+
+[workload]
+kind = "uniform"
+
+[measure]
+warm_up = 2.0
+drive_writes = 2.0
+"#;
+
+/// Lets so many runs begin.
+struct Patience(usize);
+
+impl SweepObserver for Patience {
+    fn begin(&self, _: usize) -> ControlFlow<()> {
+        if self.0 > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn finished(&self, _: usize, _: usize) {}
+}
+
+fn plan() -> Sweep {
+    let base = Draft::from_toml(TOML, "base.toml").unwrap();
+    let axes = ["device.spare_factor=0.1,0.2", "ftl.victim=greedy,{policy=\"d_choices\",choices=3}"];
+    Sweep::plan(&base, &axes.map(|axis| Axis::parse(axis).unwrap()), 2).unwrap()
+}
+
+fn run(store: Option<&ResultStore>, patience: usize) -> Result<Vec<Outcome>, SweepError> {
+    let store = store.map(|store| store as &dyn Store);
+    plan().run(&SweepOptions { store, threads: Some(1), ..Default::default() }, &Patience(patience))
+}
+
+/// Eight finished runs.
+fn points() -> &'static [PointResult] {
+    static POINTS: OnceLock<Vec<PointResult>> = OnceLock::new();
+    POINTS.get_or_init(|| run(None, 1).unwrap().into_iter().map(Result::unwrap).collect())
+}
+
+/// A store with some runs, in a file each.
+fn filled(folder: &Path, points: &[PointResult]) {
+    let store = ResultStore::open(folder).unwrap();
+    let plan = plan();
+    store.expect(&mut plan.points().iter().map(|point| &point.settings));
+    for point in points {
+        store.keep(point).unwrap();
+        store.flush().unwrap();
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_was_kept_is_found_and_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), points());
+    let store = ResultStore::open(folder.path()).unwrap();
+    assert_eq!((store.found().rows, store.found().complaints()), (8, vec![]));
+    // Nobody lets a run begin.
+    let again: Vec<_> = run(Some(&store), 0).unwrap().into_iter().map(Result::unwrap).collect();
+    assert_eq!(again, points());
+    assert_eq!(read(folder.path()).unwrap().points.len(), 8);
+}
+
+#[test]
+fn a_file_holds_what_a_second_brings() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ResultStore::open(folder.path()).unwrap();
+    let mut point = points()[0].clone();
+    for (at, seconds) in [(1, 0.5), (2, 0.4), (3, 0.2), (4, 0.1)] {
+        point.result.performance.seconds = seconds;
+        store.keep(&point).unwrap();
+        assert_eq!(names(folder.path()).len(), usize::from(at >= 3), "after {at}");
+    }
+    store.flush().unwrap();
+    store.flush().unwrap();
+    let [first, second] = &names(folder.path())[..] else { panic!("{:?}", names(folder.path())) };
+    let rows =
+        [first, second].map(|name| parsed(fs::read(folder.path().join(name)).unwrap().into()).unwrap().len());
+    assert_eq!(rows.iter().sum::<usize>(), 4);
+}
+
+#[test]
+fn damaged_files_are_named_and_their_runs_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), &points()[..5]);
+    let all = names(folder.path());
+    let bytes = fs::read(folder.path().join(&all[0])).unwrap();
+    fs::write(folder.path().join(&all[0]), &bytes[..bytes.len() / 2]).unwrap();
+    fs::write(folder.path().join(&all[1]), b"").unwrap();
+    let mut bytes = fs::read(folder.path().join(&all[2])).unwrap();
+    bytes[100] ^= 1;
+    fs::write(folder.path().join(&all[2]), bytes).unwrap();
+    // Not ours at all, and what somebody was writing as the power went.
+    fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
+    fs::write(folder.path().join(".wearwell-x.tmp"), b"PAR1").unwrap();
+    fs::write(folder.path().join("notes.txt"), b"mine").unwrap();
+    let store = ResultStore::open(folder.path()).unwrap();
+    assert_eq!(store.found().rows, 2);
+    let complaints = store.found().complaints();
+    assert_eq!(complaints.len(), 4, "{complaints:?}");
+    for (name, problem) in all[..3]
+        .iter()
+        .map(|name| (name.as_str(), "is damaged"))
+        .chain([("mine.parquet", "was not written by a store")])
+    {
+        let complaint = complaints.iter().find(|complaint| complaint.contains(name)).unwrap();
+        assert!(complaint.contains(problem) && complaint.ends_with("it is left out"), "{complaint}");
+    }
+    let outcomes = run(Some(&store), 1).unwrap();
+    assert_eq!(outcomes.len(), 8);
+    assert_eq!(ResultStore::open(folder.path()).unwrap().found().rows, 8);
+    assert_eq!(fs::read(folder.path().join("notes.txt")).unwrap(), b"mine");
+}
+
+#[test]
+fn what_another_version_found_is_not_taken_for_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let theirs: Vec<_> = points()
+        .iter()
+        .take(3)
+        .cloned()
+        .map(|mut point| {
+            point.result.version = "0.0.9".into();
+            point
+        })
+        .collect();
+    filled(folder.path(), &theirs);
+    let store = ResultStore::open(folder.path()).unwrap();
+    assert_eq!(store.known().count(), 0);
+    let said = store.found().complaints().join("\n");
+    assert!(said.starts_with("3 runs of version 0.0.9 are not taken for done by "), "{said}");
+    assert!(matches!(run(Some(&store), 0), Err(SweepError::Interrupted { finished: 0, points: 8 })));
+    assert!(read(folder.path()).unwrap().points.is_empty());
+}
+
+#[test]
+fn a_result_under_the_name_of_another_run_is_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut swapped = points()[0].clone();
+    swapped.result.scenario = points()[1].result.scenario.clone();
+    let store = ResultStore::open(folder.path()).unwrap();
+    let mut columns = columns(&[points()[0].clone()], &BTreeMap::new());
+    let text = serde_json::to_string(&swapped.result).unwrap();
+    columns.iter_mut().find(|(name, _)| name == RESULT).unwrap().1 = Column::Text(vec![Some(text)]);
+    drop(store);
+    put(folder.path(), &columns);
+    let store = ResultStore::open(folder.path()).unwrap();
+    assert_eq!(store.find(&identity(&points()[0].result.scenario)), None);
+    assert_eq!(read(folder.path()).unwrap().found.unreadable.len(), 1);
+}
+
+fn put(folder: &Path, columns: &[(String, Column)]) {
+    let mut bytes = Vec::new();
+    parquet::write(&mut bytes, columns, &[]).unwrap();
+    fs::write(folder.join(name_of(&bytes)), bytes).unwrap();
+}
+
+#[test]
+fn other_columns_are_refused_by_name() {
+    let text = |text: &str| Column::Text(vec![Some(text.into())]);
+    let whole = || {
+        vec![
+            (IDENTITY.to_owned(), text("0")),
+            (VERSION.to_owned(), text(env!("CARGO_PKG_VERSION"))),
+            (SETTINGS.to_owned(), text("{}")),
+            (REPLICA.to_owned(), Column::Count(vec![Some(0)])),
+            (RESULT.to_owned(), text("{}")),
+        ]
+    };
+    for name in [IDENTITY, VERSION, SETTINGS, REPLICA, RESULT] {
+        let place = whole().iter().position(|(own, _)| own == name).unwrap();
+        let mut missing = whole();
+        missing.remove(place);
+        let mut other = whole();
+        other[place].1 = Column::Number(vec![Some(1.5)]);
+        let mut absent = whole();
+        absent[place].1 = if name == REPLICA { Column::Count(vec![None]) } else { Column::Text(vec![None]) };
+        for columns in [missing, other, absent] {
+            let folder = tempfile::tempdir().unwrap();
+            put(folder.path(), &columns);
+            let found = ResultStore::open(folder.path()).unwrap().found;
+            assert!(
+                found.unreadable.len() == 1 && found.unreadable[0].contains(&format!("`{name}`")),
+                "{found:?}"
+            );
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &whole());
+    let found = ResultStore::open(folder.path()).unwrap().found;
+    assert_eq!((found.rows, found.unreadable.len()), (1, 0));
+}
+
+#[test]
+fn several_writers_do_not_meet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::thread::scope(|scope| {
+        for half in points().chunks(2) {
+            scope.spawn(move || filled(path, half));
+        }
+        // All want this one.
+        for _ in 0..3 {
+            scope.spawn(|| filled(folder.path(), &points()[..1]));
+        }
+        // And somebody reads meanwhile: never half a file.
+        scope.spawn(|| {
+            for _ in 0..50 {
+                assert_eq!(ResultStore::open(folder.path()).unwrap().found().complaints(), [""; 0]);
+            }
+        });
+    });
+    let stored = read(folder.path()).unwrap();
+    assert_eq!((stored.points.len(), stored.found.unreadable.len()), (8, 0));
+    assert!(names(folder.path()).iter().all(|name| name.ends_with(".parquet")));
+}
+
+#[test]
+fn a_column_is_of_one_type_in_all_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut odd = points()[0].clone();
+    odd.result.write_amplification = None;
+    filled(folder.path(), &[&[odd][..], points()].concat());
+    let schemas: Vec<String> = names(folder.path())
+        .iter()
+        .map(|name| {
+            use ::parquet::file::reader::{FileReader, SerializedFileReader};
+            let file = fs::File::open(folder.path().join(name)).unwrap();
+            format!("{:?}", SerializedFileReader::new(file).unwrap().metadata().file_metadata().schema())
+        })
+        .collect();
+    assert_eq!(schemas.len(), 9);
+    assert!(schemas.iter().all(|schema| *schema == schemas[0]));
+}
+
+#[test]
+fn a_folder_that_is_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    fs::write(&file, "mine").unwrap();
+    let said = ResultStore::open(&file).unwrap_err().to_string();
+    assert!(said.contains("runs.jsonl: is a file"), "{said}");
+    assert!(read(&file).unwrap_err().to_string().contains("is a file"));
+    assert!(read(&folder.path().join("nowhere")).unwrap_err().to_string().contains("no such folder"));
+    assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+fn file_of_one() -> &'static [u8] {
+    static FILE: OnceLock<Vec<u8>> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let mut bytes = Vec::new();
+        parquet::write(&mut bytes, &columns(&points()[..2], &BTreeMap::new()), &[]).unwrap();
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Somebody may name a damaged file after its content: it is refused or read, and no reader falls over.
+    #[test]
+    fn hostile_files_are_no_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        near_the_end in any::<bool>(),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = file_of_one().to_vec();
+        let begin = if near_the_end { bytes.len() * 3 / 4 } else { 0 };
+        for (place, value) in changes {
+            let place = begin + place.index(bytes.len() - begin);
+            bytes[place] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let entries: Result<Vec<Entry>, _> = parsed(bytes.into());
+        if let Ok(entries) = entries {
+            prop_assert!(entries.len() <= 1000);
+        }
+    }
+}

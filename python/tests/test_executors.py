@@ -1,0 +1,344 @@
+"""One table, whoever makes its runs: threads, processes, a Dask cluster, the command line; and what if one is lost."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+import wearwell as ww
+from wearwell import _executors
+
+ROOT = Path(__file__).parents[2]
+VARY = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", "fifo"]}
+
+# Dask has warnings of its own, which are not about us.
+dasks = pytest.mark.filterwarnings("default")
+
+
+def text(table):
+    return table.to_csv(index=False)
+
+
+@pytest.fixture
+def expected(small):
+    return text(ww.sweep(small, VARY, replicas=2, threads=1))
+
+
+@pytest.fixture
+def long(small):
+    """A scenario whose runs take some tenths of a second."""
+    return small.to_dict() | {"measure": {"warm_up": 2.0, "drive_writes": 400.0}}
+
+
+def processes(count):
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+
+
+class Cluster:
+    """A scheduler and workers in processes of their own."""
+
+    def __init__(self, folder, workers):
+        pytest.importorskip("distributed")
+        self.file = folder / "scheduler.json"
+        self.log = (folder / "dask.log").open("w")
+        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
+        self.workers = [
+            self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard") for _ in range(workers)
+        ]
+        self._wait_for(self.file.exists)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def _start(self, command, *options):
+        words = [sys.executable, "-m", "dask", command, "--scheduler-file", str(self.file), *options]
+        return subprocess.Popen(words, stdout=self.log, stderr=self.log)
+
+    def _wait_for(self, condition):
+        begin = time.monotonic()
+        while not condition():
+            assert time.monotonic() - begin < 60, "the cluster does not come up"
+            time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def client(self):
+        from distributed import Client
+
+        with Client(self.address, timeout=30, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=60)
+            yield client
+
+    def close(self):
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    cluster = Cluster(tmp_path, 2)
+    try:
+        with cluster.client():
+            pass
+        yield cluster
+    finally:
+        cluster.close()
+
+
+class After:
+    """Does something once so many runs are finished."""
+
+    def __init__(self, finished, action):
+        self.finished, self.action, self.done = finished, action, False
+
+    def __call__(self, finished, _points):
+        if finished >= self.finished and not self.done:
+            self.done = True
+            self.action()
+
+
+def test_processes_make_the_same_table(small, expected):
+    for executor in (processes(1), processes(2), ThreadPoolExecutor(3)):
+        with executor:
+            assert text(ww.sweep(small, VARY, replicas=2, executor=executor)) == expected
+    assert text(ww.sweep(small, VARY, replicas=2, threads=2)) == expected
+
+
+def test_a_failed_run_is_a_row_whoever_makes_it(small, samples):
+    trace = {"path": str(samples / "no-such-file"), "format": "msr"}
+    scenario = {**small.to_dict(), "workload": None, "trace": trace}
+    with processes(1) as executor:
+        table = ww.sweep(scenario, {"seed": [1, 2]}, executor=executor)
+    assert table.equals(ww.sweep(scenario, {"seed": [1, 2]}))
+    assert table.error.str.contains("no-such-file").all()
+
+
+@dasks
+def test_a_cluster_makes_the_same_table(small, expected, cluster):
+    with cluster.client() as client:
+        assert text(ww.sweep(small, VARY, replicas=2, executor=client)) == expected
+        assert text(ww.sweep(small, VARY, replicas=2, executor=client.get_executor(pure=False))) == expected
+    assert text(ww.sweep(small, VARY, replicas=2, executor=cluster.address)) == expected
+
+
+@dasks
+def test_a_local_cluster_of_processes_makes_the_same_table(small, expected):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        assert text(ww.sweep(small, VARY, replicas=2, executor=client)) == expected
+
+
+@dasks
+def test_a_killed_worker_of_a_cluster_costs_nothing_but_time(long, tmp_path, cluster):
+    seeds = {"seed": list(range(1, 13))}
+    kill = After(3, lambda: cluster.workers[0].send_signal(signal.SIGKILL))
+    table = ww.sweep(long, seeds, executor=cluster.address, store=tmp_path / "store", progress=kill)
+    assert kill.done
+    assert cluster.workers[0].wait(10) == -signal.SIGKILL
+    assert text(table) == text(ww.sweep(long, seeds))
+    assert len(ww.read_store(tmp_path / "store")) == 12
+
+
+@dasks
+def test_a_lost_scheduler_is_told_and_the_sweep_goes_on_without(long, tmp_path, cluster):
+    seeds, store = {"seed": list(range(1, 13))}, tmp_path / "store"
+    kill = After(3, lambda: cluster.scheduler.send_signal(signal.SIGKILL))
+    begin = time.monotonic()
+    with pytest.raises(ww.ExecutorError, match="scheduler"):
+        ww.sweep(long, seeds, executor=cluster.address, store=store, progress=kill)
+    assert time.monotonic() - begin < 120
+    kept = len(ww.read_store(store))
+    assert 3 <= kept < 12
+    finished = []
+    table = ww.sweep(long, seeds, store=store, progress=lambda done, _: finished.append(done))
+    assert finished[0] == kept
+    assert text(table) == text(ww.sweep(long, seeds))
+
+
+def test_a_killed_process_is_told_and_the_sweep_goes_on(long, tmp_path):
+    seeds, store = {"seed": list(range(1, 9))}, tmp_path / "store"
+    with processes(2) as executor:
+        executor.submit(os.getpid).result()
+        kill = After(2, lambda: os.kill(next(iter(executor._processes)), signal.SIGKILL))
+        with pytest.raises(ww.ExecutorError, match="a worker has died"):
+            ww.sweep(long, seeds, executor=executor, store=store, progress=kill)
+    assert 2 <= len(ww.read_store(store)) < 8
+    with processes(2) as executor:
+        table = ww.sweep(long, seeds, executor=executor, store=store)
+    assert text(table) == text(ww.sweep(long, seeds))
+
+
+def test_an_executor_that_takes_nothing_is_told(small):
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(ww.ExecutorError, match="takes no runs"):
+        ww.sweep(small, VARY, executor=executor)
+
+
+class Elsewhere(ThreadPoolExecutor):
+    """An executor whose workers find that the work is for another version."""
+
+    def submit(self, work, version, *more):
+        return super().submit(work, "9.9.9", *more)
+
+
+def test_workers_of_another_version_make_no_run(small):
+    with Elsewhere(1) as executor, pytest.raises(ww.ExecutorError, match=f"a worker has wearwell {ww.__version__}"):
+        ww.sweep(small, VARY, executor=executor)
+
+
+@dasks
+def test_a_cluster_with_another_version_makes_no_run(small, cluster, monkeypatch):
+    monkeypatch.setattr(_executors, "version", lambda: "0.0.9")
+    with pytest.raises(ww.ExecutorError, match=r"the worker tcp://.* has wearwell 0\.0\.9, and this is"):
+        ww.sweep(small, VARY, executor=cluster.address)
+
+
+@dasks
+def test_a_scheduler_that_is_not_there_is_told(small, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(_executors, "CONNECT_S", 1)
+    with pytest.raises(ww.ExecutorError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
+        ww.sweep(small, VARY, executor="tcp://127.0.0.1:1")
+
+
+def test_advice_is_the_same_whoever_makes_the_runs(small, tmp_path):
+    options = {"only": ["victim"], "replicas": 2, "depth": 1, "quick": True}
+    here = ww.advise(small, **options)
+    with processes(2) as executor:
+        there = ww.advise(small, **options, executor=executor, store=tmp_path / "store")
+    assert text(there) == text(here)
+    kept = len(ww.read_store(tmp_path / "store"))
+    assert kept > 4
+    # All is known now: an executor that takes nothing is not asked.
+    assert text(ww.advise(small, **options, executor=executor, store=tmp_path / "store")) == text(here)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ww.ExecutorError, match="takes no runs"):
+        ww.advise(small, **options, executor=executor, store=tmp_path / "empty")
+
+
+def test_several_writers_fill_one_store(small, tmp_path):
+    seeds = [list(range(first, first + 8)) for first in (1, 5, 9)]
+    threads = [
+        threading.Thread(target=ww.sweep, args=(small, {"seed": each}), kwargs={"store": tmp_path / "store"})
+        for each in seeds
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    table = ww.read_store(tmp_path / "store")
+    assert list(table.seed) == list(range(1, 17))
+    assert json.loads(table.result[0])["scenario"]["seed"] == 1
+
+
+def test_others_read_a_store(small, tmp_path):
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    store = tmp_path / "store"
+    vary = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", {"policy": "d_choices", "choices": 3}]}
+    expected = ww.sweep(small, vary, replicas=2, store=store)
+    # One file more, of another study.
+    ww.sweep(small, {"seed": [7]}, store=store)
+    files = f"{store}/*.parquet"
+    rows = f"read_parquet('{files}', union_by_name = true)"
+    query = f"select write_amplification from {rows} where victim is not null order by 1"
+    assert [value for (value,) in duckdb.sql(query).fetchall()] == sorted(expected.write_amplification)
+    frame = polars.scan_parquet(files, missing_columns="insert", extra_columns="ignore").collect()
+    assert frame.height == 9
+    assert frame["replica"].dtype == polars.UInt64
+    assert len(set(frame["point"])) == 9
+
+
+def test_damaged_files_are_warned_of_and_made_again(small, tmp_path):
+    store = tmp_path / "store"
+    table = ww.sweep(small, VARY, store=store)
+    [file] = store.glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.warns(UserWarning, match=rf"{file.name}: is damaged: its 1000 bytes"):
+        assert ww.sweep(small, VARY, store=store).equals(table)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert len(ww.read_store(store)) == 4
+
+
+@pytest.fixture
+def program():
+    built = [ROOT / "target" / profile / "wearwell" for profile in ("release", "debug")]
+    there = [path for path in built if path.exists()]
+    if not there:
+        pytest.skip("the command line is not built")
+    return str(max(there, key=lambda path: path.stat().st_mtime))
+
+
+def command(program, *words):
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run([program, *map(str, words)], env=environment, capture_output=True, text=True, check=False)
+
+
+POWER = """
+ftl = "dftl"
+[device]
+blocks_per_plane = 40
+pages_per_block = 8
+load = 0.5
+page_size = 4096
+[workload]
+kind = "uniform"
+[measure]
+warm_up = 0.2
+drive_writes = 0.2
+"""
+SWEEP = ["--vary", "seed=1:6:1", "--vary", "ftl.victim=greedy,fifo", "--format", "csv"]
+
+
+@dasks
+def test_the_command_line_makes_the_same_table_on_a_cluster(small, tmp_path, cluster, program):
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(small.to_toml())
+    here = command(program, "sweep", scenario, *SWEEP)
+    there = command(program, "sweep", scenario, *SWEEP, "--dask", cluster.address, "--store", tmp_path / "store")
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    assert there.stdout == here.stdout
+    assert "2 workers, 2 runs at a time" in there.stderr
+    assert len(ww.read_store(tmp_path / "store")) == 12
+    scenario.write_text(POWER)
+    power = ["power", scenario, "--exhaustive", "--format", "json"]
+    here, there = command(program, *power), command(program, *power, "--dask", cluster.address)
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    assert json.loads(here.stdout)["cuts"] > 100
+    assert here.stdout == there.stdout
+
+
+@dasks
+def test_the_command_line_goes_on_after_its_scheduler_is_lost(long, tmp_path, cluster, program):
+    scenario, store = tmp_path / "long.json", tmp_path / "store"
+    scenario.write_text(json.dumps(long))
+    words = ["sweep", scenario, *SWEEP, "--store", store]
+
+    def kill():
+        begin = time.monotonic()
+        while not list(store.glob("*.parquet")) and time.monotonic() - begin < 60:
+            time.sleep(0.02)
+        cluster.scheduler.send_signal(signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    lost = command(program, *words, "--dask", cluster.address)
+    killer.join()
+    assert lost.returncode == 1, lost.stderr
+    assert "scheduler" in lost.stderr
+    assert " of 12 runs were finished" in lost.stderr
+    kept = len(ww.read_store(store))
+    assert 1 <= kept < 12
+    resumed = command(program, *words)
+    shutil.rmtree(store)
+    assert resumed.stdout == command(program, *words).stdout

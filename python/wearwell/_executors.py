@@ -1,0 +1,184 @@
+"""Runs that are made elsewhere: by any executor, or by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor as Broken
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+from . import _core
+from ._errors import ExecutorError, RunError, ScenarioError, TraceError
+from ._extras import need
+from ._own import made
+
+ExecutorLike: TypeAlias = "Executor | Any | str"
+"""A `concurrent.futures.Executor`, a `distributed.Client`, or the address of a Dask scheduler."""
+
+MOST_WAITING = 1000
+"""Runs that are handed out and have not ended: as many as clusters have threads, and no more than memory holds."""
+
+LOOK_S = 0.1
+"""Between two looks at whoever may want to end it."""
+
+CONNECT_S = 10
+"""How long a scheduler may take to answer."""
+
+
+class Job(NamedTuple):
+    """A run that is to be made."""
+
+    number: int
+    scenario: str
+    own: dict[str, Any]
+    seed: int
+
+
+Outcome: TypeAlias = tuple[int, str | None, str | None]
+"""A run that has ended: its number, its result as JSON, or what went wrong with it, which would again."""
+
+Outcomes: TypeAlias = Generator[Outcome | None, None, None]
+"""Runs as they end, in any order; ``None`` now and then while none does."""
+
+
+def attempt(job: Job, windows: bool, progress: Callable[..., object] | None = None) -> Outcome:
+    """Make a run here."""
+    try:
+        parts = {role: made(role, part, job.seed) for role, part in job.own.items()}
+        return job.number, _core.run(job.scenario, progress=progress, windows=windows, **parts), None
+    except (RunError, TraceError, ScenarioError) as error:
+        return job.number, None, str(error)
+
+
+def work(version: str, job: Job, windows: bool) -> Outcome | str:
+    """Make a run on a worker, if that is of the same version; else give its own."""
+    return attempt(job, windows) if _core.__version__ == version else _core.__version__
+
+
+def version() -> str:
+    """Give the version of a worker."""
+    return _core.__version__
+
+
+@contextmanager
+def opened(executor: ExecutorLike) -> Iterator[Crew]:
+    """Give what makes the runs; what was made for that goes in the end."""
+    if isinstance(executor, str):
+        distributed = need("distributed", "dask")
+        try:
+            connected = distributed.Client(executor, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise ExecutorError(f"there is no Dask scheduler at {executor}: {_first_line(error)}") from None
+        with connected, opened(connected) as crew:
+            yield crew
+    elif hasattr(executor, "get_executor"):
+        client: Any = executor
+        _check_workers(client)
+        cluster = client.get_executor(pure=False)
+        try:
+            yield Crew(cluster, lambda: client.status in {"running", "connecting"}, _size(client))
+        finally:
+            # What nobody waits for any more need not be made.
+            cluster.shutdown(wait=False)
+    elif callable(getattr(executor, "submit", None)):
+        yield Crew(executor, lambda: True, None)
+    else:
+        wanted = "a concurrent.futures.Executor, a distributed.Client or the address of a Dask scheduler"
+        raise TypeError(f"executor: {wanted} is wanted, not a {type(executor).__name__}")
+
+
+def _check_workers(client: Any) -> None:
+    """Refuse a cluster that has workers of another version, or none of ours."""
+    versions = client.run(version, on_error="return")
+    for address, found in versions.items():
+        if isinstance(found, ImportError | AttributeError):
+            raise ExecutorError(f"the worker {address} has no wearwell {_core.__version__}: {found}")
+        if isinstance(found, BaseException):
+            raise ExecutorError(f"the worker {address} does not answer: {_first_line(found)}")
+        if found != _core.__version__:
+            raise ExecutorError(f"the worker {address} has {_mismatch(found)}")
+
+
+def _mismatch(found: str) -> str:
+    return f"wearwell {found}, and this is {_core.__version__}: install the same version everywhere"
+
+
+def _size(client: Any) -> tuple[int, int]:
+    cores = client.ncores()
+    return len(cores), sum(cores.values())
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+class Crew:
+    """Makes runs by an executor."""
+
+    def __init__(self, executor: Any, is_there: Callable[[], bool], size: tuple[int, int] | None) -> None:
+        self._executor = executor
+        self._is_there = is_there
+        self.size = size
+
+    def outcomes(self, jobs: Iterable[Job], *, windows: bool = False) -> Outcomes:
+        """Make runs, and give each as it ends, in any order; ``None`` now and then while none does."""
+        left = iter(jobs)
+        pending: dict[Future[Outcome | str], int] = {}
+        try:
+            while True:
+                for job in itertools.islice(left, MOST_WAITING - len(pending)):
+                    pending[self._submit(job, windows)] = job.number
+                if not pending:
+                    return
+                done, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield self._ended(future, pending.pop(future))
+                if not done:
+                    if not self._is_there():
+                        raise ExecutorError("the connection to the Dask scheduler is lost")
+                    yield None
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _submit(self, job: Job, windows: bool) -> Future[Outcome | str]:
+        try:
+            return self._executor.submit(work, _core.__version__, job, windows)  # type: ignore[no-any-return]
+        except (Broken, RuntimeError) as error:
+            raise ExecutorError(f"the executor takes no runs: {_first_line(error)}") from error
+
+    def _ended(self, future: Future[Outcome | str], number: int) -> Outcome:
+        try:
+            found = future.result()
+        except CancelledError:
+            raise ExecutorError("runs were cancelled: the executor was shut down, or its scheduler is lost") from None
+        except Broken as error:
+            raise ExecutorError(f"a worker has died: {_first_line(error)}") from error
+        except ImportError as error:
+            raise ExecutorError(f"a worker has no wearwell {_core.__version__}: {error}") from error
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] == "distributed":
+                raise ExecutorError(f"the cluster gave up run {number}: {_first_line(error)}") from error
+            raise
+        if isinstance(found, str):
+            raise ExecutorError(f"a worker has {_mismatch(found)}")
+        return found
+
+
+def making(executor: ExecutorLike) -> Callable[[list[tuple[int, str]]], Outcomes]:
+    """Give what the core calls with the numbers and scenarios of the runs of each round."""
+
+    def make(jobs: list[tuple[int, str]]) -> Outcomes:
+        with opened(executor) as crew:
+            yield from crew.outcomes(Job(number, scenario, {}, 0) for number, scenario in jobs)
+
+    return make
+
+
+def line(**said: Any) -> str:
+    """Give what is said to the command line, on one line."""
+    return json.dumps(said, separators=(",", ":"))
