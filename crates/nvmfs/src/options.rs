@@ -47,6 +47,19 @@ pub enum Grouping {
     UpdateLikelihood,
 }
 
+/// How the NVRAM is shared between dirty and clean pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lists {
+    // The default: the other is better where much is read, but not under every load (docs/design/nvmfs.md).
+    /// By the bounds of flushing alone, which are shares of all pages; clean pages leave in the order of their last use.
+    #[default]
+    Fixed,
+    /// As the load has it: the bounds of flushing are shares of a dirty list whose length follows what is written or read again soon
+    /// after it left its list. Clean pages that were read once leave before those that were read again.
+    Adaptive,
+}
+
 /// When what was written goes on from the NVRAM to the SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -70,7 +83,10 @@ const WRITE_OUT_SHARE: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Share of the NVRAM's pages that may be dirty before flushing begins (section III-B: 80 %).
+    /// How the NVRAM is shared between dirty and clean pages.
+    pub lists: Lists,
+    /// Share of the NVRAM's pages, or of the dirty list where its length follows the load, that may be dirty before flushing begins
+    /// (section III-B: 80 %).
     pub flush_above: f64,
     /// Share at which it ends (section III-B: 50 %).
     pub flush_below: f64,
@@ -99,6 +115,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            lists: Lists::default(),
             flush_above: 0.8,
             flush_below: 0.5,
             caching: Caching::default(),

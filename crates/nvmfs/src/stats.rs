@@ -39,6 +39,10 @@ pub struct Counts {
     pub refused_trims: u64,
     /// Clean pages that made room for others.
     pub evicted_pages: u64,
+    /// Blocks read again soon after they were evicted.
+    pub clean_ghost_hits: u64,
+    /// Blocks read, written or removed soon after they were flushed.
+    pub dirty_ghost_hits: u64,
     /// Extents recycled.
     pub recycled_extents: u64,
     /// Valid blocks that had to be moved from them.
@@ -97,6 +101,8 @@ impl Sub for Counts {
             trimmed_blocks: self.trimmed_blocks - before.trimmed_blocks,
             refused_trims: self.refused_trims - before.refused_trims,
             evicted_pages: self.evicted_pages - before.evicted_pages,
+            clean_ghost_hits: self.clean_ghost_hits - before.clean_ghost_hits,
+            dirty_ghost_hits: self.dirty_ghost_hits - before.dirty_ghost_hits,
             recycled_extents: self.recycled_extents - before.recycled_extents,
             moved_blocks: self.moved_blocks - before.moved_blocks,
         }
@@ -137,10 +143,14 @@ pub struct Stats {
     pub pages: u32,
     /// Free ones.
     pub free_pages: u32,
-    /// Length of the clean list.
+    /// Clean ones.
     pub clean_pages: u32,
-    /// Length of the dirty list.
+    /// Those of them that were read once or not at all since they are; none where the lists are fixed.
+    pub probation_pages: u32,
+    /// Dirty ones.
     pub dirty_pages: u32,
+    /// Pages of the dirty list, of which `flush_above` and `flush_below` are shares: all for data where the lists are fixed.
+    pub dirty_list_pages: u32,
     /// Pages with directories, pointers, attributes; those with inodes not among them.
     pub metadata_pages: u32,
     /// Pages that these may still take.

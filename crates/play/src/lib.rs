@@ -2,7 +2,7 @@
 //!
 //! A [`Film`] is a list of changes, each with a sentence. It comes from what the engine itself did, which [`film`] looks at page by
 //! page while a scenario runs, or from a [`Lesson`], which is a film with a story. Who draws it knows nothing of that: [`page`]
-//! plays it in a browser, [`gif`] and [`frames`] make pictures of it.
+//! plays it in a browser, [`gif()`] and [`frames`] make pictures of it.
 
 mod director;
 mod draw;

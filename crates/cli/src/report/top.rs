@@ -37,9 +37,10 @@ pub fn stats_rows(stats: &Stats) -> Vec<(String, String)> {
         (
             "NVRAM",
             format!(
-                "{} pages: {} dirty, {} clean, {} metadata, {} free",
+                "{} pages: {} dirty, of at most {}, {} clean, {} metadata, {} free",
                 count(stats.pages.into()),
                 count(stats.dirty_pages.into()),
+                count(stats.dirty_list_pages.into()),
                 count(stats.clean_pages.into()),
                 count(stats.metadata_pages.into()),
                 count(stats.free_pages.into())

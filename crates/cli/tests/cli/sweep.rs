@@ -211,7 +211,8 @@ fn a_full_disk_is_told_and_what_was_stored_stays() {
 #[test]
 fn a_cluster_that_is_none_is_told() {
     let (directory, scenario) = small();
-    let words = |address: &str| ["sweep", &scenario, "--vary", "seed=1,2", "--dask", address].map(str::to_owned);
+    let words =
+        |address: &str| ["sweep", &scenario, "--vary", "seed=1,2", "--dask", address].map(str::to_owned);
     let run = |address: &str| {
         let mut command = crate::common::wearwell(&words(address).each_ref().map(String::as_str));
         // Where there is no Python.

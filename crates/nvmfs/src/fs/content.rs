@@ -22,6 +22,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let length = inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
         self.store.read(ino, offset, &mut out[..length])?;
         self.note_access(ino, &inode, caller)?;
+        if self.store.is_adaptive() {
+            // Reading makes the dirty list shorter. What cannot be flushed stays dirty, and is told to who writes.
+            let _ = self.settle();
+        }
         Ok(length)
     }
 

@@ -81,7 +81,7 @@ impl MappedNvram {
     ///
     /// # Errors
     ///
-    /// Files that cannot be made or opened, are given twice, or are too small; more than [`MOST_FILES`].
+    /// Files that cannot be made or opened, are given twice, or are too small; more than 64.
     pub fn create_set(
         paths: &[PathBuf],
         bytes: Option<u64>,

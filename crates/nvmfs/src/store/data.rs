@@ -47,7 +47,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     self.counts.read_hits += 1;
                     out[done..done + length]
                         .copy_from_slice(&self.region.page(page)[within..within + length]);
-                    self.pages.touch(&mut self.region, page);
+                    self.pages.read(&mut self.region, page, within == 0);
                 }
                 Place::Ssd(first) => {
                     let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
@@ -145,7 +145,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             pages::own(&mut self.region, page, ino, block as u32);
             pages::set_writes(&mut self.region, page, 0);
             self.pages.set_copy(&mut self.region, page, copy);
-            self.pages.put(&mut self.region, page, State::Clean, false);
+            let segment = self.note_missed(ino, block as u32);
+            self.pages.put_clean(&mut self.region, page, segment, false);
             self.count_blocks(ino, 1, -1)?;
         }
         self.region.fence();
@@ -266,6 +267,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         pages::set_writes(&mut self.region, page, writes);
         match pages::state_of(&self.region, page) {
             State::Clean => {
+                let (ino, block) = pages::owner_of(&self.region, page);
+                self.note_outdated(ino, block);
                 if !self.superblock.placement.updates_in_place() {
                     self.drop_copy(page);
                 }
@@ -292,6 +295,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.count_blocks(ino, 1, 0)?;
             match one.was {
                 Place::Ssd(home) if self.superblock.placement.updates_in_place() => {
+                    self.note_outdated(ino, one.block as u32);
                     self.pages.set_copy(&mut self.region, one.page, home);
                     self.count_blocks(ino, 0, -1)?;
                 }

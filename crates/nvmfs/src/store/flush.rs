@@ -64,12 +64,12 @@ impl<S: Ssd> Batch<S> {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Whether flushing should begin: so many pages are dirty, or they are to be written all the same.
     pub fn wants_flush(&self) -> bool {
-        self.pages.count(State::Dirty) > self.high_mark() || self.is_write_out_due()
+        self.pages.count(State::Dirty) > self.high_mark(self.dirty_list_pages()) || self.is_write_out_due()
     }
 
     /// Whether flushing, once begun, should go on.
     pub fn flush_goes_on(&self) -> bool {
-        self.pages.count(State::Dirty) > self.low_mark() || self.is_write_out_due()
+        self.pages.count(State::Dirty) > self.low_mark(self.dirty_list_pages()) || self.is_write_out_due()
     }
 
     /// Flushes from the upper bound to the lower, and recycles; for a file system without a thread for that.
@@ -222,7 +222,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.region.store(at, &sum.to_le_bytes());
             }
             pages::set_flushing(&mut self.region, page, 0);
-            self.pages.change(&mut self.region, page, State::Clean, true);
+            let (ino, block) = pages::owner_of(&self.region, page);
+            let segment = self.note_flushed(ino, block, pages::writes_of(&self.region, page));
+            self.pages.take(&mut self.region, page);
+            self.pages.put_clean(&mut self.region, page, segment, true);
             kept += 1;
         }
         if self.region.areas.has_sums() {

@@ -341,12 +341,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.count_blocks(ino, -1, 0)
             }
             Place::Ssd(block) => {
-                if extents::owner_of(&self.region, block).0 != ino {
+                let (owner, file_block) = extents::owner_of(&self.region, block);
+                if owner != ino {
                     return Err(Error::Damaged(format!(
                         "block {block} of the SSD is not of inode {}",
                         ino.0
                     )));
                 }
+                self.note_outdated(ino, file_block);
                 self.release_block(block);
                 self.count_blocks(ino, 0, -1)
             }
@@ -356,6 +358,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
                 let copy = pages::copy_of(&self.region, page);
                 if copy != 0 {
+                    let (_, file_block) = pages::owner_of(&self.region, page);
+                    self.note_outdated(ino, file_block);
                     self.drop_copy(page);
                 }
                 self.free_page(page);

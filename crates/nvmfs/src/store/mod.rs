@@ -8,6 +8,7 @@ mod data;
 mod epoch;
 mod extents;
 mod flush;
+mod ghosts;
 mod homes;
 mod inode_pages;
 mod look;
@@ -23,6 +24,7 @@ mod room;
 mod scan;
 mod scrub;
 mod seals;
+mod shares;
 mod sums;
 mod trims;
 mod verify;
@@ -76,6 +78,8 @@ pub struct Store<N, S> {
     /// The NVRAM.
     pub region: Region<N>,
     pages: Pages,
+    /// The shares of the lists, where they follow the load.
+    shares: Option<shares::Shares>,
     extents: Extents,
     /// Blocks of files that are reserved and were not written yet.
     reserved_blocks: u64,
@@ -111,9 +115,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// A store of which nothing is in use yet; page table, owners and bitmap are all zeros.
     fn empty(region: Region<N>, ssd: Arc<S>, superblock: Superblock, options: Options) -> Self {
         let extents = Extents::empty(region.areas.extents());
+        let shares = shares::Shares::new(options.lists, region.areas.pages);
         Store {
             region,
             pages: Pages::empty(),
+            shares,
             extents,
             reserved_blocks: 0,
             ssd,

@@ -1,7 +1,7 @@
 //! A store is made, opened, closed.
 
 use super::epoch::{NoPair, Pair, read_label, write_label};
-use super::pages::{self, State};
+use super::pages::{self, Segment, State};
 use super::region::Region;
 use super::scan::{Scan, WrongArea};
 use super::seals::{closed_word, look};
@@ -213,7 +213,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn close(mut self) -> N {
         self.trim_rest();
         self.seal();
-        let [clean, dirty] = self.pages.ends();
+        let [clean, dirty] = self.pages.ends(&mut self.region);
         let areas = self.region.areas.clone();
         self.region.save(areas.inode_table, areas.data - areas.inode_table);
         self.region.save_inode_pages();
@@ -238,7 +238,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let (ino, block) = pages::owner_of(&self.region, saved.page);
                 self.extents.claim(&mut self.region, saved.copy, ino, block);
                 self.pages.set_copy(&mut self.region, saved.page, saved.copy);
-                self.pages.change(&mut self.region, saved.page, State::Clean, false);
+                let segment = if self.is_adaptive() { saved.segment } else { Segment::Protected };
+                self.pages.take(&mut self.region, saved.page);
+                self.pages.put_clean(&mut self.region, saved.page, segment, false);
             } else {
                 self.pages.touch(&mut self.region, saved.page);
             }
@@ -332,6 +334,8 @@ struct Saved {
     page: PageId,
     copy: u64,
     writes: u8,
+    /// Of a clean page.
+    segment: Segment,
 }
 
 /// Both lists of a file system that was closed, from the least recently used page on. A list that leads astray ends there.
@@ -349,7 +353,8 @@ fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
                 State::Clean => pages::copy_of(region, page),
                 _ => 0,
             };
-            saved.push(Saved { page, copy, writes: pages::writes_of(region, page) });
+            let (writes, segment) = (pages::writes_of(region, page), pages::segment_of(region, page));
+            saved.push(Saved { page, copy, writes, segment });
             next = pages::towards_head(region, page);
         }
     }

@@ -95,20 +95,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.pages.for_data().saturating_sub(MARGIN)
     }
 
-    /// Dirty pages above which flushing begins: an extent's worth before no more may be dirty, or else, where the NVRAM is
+    /// Dirty pages above which flushing begins where the dirty list has so many pages: an extent's worth before no more may be dirty, or else, where the NVRAM is
     /// small, it would begin only when a write has to wait for it.
-    pub(super) fn high_mark(&self) -> u32 {
-        self.share_of_pages(self.options.flush_above)
+    pub(super) fn high_mark(&self, dirty_list: u32) -> u32 {
+        share_of(dirty_list, self.options.flush_above)
             .min(self.most_dirty().saturating_sub(EXTENT_BLOCKS as u32))
     }
 
     /// Dirty pages at which it ends.
-    pub(super) fn low_mark(&self) -> u32 {
-        self.share_of_pages(self.options.flush_below).min(self.high_mark())
-    }
-
-    fn share_of_pages(&self, share: f64) -> u32 {
-        (f64::from(self.pages.for_data()) * share) as u32
+    pub(super) fn low_mark(&self, dirty_list: u32) -> u32 {
+        share_of(dirty_list, self.options.flush_below).min(self.high_mark(dirty_list))
     }
 
     /// Sees to it that `count` pages are free, and that as many may become dirty.
@@ -151,11 +147,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.pages.count(State::Free) >= count)
     }
 
-    /// The least recently used clean pages, up to `count`, become free: their inodes point to the SSD again.
+    /// The coldest clean pages, up to `count`, become free: their inodes point to the SSD again.
     pub(super) fn evict(&mut self, count: u32) -> Result<()> {
         let (mut victims, mut turns): (Vec<PageId>, Vec<(usize, u64)>) = Default::default();
-        let mut next = self.pages.last(State::Clean);
-        while let Some(page) = next.filter(|_| victims.len() < count as usize) {
+        let mut coldest = self.pages.coldest();
+        while victims.len() < count as usize
+            && let Some(page) = coldest.next(&self.region)
+        {
             let block = pages::copy_of(&self.region, page);
             let (ino, file_block) = pages::owner_of(&self.region, page);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
@@ -166,7 +164,6 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.announce(at);
             turns.push((at, Place::Ssd(block).pointer(&self.region.areas)));
             victims.push(page);
-            next = self.pages.more_recent(&self.region, page);
         }
         for (at, pointer) in turns {
             self.region.store_word(at, pointer);
@@ -174,7 +171,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         // Before their content may be replaced.
         self.region.fence();
         for page in victims {
-            let (ino, _) = pages::owner_of(&self.region, page);
+            let (ino, file_block) = pages::owner_of(&self.region, page);
+            self.note_evicted(ino, file_block, pages::segment_of(&self.region, page));
             self.free_page(page);
             self.count_blocks(ino, -1, 1)?;
             self.counts.evicted_pages += 1;
@@ -275,6 +273,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(format!("{kept} pages are said to be {state:?}, and {counted} are"));
             }
         }
+        self.pages.check(&self.region)?;
         self.check_inodes()?;
         self.check_sums()?;
         let end = blocks_of(self.region.areas.extents());
@@ -287,4 +286,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         Ok(())
     }
+}
+
+fn share_of(pages: u32, share: f64) -> u32 {
+    (f64::from(pages) * share) as u32
 }

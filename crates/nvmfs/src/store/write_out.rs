@@ -51,7 +51,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Pages that may stay dirty, so that what is in them needs no room on the SSD.
     pub(super) fn resting_pages(&self) -> u32 {
         match self.options.caching {
-            Caching::WriteBack => self.low_mark(),
+            Caching::WriteBack => self.low_mark(self.pages.for_data()),
             Caching::Periodic | Caching::WriteThrough => 0,
         }
     }

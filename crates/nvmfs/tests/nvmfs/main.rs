@@ -7,6 +7,7 @@ mod crash;
 mod damaged;
 mod devices;
 mod fsx;
+mod lists;
 mod model;
 mod posix;
 mod store;

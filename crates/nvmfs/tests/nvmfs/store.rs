@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Error, Ino, Kind};
 use wearwell_nvmfs::layout::{Inode, kind_bits};
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
-use wearwell_nvmfs::options::{Format, Grouping, Options};
+use wearwell_nvmfs::options::{Format, Grouping, Lists, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::Power;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
@@ -23,8 +23,13 @@ fn format(placement: PlacementKind) -> Format {
     Format { id: 7, inodes: Some(64), placement, ..Format::default() }
 }
 
+/// With one grouping the lists are fixed, with the other they follow the load.
 fn options(grouping: Grouping) -> Options {
-    Options { grouping, recycle_free: 0.5, recycle_fragmentation: 0.05, ..Options::default() }
+    let lists = match grouping {
+        Grouping::Lru => Lists::Fixed,
+        Grouping::UpdateLikelihood => Lists::Adaptive,
+    };
+    Options { grouping, lists, recycle_free: 0.5, recycle_fragmentation: 0.05, ..Options::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,9 +135,9 @@ fn act<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>)
     }
 }
 
-/// Lengths of the clean and of the dirty list.
-fn lists<N: Nvram, S: Ssd>(store: &Store<N, S>) -> (u32, u32) {
-    (store.pages_in(State::Clean), store.pages_in(State::Dirty))
+/// Lengths of the clean list, of what of it is on probation, and of the dirty list.
+fn lists<N: Nvram, S: Ssd>(store: &Store<N, S>) -> (u32, u32, u32) {
+    (store.pages_in(State::Clean), store.probation_pages(), store.pages_in(State::Dirty))
 }
 
 /// Writes all files from beginning to end.
@@ -196,8 +201,9 @@ fn blocks_are_as_in_the_model() {
 
 #[test]
 fn blocks_with_places_of_their_own_are_as_in_the_model() {
-    for seed in 0..3 {
-        let counts = runs_as_the_model(PlacementKind::Conquest, Grouping::Lru, seed);
+    for (seed, grouping) in [Grouping::Lru, Grouping::UpdateLikelihood, Grouping::Lru].into_iter().enumerate()
+    {
+        let counts = runs_as_the_model(PlacementKind::Conquest, grouping, seed as u64);
         assert!(counts.ssd_writes > 0 && counts.recycled_extents == 0, "{counts:?}");
     }
 }

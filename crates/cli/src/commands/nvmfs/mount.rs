@@ -29,7 +29,7 @@ pub struct Args {
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
     /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
     /// are always so. no_scrub: what has checksums is not looked at in the background. threads=N: threads for requests, half of the processors but 4 at most unless given. And the file system's own:
-    /// flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
+    /// lists=fixed|adaptive, flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     options: MountOptions,

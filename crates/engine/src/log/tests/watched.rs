@@ -67,7 +67,7 @@ impl Picture {
 }
 
 /// Random writes of one to three pages, and a trim now and then; `look` after each.
-fn work(layer: &mut dyn FnMut(&[Lpn], Option<&[Content]>), pages: u32, seed: u64) {
+fn work(mut layer: impl FnMut(&[Lpn], Option<&[Content]>), pages: u32, seed: u64) {
     let mut random = Seed(seed).random();
     for version in 0..400 {
         let count = 1 + below(&mut random, 3) as u32;
@@ -109,7 +109,7 @@ fn flash_is_seen_as_the_store_knows_it() {
         let medium = Timed::new(flash(12, Wear::default()), Journal::paused()).watched(Some(watch.medium(7)));
         let mut store = store(medium, 20, reclaim, placement);
         work(
-            &mut |pages, data| {
+            |pages, data| {
                 act(&mut store, pages, data);
                 let seen = watch.take();
                 erases += seen.iter().filter(|(_, seen)| matches!(seen, Seen::Erased { .. })).count();
@@ -134,7 +134,7 @@ fn segments_are_seen_as_the_log_on_them_knows_them() {
         let mut store = store(segments, 30, POOL, SINGLE());
         let mut below = Picture::default();
         work(
-            &mut |pages, data| {
+            |pages, data| {
                 act(&mut store, pages, data);
                 let seen = watch.take();
                 picture.of(seen.clone(), 0);
@@ -154,7 +154,7 @@ fn nothing_is_different_for_being_watched() {
         let watch = Watch::default();
         let medium = Timed::new(flash(12, Wear::default()), Journal::paused());
         let mut store = store(medium.watched(watched.then(|| watch.medium(0))), 20, POOL, DOUBLE());
-        work(&mut |pages, data| act(&mut store, pages, data), 20, 9);
+        work(|pages, data| act(&mut store, pages, data), 20, 9);
         let mut reports = crate::layer::Reports::default();
         store.describe(&mut reports);
         (reports.layers[0].counters, reports.nand.unwrap().erase_counts, store.final_draw())
