@@ -72,8 +72,8 @@ impl StudyPlace {
 
     /// Removes the finished runs of a study that is complete and whose runs nobody else has.
     pub fn remove(self) {
-        if let Some(folder) = self.transient {
-            let _ = std::fs::remove_dir_all(folder);
+        if let (Some(_), Some(store)) = (self.transient, self.store) {
+            remove(store);
         }
     }
 
@@ -82,13 +82,19 @@ impl StudyPlace {
         let (Some(folder), Some(store)) = (self.transient, self.store) else { return };
         let others = others(&store, identities);
         if others == 0 {
-            let _ = std::fs::remove_dir_all(&folder);
-            return;
+            return remove(store);
         }
         tell(format_args!(
             "{} stays: it holds {others} finished runs of another study, which goes on from there",
             folder.display()
         ));
+    }
+}
+
+/// Runs that stay are no more than unneeded: the study is done.
+fn remove(store: ResultStore) {
+    if let Err(error) = store.remove() {
+        tell(error);
     }
 }
 
@@ -137,6 +143,13 @@ mod without {
     /// There is none.
     #[derive(Debug)]
     pub enum ResultStore {}
+
+    impl ResultStore {
+        /// Nothing is removed.
+        pub fn remove(self) -> Result<(), StoreError> {
+            match self {}
+        }
+    }
 
     impl Store for ResultStore {
         fn expect(&self, _: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {

@@ -47,6 +47,11 @@ pub(crate) fn at_path(path: &Path, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
+/// Whether what begins so holds nothing, so that nobody loses anything by its being overwritten.
+pub fn is_blank(first: &[u8]) -> bool {
+    first.iter().all(|byte| *byte == 0)
+}
+
 /// An error of the given kind about a path.
 pub(crate) fn refusal(path: &Path, kind: io::ErrorKind, problem: &str) -> io::Error {
     io::Error::new(kind, format!("{}: {problem}", path.display()))

@@ -21,6 +21,10 @@ pub const RESULT: &str = "result";
 const BEGIN: &str = "points-";
 const END: &str = ".parquet";
 
+/// How the names of files begin, and end, that nobody reads yet: they are still being written, or never were whole.
+pub const UNFINISHED_BEGIN: &str = ".wearwell-";
+pub const UNFINISHED_END: &str = ".tmp";
+
 /// Rows that are read at a time.
 const BATCH: usize = 1024;
 
@@ -106,6 +110,22 @@ fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
         }
     }
     Ok(found)
+}
+
+/// Removes what stores write from `folder`, and the folder if nothing else is in it.
+pub fn remove(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_between = |begin: &str, end: &str| name.starts_with(begin) && name.ends_with(end);
+        if is_between(BEGIN, END) || is_between(UNFINISHED_BEGIN, UNFINISHED_END) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    match std::fs::remove_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
 }
 
 fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {

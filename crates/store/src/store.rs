@@ -1,7 +1,10 @@
 //! A store as a study uses it.
 
 use crate::column::Column;
-use crate::file::{Found, IDENTITY, REPLICA, RESULT, SETTINGS, VERSION, entries, name_of};
+use crate::file::{
+    Found, IDENTITY, REPLICA, RESULT, SETTINGS, UNFINISHED_BEGIN, UNFINISHED_END, VERSION, entries, name_of,
+    remove,
+};
 use crate::parquet;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -86,6 +89,15 @@ impl ResultStore {
         self.known.keys().map(String::as_str)
     }
 
+    /// Removes all runs; what else is in the folder stays, and so does the folder then.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be removed: some of the runs may still be there.
+    pub fn remove(self) -> Result<(), StoreError> {
+        remove(&self.folder).map_err(|error| wrong(&self.folder, error))
+    }
+
     fn write(&self, pending: &mut Pending) -> Result<(), StoreError> {
         if pending.rows.is_empty() {
             return Ok(());
@@ -146,7 +158,11 @@ fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreError {
 fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     // The process's mask takes away from these permissions, as for any new file.
     let permissions = Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".wearwell-").suffix(".tmp").permissions(permissions).tempfile_in(folder)
+    tempfile::Builder::new()
+        .prefix(UNFINISHED_BEGIN)
+        .suffix(UNFINISHED_END)
+        .permissions(permissions)
+        .tempfile_in(folder)
 }
 
 /// The columns of some runs. Each is of the same type in all files of a study, so that they are read as one table: what is varied

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::{grid, wrapped};
+use crate::report::{grid, pretty, wrapped};
 use clap::ValueEnum;
 use serde::Serialize;
 use wearwell_base::config::Entry;
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ListFormat::Table => print(&wrapped(&kinds.into_iter().map(table).collect::<Vec<_>>().join("\n"))),
         ListFormat::Json => {
             let listed: Vec<Listed> = kinds.into_iter().flat_map(listed).collect();
-            print(&(serde_json::to_string_pretty(&listed).expect("plain data") + "\n"))
+            print(&pretty(&listed))
         }
     }
 }

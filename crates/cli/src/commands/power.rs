@@ -155,7 +155,7 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
     }
     print(&match args.format {
         Format::Table => format!("{operations} operations\n{}", ftl::outages(&sum)),
-        Format::Json => serde_json::to_string_pretty(&sum).expect("plain data") + "\n",
+        Format::Json => report::pretty(&sum),
     })
 }
 

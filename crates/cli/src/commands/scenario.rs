@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::output::print;
 use crate::progress::ProgressArgs;
+use crate::report::pretty;
 use crate::scenario_args::{self, CANONICAL, ScenarioArgs};
 use crate::top;
 
@@ -37,7 +38,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 /// The schema of scenarios as it stands in docs/scenario.schema.json.
 fn schema() -> String {
     let schema = top::schema();
-    serde_json::to_string_pretty(&schema).expect("a schema is plain data") + "\n"
+    pretty(&schema)
 }
 
 /// The schema's path holds within the repository only.

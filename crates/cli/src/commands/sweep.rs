@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, parquet, row_table, rows_as_columns, rows_as_json, wrapped};
+use crate::report::{csv_rows, parquet, pretty, row_table, rows_as_columns, rows_as_json, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::study_args::{StudyArgs, beside};
 use crate::tell::tell;
@@ -156,10 +156,6 @@ fn whole(draft: &Draft, keys: &[&str], table: &[Row], failures: &[String]) -> Re
     let rows: Vec<Map<String, Value>> = table.iter().map(|row| row.iter().cloned().collect()).collect();
     let (version, scenario) = (env!("CARGO_PKG_VERSION"), draft.scenario()?);
     Ok(json!({ "version": version, "axes": keys, "rows": rows, "scenario": scenario, "failures": failures }))
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).expect("plain data") + "\n"
 }
 
 /// What went wrong with runs, as the command says it.

@@ -1,7 +1,7 @@
 //! Advice as a table, as JSON and as rows.
 
-use super::grid;
 use super::table::short;
+use super::{grid, pretty};
 use serde_json::{Value, json};
 use wearwell_study::Row;
 use wearwell_study::advise::{Advice, Change, Figures, Method, Price, Tried, Verdict, as_diff, caveats};
@@ -40,7 +40,7 @@ fn quoted(word: &str) -> String {
 
 /// Everything, with the commands.
 pub fn as_json(advice: &Advice, repeat: &Repeat) -> String {
-    serde_json::to_string_pretty(&as_value(advice, repeat)).expect("plain data") + "\n"
+    pretty(&as_value(advice, repeat))
 }
 
 /// The same before it is written.

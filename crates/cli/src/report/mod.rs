@@ -26,9 +26,14 @@ use wearwell_store::Column;
 pub use wearwell_store::parquet;
 use wearwell_study::Row;
 
+/// A value as a person reads JSON, with an end of line.
+pub fn pretty(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string_pretty(value).expect("what is printed is plain data") + "\n"
+}
+
 /// A result as it stands in a .json file.
 pub fn json(result: &RunResult) -> String {
-    serde_json::to_string_pretty(result).expect("results are plain data") + "\n"
+    pretty(result)
 }
 
 /// A whole number with its thousands apart.
@@ -91,7 +96,7 @@ fn theory(row: &Row) -> Value {
 /// Rows as a JSON list of objects.
 pub fn rows_as_json(rows: &[Row]) -> String {
     let objects: Vec<Map<String, Value>> = rows.iter().map(|row| row.iter().cloned().collect()).collect();
-    serde_json::to_string_pretty(&objects).expect("plain data") + "\n"
+    pretty(&objects)
 }
 
 /// Rows as typed columns: numbers and truth values where all of a column are, else text.
@@ -171,7 +176,7 @@ impl Serialize for Ordered {
 
 /// Fields as a JSON object, in their order.
 pub fn ordered_json(fields: Row) -> String {
-    serde_json::to_string_pretty(&Ordered(fields)).expect("plain data") + "\n"
+    pretty(&Ordered(fields))
 }
 
 #[cfg(test)]

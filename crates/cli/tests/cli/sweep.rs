@@ -137,10 +137,10 @@ fn several_programs_fill_one_store_and_results_shows_it() {
     assert!(said.contains("holds no finished runs of version"), "{said}");
 }
 
-/// A sweep of runs that take some tenths of a second.
+/// A sweep whose runs take some tenths of a second, so that on any machine all take several times as long as what may be lost.
 fn long(scenario: &str, store: &str) -> Vec<String> {
     let words = ["sweep", scenario, "--vary", "seed=1:24:1", "--store", store, "--threads", "2"];
-    let longer = ["--set", "measure.drive_writes=300", "--format", "csv"];
+    let longer = ["--set", "measure.drive_writes=2400", "--format", "csv"];
     words.into_iter().chain(longer).map(str::to_owned).collect()
 }
 

@@ -194,10 +194,10 @@ fn refuse_part(path: &Path) -> io::Result<()> {
     Err(refusal(path, ErrorKind::InvalidInput, &problem))
 }
 
-/// What begins with anything but zeros holds something, which nobody loses who has not said so.
+/// Nobody loses what is there who has not said so.
 fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let first = bytes.get(..BLOCK_BYTES).unwrap_or(bytes);
-    if existing == Existing::Overwrite || first.iter().all(|byte| *byte == 0) {
+    if existing == Existing::Overwrite || backing::is_blank(first) {
         return Ok(());
     }
     Err(refusal(path, ErrorKind::AlreadyExists, "holds something already"))

@@ -95,8 +95,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.pages.for_data().saturating_sub(MARGIN)
     }
 
-    /// Dirty pages above which flushing begins where the dirty list has so many pages: an extent's worth before no more may be dirty, or else, where the NVRAM is
-    /// small, it would begin only when a write has to wait for it.
+    /// Dirty pages above which flushing begins where the dirty list has so many pages: an extent's worth before no more may be
+    /// dirty, or else, where the NVRAM is small, it would begin only when a write has to wait for it.
     pub(super) fn high_mark(&self, dirty_list: u32) -> u32 {
         share_of(dirty_list, self.options.flush_above)
             .min(self.most_dirty().saturating_sub(EXTENT_BLOCKS as u32))

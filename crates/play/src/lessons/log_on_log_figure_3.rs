@@ -1,7 +1,7 @@
 //! Figure 3 of the log-on-log paper: a segment of the upper log lies on two blocks of the lower one.
 
 use super::Lesson;
-use super::script::Script;
+use super::script::{SMALL_DRIVE, Script};
 use crate::film::Film;
 use wearwell_plot::Failure;
 
@@ -19,30 +19,14 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Blocks of 8 pages, 9 of them, and 10 segments of 6.
-const SCENARIO: &str = r#"
-[device]
-capacity = "240 KiB"
-raw_capacity = "288 KiB"
-pages_per_block = 8
-page_size = "4 KiB"
-
-[ftl]
-placement = "single"
-reclaim = "in_place"
-
+/// Ten segments of 6 pages.
+const LOG: &str = r#"
 [[log]]
 name = "file system"
 placement = "single"
 segment_size = "24 KiB"
 spare_factor = 0.3
 free_blocks_low = 1
-
-[precondition]
-fill = "none"
-
-[workload]
-kind = "uniform"
 "#;
 
 /// Pages of a segment.
@@ -55,7 +39,7 @@ const FILES: u32 = 7;
 const AGAIN: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
 
 fn film() -> Result<Film, Failure> {
-    scripted(FILES, SEGMENT).film(SCENARIO)
+    scripted(FILES, SEGMENT).film(&[SMALL_DRIVE, LOG].concat())
 }
 
 /// The files in order, and then again, each in one request of a segment.
@@ -99,8 +83,9 @@ mod tests {
 
     #[test]
     fn segments_of_the_size_of_blocks_move_nothing_at_all() {
+        let scenario = [SMALL_DRIVE, LOG].concat();
         let scenario =
-            SCENARIO.replace("24 KiB", "32 KiB").replace("240 KiB", "256 KiB").replace("0.3", "0.375");
+            scenario.replace("24 KiB", "32 KiB").replace("240 KiB", "256 KiB").replace("0.3", "0.375");
         let film = scripted(5, 8).film(&scenario).unwrap();
         assert_eq!(moved(&film), [0, 0]);
         let erases = film.frames.iter().flat_map(|frame| &frame.ops);

@@ -1,7 +1,7 @@
 //! Figure 6 of the log-on-log paper: two logs that clean on their own, without TRIM.
 
 use super::Lesson;
-use super::script::Script;
+use super::script::{SMALL_DRIVE, Script};
 use crate::film::Film;
 use wearwell_base::seed::{Seed, below};
 use wearwell_plot::Failure;
@@ -20,17 +20,7 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-const SCENARIO: &str = r#"
-[device]
-capacity = "240 KiB"
-raw_capacity = "288 KiB"
-pages_per_block = 8
-page_size = "4 KiB"
-
-[ftl]
-placement = "single"
-reclaim = "in_place"
-
+const LOG: &str = r#"
 [[log]]
 name = "file system"
 placement = "single"
@@ -38,12 +28,6 @@ segment_size = "24 KiB"
 spare_factor = 0.4
 free_blocks_low = 1
 trim = false
-
-[precondition]
-fill = "none"
-
-[workload]
-kind = "uniform"
 "#;
 
 /// Pages of the file system.
@@ -57,7 +41,7 @@ fn film() -> Result<Film, Failure> {
     let script = (0..PAGES / 6).fold(Script::new(), |script, segment| script.write(segment * 6, 6));
     let mut random = Seed(1).of("updates").random();
     let updates = (0..UPDATES).map(|_| below(&mut random, u64::from(PAGES)) as u32);
-    updates.fold(script, |script, page| script.write(page, 1)).film(SCENARIO)
+    updates.fold(script, |script, page| script.write(page, 1)).film(&[SMALL_DRIVE, LOG].concat())
 }
 
 #[cfg(test)]

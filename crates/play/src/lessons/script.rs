@@ -9,6 +9,25 @@ use wearwell_plot::Failure;
 use wearwell_stack::{Draft, MakeWorkload, Parts};
 use wearwell_workload::{PageBatch, Workload};
 
+/// Nine blocks of 8 pages, with room for seven and a half; what is written is up to the script.
+pub const SMALL_DRIVE: &str = r#"
+[device]
+capacity = "240 KiB"
+raw_capacity = "288 KiB"
+pages_per_block = 8
+page_size = "4 KiB"
+
+[ftl]
+placement = "single"
+reclaim = "in_place"
+
+[precondition]
+fill = "none"
+
+[workload]
+kind = "uniform"
+"#;
+
 /// Requests, each for pages from the first on. When all are done there are only flushes.
 pub struct Script(VecDeque<(Op, u32, u32)>);
 

@@ -257,6 +257,23 @@ fn a_column_is_of_one_type_in_all_files() {
 }
 
 #[test]
+fn what_is_not_of_the_store_stays_when_it_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs");
+    filled(&runs, points());
+    fs::write(runs.join(".wearwell-half.tmp"), "half").unwrap();
+    ResultStore::open(&runs).unwrap().remove().unwrap();
+    assert!(!runs.exists(), "nothing else was in it");
+    filled(&runs, points());
+    let others = ["mine.parquet", "notes.txt"];
+    others.iter().for_each(|name| fs::write(runs.join(name), "mine").unwrap());
+    ResultStore::open(&runs).unwrap().remove().unwrap();
+    let mut left: Vec<_> = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, others);
+}
+
+#[test]
 fn a_folder_that_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.jsonl");

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interruptible;
 use crate::output::{keep_apart, print, write_text};
 use crate::progress::ProgressArgs;
-use crate::report::{csv_rows, wrapped};
+use crate::report::{csv_rows, pretty, wrapped};
 use crate::scenario_args::size;
 use std::fs::File;
 use std::io::Read;
@@ -173,7 +173,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let found = summary(&sheet.resolve().map_err(of_sheet)?).map_err(failure)?;
         match args.format {
             Format::Table => wrapped(&sheet::table(&found)),
-            Format::Json => serde_json::to_string_pretty(&found).expect("plain data") + "\n",
+            Format::Json => pretty(&found),
             Format::Csv => csv_rows(&sheet::rows(&found))?,
         }
     } else {
@@ -203,7 +203,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         match args.format {
             Format::Table => wrapped(&seen::table(&found)),
-            Format::Json => serde_json::to_string_pretty(&found).expect("plain data") + "\n",
+            Format::Json => pretty(&found),
             Format::Csv => csv_rows(&seen::rows(&found))?,
         }
     };

@@ -9,7 +9,7 @@ use super::sweep::write_table;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::{csv_rows, wrapped};
+use crate::report::{csv_rows, pretty, wrapped};
 use std::path::PathBuf;
 use wearwell_stack::RunError;
 use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
@@ -115,11 +115,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn schema() -> String {
-    serde_json::to_string_pretty(&Fleet::schema()).expect("a schema is plain data") + "\n"
+    pretty(&Fleet::schema())
 }
 
 fn json(result: &FleetResult) -> String {
-    serde_json::to_string_pretty(result).expect("plain data") + "\n"
+    pretty(result)
 }
 
 fn write(file: &OutputFile, result: &FleetResult, table: rows::Which) -> Result<(), Failure> {

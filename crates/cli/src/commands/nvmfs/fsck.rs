@@ -3,6 +3,7 @@
 use super::devices::{Devices, about, now_ns, random};
 use crate::exit::Failure;
 use crate::output::print;
+use crate::report::pretty;
 use serde::Serialize;
 use std::sync::Arc;
 use wearwell_nvmfs::api::Caller;
@@ -85,11 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Failure::Run(message) => Failure::Checked(NOT_CHECKED, format!("error: {message}")),
         other => other,
     })?;
-    print(&if args.json {
-        serde_json::to_string_pretty(&report).expect("plain data") + "\n"
-    } else {
-        as_text(&report)
-    })?;
+    print(&if args.json { pretty(&report) } else { as_text(&report) })?;
     let (count, left) = (report.problem_count, report.left);
     match (count, args.repair) {
         (0, _) => Ok(()),

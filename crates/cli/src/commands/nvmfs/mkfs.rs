@@ -7,7 +7,7 @@ use crate::scenario_args::size;
 use clap::ValueEnum;
 use std::sync::Arc;
 use wearwell_nvmfs::api::BLOCK_BYTES;
-use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::backing::{Existing, is_blank};
 use wearwell_nvmfs::layout::Checksums;
 use wearwell_nvmfs::nvram::Guarantee;
 use wearwell_nvmfs::options::{Format, Options};
@@ -129,11 +129,11 @@ fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     Ok(guarantee)
 }
 
-/// What begins with anything but zeros holds something, which nobody loses who has not said so.
+/// Nobody loses what is there who has not said so.
 fn refuse_content(ssd: &impl Ssd) -> Result<(), Failure> {
     let mut first = [0; BLOCK_BYTES];
     ssd.read(0, &mut first).map_err(|error| about("--ssd", error))?;
-    if first.iter().all(|byte| *byte == 0) {
+    if is_blank(&first) {
         return Ok(());
     }
     Err(about("--ssd", "holds something already; --force destroys its content"))

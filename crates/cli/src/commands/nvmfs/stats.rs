@@ -3,7 +3,7 @@
 use super::devices::{about, open_to_read, record};
 use crate::exit::Failure;
 use crate::output::print;
-use crate::report::grid;
+use crate::report::{grid, pretty};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         _ => return Err(Failure::usage("give a directory, or --nvram and --ssd")),
     };
     let json = json.expect("plain data");
-    print(&if args.json { serde_json::to_string_pretty(&json).expect("plain data") + "\n" } else { text })
+    print(&if args.json { pretty(&json) } else { text })
 }
 
 fn report(directory: &Path) -> Result<Stats, String> {

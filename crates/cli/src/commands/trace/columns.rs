@@ -5,7 +5,7 @@ use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::interrupt::Interruptible;
 use crate::output::print;
-use crate::report::{grid, wrapped};
+use crate::report::{grid, pretty, wrapped};
 use std::fs::File;
 use std::path::PathBuf;
 use wearwell_trace::{ColumnGuess, TableGuess, guess_columns};
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ))
     })?;
     match args.format {
-        ListFormat::Json => print(&(serde_json::to_string_pretty(&guess).expect("plain data") + "\n")),
+        ListFormat::Json => print(&pretty(&guess)),
         ListFormat::Table => print(&wrapped(&shown(&name, &guess))),
     }
 }

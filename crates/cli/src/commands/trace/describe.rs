@@ -5,7 +5,7 @@ use crate::commands::list::ListFormat;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::report::table::{duration, gigabytes, short, years};
-use crate::report::{count, grid, wrapped};
+use crate::report::{count, grid, pretty, wrapped};
 use serde_json::json;
 use wearwell_stack::{ByteSize, Lifetime};
 use wearwell_trace::{
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                     .map(|a_day| Lifetime::years(tbw * 1e12, a_day));
                 description["years"] = json!(years);
             }
-            print(&(serde_json::to_string_pretty(&description).expect("plain data") + "\n"))
+            print(&pretty(&description))
         }
         ListFormat::Table => print(&wrapped(&table(reader.format().name, &description, args.tbw))),
     }
