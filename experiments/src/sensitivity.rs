@@ -2,10 +2,12 @@
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
-use crate::manifest::{Manifest, Verdict, find};
-use crate::reproduce::{Plan, Record, reproduce};
+use crate::manifest::{Found, Manifest, Verdict, find};
+use crate::reproduce::{Plan, Record, folder_of, reproduce};
 use crate::session::{Interrupted, Watch};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -41,6 +43,9 @@ pub struct Effect {
     pub cases: [u64; 2],
     /// The verdict, likewise.
     pub verdicts: [Verdict; 2],
+    /// Whether the item's data is the same to the last digit: at these settings the assumption decides nothing there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_data: bool,
     /// Why it cannot be decided here, if it cannot; cases and verdict are then the usual ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -89,9 +94,15 @@ pub fn vary(
                     Err(error) => (usual.clone(), Some(reason(&error.to_string()))),
                     Ok(record) => (record, None),
                 };
+                let same_data = refused.is_none()
+                    && data(manifests, found, plan.output)? == data(manifests, found, &output)?;
                 let run = run_as(plan);
                 let compared = compare(assumption, changed_to, &usual, &here, &run);
-                effects.extend(compared.map(|effect| Effect { refused: refused.clone(), ..effect }));
+                effects.extend(compared.map(|effect| Effect {
+                    same_data,
+                    refused: refused.clone(),
+                    ..effect
+                }));
             }
         }
     }
@@ -107,6 +118,23 @@ pub fn vary(
     let path = plan.output.join(FILE);
     std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(effects)
+}
+
+/// The tables of an item, by their names, without the command that made them.
+fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<OsString, String>, Failure> {
+    let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
+    let folder = folder_of(output, source);
+    let mut tables = BTreeMap::new();
+    for entry in std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "csv") {
+            let text = std::fs::read_to_string(&path)?;
+            let rows = text.lines().filter(|line| !line.starts_with('#'));
+            tables
+                .insert(path.file_name().unwrap_or_default().to_owned(), rows.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    Ok(tables)
 }
 
 /// Effort and other settings, as in a command.
@@ -143,6 +171,7 @@ fn compare<'a>(
         holds_in: [before.holds_in, after.holds_in],
         cases: [before.cases, after.cases],
         verdicts: [before.verdict, after.verdict],
+        same_data: false,
         refused: None,
     })
 }
@@ -153,7 +182,8 @@ pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
                     the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
                     --vary-assumptions` and the options in the last column but one. A shorter run than that on record, as `--quick` is, has wider intervals: \
                     its verdicts are not those on record, and one that turns by a case or two out of many mostly says no more than \
-                    that two runs differ. The numbers of cases in which a claim holds stand beside each.\n\n\
+                    that two runs differ. Where no digit of the data changes, the assumption decides nothing in that run, for example a warm-up that is \
+                    rounded up to the same whole windows. The numbers of cases in which a claim holds stand beside each.\n\n\
                     | assumption | value | why | used by | tried with | verdicts that turn |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for Assumption { name, value, why, used_by, .. } in register.all() {
@@ -205,7 +235,10 @@ fn turned(tried: &[&Effect]) -> String {
         let why = effect.refused.as_ref()?.replace(['|', '\n'], " ");
         Some(format!("at {}, {} cannot be run or decided: {why}", effect.changed_to, effect.item))
     });
-    let mut turned: Vec<String> = turned.chain(refused).collect();
+    let unchanged = tried.iter().filter(|effect| effect.same_data);
+    let unchanged =
+        unchanged.map(|effect| format!("at {}, {}: no digit changes", effect.changed_to, effect.item));
+    let mut turned: Vec<String> = turned.chain(refused).chain(unchanged).collect();
     turned.dedup();
     if turned.is_empty() { "none".to_owned() } else { turned.join("; ") }
 }
@@ -228,6 +261,7 @@ mod tests {
             holds_in: [2, 1],
             cases: [2, 2],
             verdicts,
+            same_data: false,
             refused: None,
         };
         let effects = [
@@ -236,6 +270,11 @@ mod tests {
         ];
         let mut effects = effects.to_vec();
         effects.push(Effect { refused: Some("too small".to_owned()), ..effects[0].clone() });
+        effects.push(Effect {
+            same_data: true,
+            assumption: register.all()[2].name.clone(),
+            ..effects[1].clone()
+        });
         let page = page(&register, &effects);
         assert!(page.contains("; at 2, paper/item cannot be run or decided: too small |"), "{page}");
         assert!(
@@ -245,5 +284,6 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("| 2 with `--quick`: 1 verdicts | none |"), "{page}");
+        assert!(page.contains("| at 2, paper/item: no digit changes |"), "{page}");
     }
 }

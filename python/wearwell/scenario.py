@@ -330,13 +330,13 @@ class Measure(Part):
     Parameters
     ----------
     warm_up : float
-        Drive writes before measuring; left out, the run warms up until it is steady.
+        Drive writes before measuring, rounded up to whole windows; left out, the run warms up until it is steady.
     max_warm_up : float
         Drive writes after which an unsteady run is measured all the same, with a warning.
     tolerance : float
         By what share write amplification may still change in a steady state.
     drive_writes : float
-        Drive writes to measure, at least.
+        Drive writes to measure, rounded up to whole windows.
     passes : int
         Traces only: whole passes to measure, at least.
     window : float

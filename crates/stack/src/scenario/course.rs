@@ -37,8 +37,8 @@ pub enum Fill {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// Drive writes before measuring; left out, the run warms up until it is steady. For a trace, rounded up to whole
-    /// passes.
+    /// Drive writes before measuring, rounded up to whole windows; left out, the run warms up until it is steady. For a trace,
+    /// to whole passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<f64>,
     /// Drive writes after which an unsteady run is measured all the same, with a warning.
@@ -48,7 +48,7 @@ pub struct Measure {
     /// changes by at most this share; for a trace, its last three passes differ by at most this share.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
-    /// Drive writes to measure, at least. For a trace, rounded up to whole passes.
+    /// Drive writes to measure, rounded up to whole windows; for a trace, to whole passes as well.
     #[serde(default = "default_drive_writes")]
     pub drive_writes: f64,
     /// Traces only: whole passes to measure, at least; 1 unless given.

@@ -297,7 +297,11 @@ fn try_assumptions(args: &Args, manifests: &[Manifest], items: &[Found], plan: &
     let rows: Vec<Row> = effects.iter().map(row).collect();
     let lines = effects.iter().map(|effect| {
         let [before, after] = [0, 1].map(|at| format!("{} of {}", effect.holds_in[at], effect.cases[at]));
-        let turns = if effect.turns() { effect.verdicts[1].words() } else { "" };
+        let turns = match effect.same_data {
+            true => "no digit changes",
+            false if effect.turns() => effect.verdicts[1].words(),
+            false => "",
+        };
         let place = vec![effect.assumption.clone(), effect.changed_to.to_string(), effect.item.clone()];
         [place, vec![effect.claim.clone(), before, after, turns.to_owned()]].concat()
     });
