@@ -24,6 +24,8 @@ pub struct Finished {
 }
 
 /// What a point is found again with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Answer {
     /// What was found.
     pub found: Value,

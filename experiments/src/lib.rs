@@ -7,6 +7,7 @@
 pub mod assumptions;
 pub mod cagc;
 pub mod chart;
+pub mod crew;
 #[cfg(target_os = "linux")]
 pub mod f2fs;
 pub mod figures;

@@ -126,9 +126,9 @@ impl Load {
     }
 }
 
-/// The traces of the folder that `WEARWELL_TRACES` names; none where it is not set.
-pub fn traces() -> Vec<Load> {
-    let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(PathBuf::from) else { return Vec::new() };
+/// The traces that are in the session's folder of traces; none where there is no such folder.
+pub fn traces(session: &Session) -> Vec<Load> {
+    let Some(folder) = session.traces() else { return Vec::new() };
     let known = [
         ("alibaba", "alibaba-derived.csv.zst", "alibaba", 168),
         ("mysql", "blkreplay-linux-mysql.load.zst", "blkreplay", 557),

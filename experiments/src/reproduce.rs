@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
+use crate::crew::Crew;
 use crate::journal::{self, Journal};
 use crate::judge::{Decided, judge, verdict};
 use crate::manifest::{Found, Item, Manifest, Verdict, find};
@@ -58,6 +59,10 @@ pub struct Plan<'a> {
     pub assumptions: &'a Assumptions,
     /// Whether what is there already is found out again.
     pub again: bool,
+    /// A folder of traces that were recorded elsewhere.
+    pub traces: Option<PathBuf>,
+    /// Who answers points; threads of this process unless given.
+    pub crew: Option<&'a dyn Crew>,
 }
 
 /// What became of an item.
@@ -128,8 +133,8 @@ pub fn folder_of(output: &Path, found: Found) -> PathBuf {
 ///
 /// # Errors
 ///
-/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`]. None of them names the
-/// item: whoever asks for it does.
+/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`] and [`crate::crew::Lost`].
+/// None of them names the item: whoever asks for it does.
 pub fn reproduce(
     manifests: &[Manifest],
     found: Found,
@@ -196,10 +201,12 @@ fn run(
     fs::create_dir_all(plan.points).map_err(|error| format!("{}: {error}", plan.points.display()))?;
     let journal = Journal::open(&plan.points.join(format!("{}.jsonl", program.name)))?;
     let settings = settings_of(found, plan);
-    let session = Session::new(settings.clone(), folder, &command, plan.assumptions, &journal, watch)?;
+    let session = Session::new(settings.clone(), folder, &command, plan.assumptions, &journal, watch)?
+        .with_traces(plan.traces.clone())
+        .answered_by(plan.crew, program.name);
     let began = ProcessTime::now();
     (program.run)(&session)?;
-    let core_seconds = Some(began.elapsed().as_secs_f64() + session.seconds_before());
+    let core_seconds = Some(began.elapsed().as_secs_f64() + session.seconds_besides());
     let claims = judge(found.item, folder)?;
     let record = Record {
         item: found.name(),
@@ -272,7 +279,16 @@ mod tests {
 
     fn plan<'a>(output: &'a Path, assumptions: &'a Assumptions) -> Plan<'a> {
         let settings = toml::Table::new();
-        Plan { output, points: output, effort: Effort::Quick, settings, assumptions, again: false }
+        Plan {
+            output,
+            points: output,
+            effort: Effort::Quick,
+            settings,
+            assumptions,
+            again: false,
+            traces: None,
+            crew: None,
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
+use crate::crew::ends_all;
 use crate::manifest::{Found, Manifest, Verdict, find};
 use crate::reproduce::{Plan, Record, folder_of, reproduce};
-use crate::session::{Interrupted, Watch};
+use crate::session::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -75,9 +76,8 @@ pub fn vary(
     for assumption in chosen {
         for item in &assumption.used_by {
             let found = find(manifests, item)?;
-            let usual = reproduce(manifests, found, plan, watch).map_err(|error| {
-                if error.is::<Interrupted>() { error } else { format!("{item}: {error}").into() }
-            })?;
+            let usual = reproduce(manifests, found, plan, watch)
+                .map_err(|error| if ends_all(&error) { error } else { format!("{item}: {error}").into() })?;
             if !usual.assumes.contains(&assumption.name) {
                 let name = &assumption.name;
                 return Err(format!("{item} does not use {name}, and the register says that it does").into());
@@ -90,7 +90,7 @@ pub fn vary(
                 let output = plan.output.join("assumptions").join(folder);
                 let changed = Plan { output: &output, assumptions: &assumptions, ..plan.clone() };
                 let (here, refused) = match reproduce(manifests, found, &changed, watch) {
-                    Err(error) if error.is::<Interrupted>() => return Err(error),
+                    Err(error) if ends_all(&error) => return Err(error),
                     Err(error) => (usual.clone(), Some(reason(&error.to_string()))),
                     Ok(record) => (record, None),
                 };

@@ -2,15 +2,18 @@
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
+use crate::crew::{Crew, Ended, Led, Lost, Way};
 use crate::journal::{Finished, Journal};
 use cpu_time::ThreadTime;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Who watches a reproduction, and may end it.
 pub trait Watch: Sync {
@@ -28,6 +31,9 @@ pub trait Watch: Sync {
     /// From now on the process is not to be ended from outside: what runs ends by itself soon after [`Watch::flow`] says so, and has to
     /// undo what it did.
     fn be_patient(&self) {}
+
+    /// Points that others were to answer are answered here, for `reason`.
+    fn stays_here(&self, _reason: &str) {}
 }
 
 /// The reproduction was ended by who watches it; finished points are kept.
@@ -74,15 +80,41 @@ pub struct Session<'a> {
     /// [`Sampling::length`], 1 where the program has no such setting.
     pub length: f64,
     settings: toml::Table,
-    folder: PathBuf,
-    command: String,
     assumptions: &'a Assumptions,
-    journal: &'a Journal,
+    traces: Option<PathBuf>,
+    points: Points<'a>,
     watch: &'a dyn Watch,
     shown: Mutex<Vec<String>>,
     assumes: Mutex<BTreeSet<String>>,
-    seconds_before: Mutex<f64>,
+    seconds_besides: Mutex<f64>,
 }
+
+/// What becomes of the points of a session, and of what its program leaves.
+enum Points<'a> {
+    /// They are answered and kept, and files are left.
+    Kept(Kept<'a>),
+    /// One is answered, and nothing is left.
+    Led(&'a Led<'a>),
+}
+
+struct Kept<'a> {
+    folder: PathBuf,
+    command: String,
+    journal: &'a Journal,
+    elsewhere: Option<Elsewhere<'a>>,
+}
+
+/// Others who answer points.
+struct Elsewhere<'a> {
+    crew: &'a dyn Crew,
+    program: &'a str,
+    /// What was found so far, a list for each time that the program asked.
+    earlier: Mutex<Vec<Vec<Value>>>,
+    /// Whether the program is of this machine.
+    stays_here: AtomicBool,
+}
+
+const POISON: &str = "nothing panics while it holds the lock";
 
 impl<'a> Session<'a> {
     /// A session that leaves its files in `folder`, each with `command` on its first line.
@@ -96,6 +128,31 @@ impl<'a> Session<'a> {
         command: &str,
         assumptions: &'a Assumptions,
         journal: &'a Journal,
+        watch: &'a dyn Watch,
+    ) -> Result<Session<'a>, Failure> {
+        let kept = Kept { folder: folder.to_owned(), command: command.to_owned(), journal, elsewhere: None };
+        Session::of(settings, assumptions, Points::Kept(kept), watch)
+    }
+
+    /// A session whose program goes to one point and leaves nothing.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Session::new`].
+    pub(crate) fn led(
+        way: &Way,
+        assumptions: &'a Assumptions,
+        led: &'a Led<'a>,
+        watch: &'a dyn Watch,
+    ) -> Result<Session<'a>, Failure> {
+        let session = Session::of(way.settings.clone(), assumptions, Points::Led(led), watch)?;
+        Ok(session.with_traces(way.traces.clone()))
+    }
+
+    fn of(
+        settings: toml::Table,
+        assumptions: &'a Assumptions,
+        points: Points<'a>,
         watch: &'a dyn Watch,
     ) -> Result<Session<'a>, Failure> {
         let number = |key: &str, otherwise: f64| match settings.get(key) {
@@ -113,15 +170,30 @@ impl<'a> Session<'a> {
             runs: runs as u64,
             length,
             settings,
-            folder: folder.to_owned(),
-            command: command.to_owned(),
             assumptions,
-            journal,
+            traces: None,
+            points,
             watch,
             shown: Mutex::default(),
             assumes: Mutex::default(),
-            seconds_before: Mutex::default(),
+            seconds_besides: Mutex::default(),
         })
+    }
+
+    /// The same with a folder of traces.
+    #[must_use]
+    pub fn with_traces(self, traces: Option<PathBuf>) -> Self {
+        Session { traces, ..self }
+    }
+
+    /// The same for the program called `program`, whose points `crew` answers, if there is one.
+    #[must_use]
+    pub fn answered_by(mut self, crew: Option<&'a dyn Crew>, program: &'a str) -> Self {
+        if let Points::Kept(kept) = &mut self.points {
+            let (earlier, stays_here) = (Mutex::default(), AtomicBool::new(false));
+            kept.elsewhere = crew.map(|crew| Elsewhere { crew, program, earlier, stays_here });
+        }
+        self
     }
 
     /// The settings as the program's own type.
@@ -141,21 +213,26 @@ impl<'a> Session<'a> {
     /// A name that is not in the register.
     pub fn assumed(&self, name: &str) -> Result<f64, Failure> {
         let value = self.assumptions.value(name)?;
-        self.assumes.lock().expect("nothing panics while it notes a name").insert(name.to_owned());
+        self.assumes.lock().expect(POISON).insert(name.to_owned());
         Ok(value)
     }
 
     /// The names of the assumptions that were asked for.
     pub fn assumes(&self) -> Vec<String> {
-        self.assumes.lock().expect("nothing panics while it notes a name").iter().cloned().collect()
+        self.assumes.lock().expect(POISON).iter().cloned().collect()
     }
 
-    /// Answers each of `keys` with `answer`, on all cores, in their order. An answer that was found before, by `what` and its
-    /// key, is taken from the journal; `answer` must depend on nothing else.
+    /// The folder of traces that were recorded elsewhere, if there is one.
+    pub fn traces(&self) -> Option<&Path> {
+        self.traces.as_deref()
+    }
+
+    /// Answers each of `keys` with `answer`, on all cores or by whoever answers points elsewhere, in their order. An answer that was
+    /// found before, by `what` and its key, is taken from the journal; `answer` must depend on nothing else.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`]; what `answer` fails with; a journal that cannot be written.
+    /// [`Interrupted`]; [`Lost`]; what `answer` fails with; a journal that cannot be written.
     pub fn each<K, T>(
         &self,
         what: &str,
@@ -166,40 +243,106 @@ impl<'a> Session<'a> {
         K: Serialize + Sync,
         T: Serialize + DeserializeOwned + Send,
     {
+        let identity = |key: &K| Ok(format!("{what} {}", serde_json::to_string(key)?));
+        let points = keys.iter().map(identity).collect::<serde_json::Result<Vec<String>>>()?;
+        let kept = match &self.points {
+            Points::Led(led) => return led.each(&points, |at| answer(&keys[at])),
+            Points::Kept(kept) => kept,
+        };
         self.watch.expect(keys.len());
-        keys.par_iter()
-            .with_max_len(1)
-            .map(|key| {
-                if self.flow().is_break() {
-                    return Err(Interrupted.into());
-                }
-                let identity = format!("{what} {}", serde_json::to_string(key)?);
-                let known = self.journal.find(&identity);
-                let known =
-                    known.and_then(|known| Some((T::deserialize(&known.found).ok()?, known.core_seconds)));
-                let again = known.is_some();
-                let found = match known {
-                    Some((found, core_seconds)) => {
-                        *self.seconds_before.lock().expect("nothing panics while it adds") += core_seconds;
-                        found
-                    }
-                    None => {
-                        let began = ThreadTime::now();
-                        let found = answer(key)?;
-                        let core_seconds = began.elapsed().as_secs_f64();
-                        self.journal.keep(&Finished::new(&identity, &found, core_seconds)?)?;
-                        found
-                    }
-                };
-                self.watch.finished(again);
-                Ok(found)
-            })
-            .collect()
+        let mut found: Vec<Option<T>> = points.iter().map(|point| self.known(kept, point)).collect();
+        let elsewhere = kept.elsewhere.as_ref();
+        if let Some(elsewhere) = elsewhere.filter(|elsewhere| !elsewhere.stays_here.load(Ordering::Relaxed)) {
+            self.ask(kept, elsewhere, &points, &mut found)?;
+        }
+        let all = (&points, keys, found).into_par_iter().with_max_len(1).map(|(point, key, found)| {
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            if self.flow().is_break() {
+                return Err(Interrupted.into());
+            }
+            let began = ThreadTime::now();
+            let found = answer(key)?;
+            kept.journal.keep(&Finished::new(point, &found, began.elapsed().as_secs_f64())?)?;
+            self.watch.finished(false);
+            Ok(found)
+        });
+        let all = all.collect::<Result<Vec<T>, Failure>>()?;
+        if let Some(elsewhere) = elsewhere {
+            let values = all.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+            elsewhere.earlier.lock().expect(POISON).push(values);
+        }
+        Ok(all)
     }
 
-    /// What the points took of a core that were found in the journal, and so not now.
-    pub fn seconds_before(&self) -> f64 {
-        *self.seconds_before.lock().expect("nothing panics while it adds")
+    /// What was found of a point in another sitting.
+    fn known<T: DeserializeOwned>(&self, kept: &Kept, point: &str) -> Option<T> {
+        let known = kept.journal.find(point)?;
+        let found = T::deserialize(&known.found).ok()?;
+        *self.seconds_besides.lock().expect(POISON) += known.core_seconds;
+        self.watch.finished(true);
+        Some(found)
+    }
+
+    /// Has the points answered elsewhere of which nothing is found yet, and keeps what comes back. What cannot be read here, as no
+    /// line of a journal can, is left to be answered here.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        kept: &Kept,
+        elsewhere: &Elsewhere,
+        points: &[String],
+        found: &mut [Option<T>],
+    ) -> Result<(), Failure> {
+        let left: Vec<usize> = (0..points.len()).filter(|&at| found[at].is_none()).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<String> = left.iter().map(|&at| points[at].clone()).collect();
+        let way = Way {
+            program: elsewhere.program.to_owned(),
+            settings: self.settings.clone(),
+            assumptions: self.assumptions.changed().clone(),
+            traces: self.traces.clone(),
+            earlier: elsewhere.earlier.lock().expect(POISON).clone(),
+        };
+        let (mut problem, mut finished) = (None, points.len() - left.len());
+        let mut take = |(number, outcome): Ended| -> Result<(), Failure> {
+            let answer = outcome?;
+            kept.journal.keep(&Finished::new(&asked[number], &answer.found, answer.core_seconds)?)?;
+            finished += 1;
+            if let Ok(value) = T::deserialize(&answer.found) {
+                found[left[number]] = Some(value);
+                *self.seconds_besides.lock().expect(POISON) += answer.core_seconds;
+                self.watch.finished(false);
+            }
+            Ok(())
+        };
+        let ended = elsewhere.crew.answer(&way, &asked, &mut |ended| {
+            problem = ended.and_then(|ended| take(ended).err());
+            if problem.is_some() { ControlFlow::Break(()) } else { self.flow() }
+        });
+        match problem {
+            _ if self.flow().is_break() => Err(Interrupted.into()),
+            Some(problem) => Err(problem),
+            None => ended.map_err(|Lost(problem)| {
+                Lost(format!("{problem}; {finished} of {} points are finished and kept", points.len())).into()
+            }),
+        }
+    }
+
+    /// What the points took of a core that were answered before or elsewhere, and so not by this process.
+    pub fn seconds_besides(&self) -> f64 {
+        *self.seconds_besides.lock().expect(POISON)
+    }
+
+    /// What runs is of this machine for `reason`: its points are answered here, whoever answers those of others.
+    pub fn stays_here(&self, reason: &str) {
+        if let Points::Kept(Kept { elsewhere: Some(elsewhere), .. }) = &self.points
+            && !elsewhere.stays_here.swap(true, Ordering::Relaxed)
+        {
+            self.watch.stays_here(reason);
+        }
     }
 
     /// Whether to go on, for runs that ask now and then.
@@ -218,18 +361,22 @@ impl<'a> Session<'a> {
     ///
     /// A file that cannot be written.
     pub fn leave(&self, name: &str, extension: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.join(format!("{name}.{extension}"));
+        let Points::Kept(kept) = &self.points else { return Ok(()) };
+        let path = kept.folder.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
     /// The command that makes the same again.
     pub fn command(&self) -> &str {
-        &self.command
+        match &self.points {
+            Points::Kept(kept) => &kept.command,
+            Points::Led(_) => "",
+        }
     }
 
     /// Notes that the table `name` is one for people.
     pub fn show(&self, name: &str) {
-        let mut shown = self.shown.lock().expect("nothing panics while it notes a name");
+        let mut shown = self.shown.lock().expect(POISON);
         if !shown.iter().any(|other| other == name) {
             shown.push(name.to_owned());
         }
@@ -237,7 +384,7 @@ impl<'a> Session<'a> {
 
     /// The tables for people, in the order in which they were written.
     pub fn shown(&self) -> Vec<String> {
-        self.shown.lock().expect("nothing panics while it notes a name").clone()
+        self.shown.lock().expect(POISON).clone()
     }
 }
 
@@ -282,7 +429,11 @@ pub mod tests {
                     .unwrap();
             let wanted: Vec<f64> = keys.iter().map(|key| f64::from(*key) / 3.0).collect();
             assert_eq!(session.each("third", keys, answer).unwrap(), wanted);
-            assert_eq!(session.seconds_before() > 0.0, keys.len() > 2, "the first two of the second sitting");
+            assert_eq!(
+                session.seconds_besides() > 0.0,
+                keys.len() > 2,
+                "the first two of the second sitting"
+            );
         }
         assert_eq!(calls.into_inner(), 3);
     }

@@ -83,15 +83,21 @@ class Cluster:
         self.log.close()
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    cluster = Cluster(tmp_path, 2)
+@contextlib.contextmanager
+def started(folder, workers=2):
+    cluster = Cluster(folder, workers)
     try:
         with cluster.client():
             pass
         yield cluster
     finally:
         cluster.close()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with started(tmp_path) as cluster:
+        yield cluster
 
 
 class After:

@@ -1,7 +1,7 @@
 """Stands between the command line and a Dask cluster: ``python3 -m wearwell._dask ADDRESS``.
 
-A line of JSON on standard input says the version, each line after it is a run; on standard output there is a line
-as each ends.
+A line of JSON on standard input says the version, each line after it is a run or a point of a reproduction; on
+standard output there is a line as each ends.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TextIO
+from typing import Any, TextIO
 
 from . import _core
 from ._errors import ExecutorError
-from ._executors import Job, line, opened
+from ._executors import Job, Work, line, opened
+from ._program import Point
 
 
 def main(address: str, given: TextIO, said: TextIO) -> int:
-    """Make the runs that are given, and say what comes of them."""
+    """Have made what is given, and say what comes of it."""
 
     def say(text: str) -> None:
         said.write(text + "\n")
@@ -32,10 +33,10 @@ def main(address: str, given: TextIO, said: TextIO) -> int:
         if head["version"] != _core.__version__:
             ours = f"{_core.__version__} ({sys.executable})"
             raise ExecutorError(f"the Python package is {ours}, and the program {head['version']}; install the same")
-        with opened(address) as crew:
+        with opened(address, head.get("points", {}).get("build")) as crew:
             workers, threads = crew.size or (0, 0)
             say(line(ready={"workers": workers, "threads": threads}))
-            with closing(crew.outcomes(_jobs(given), windows=head["windows"])) as outcomes:
+            with closing(crew.outcomes(_given(head, given))) as outcomes:
                 for outcome in outcomes:
                     if outcome is None:
                         continue
@@ -54,10 +55,16 @@ def main(address: str, given: TextIO, said: TextIO) -> int:
     return 0
 
 
-def _jobs(given: TextIO) -> Iterator[Job]:
+def _given(head: dict[str, Any], given: TextIO) -> Iterator[Work]:
+    points = head.get("points")
     for text in given:
         job = json.loads(text)
-        yield Job(job["number"], json.dumps(job["scenario"]), {}, 0)
+        if points:
+            # The way is JSON already.
+            asked = f'{{"way":{points["way"]},"point":{json.dumps(job["point"])}}}'
+            yield Point(job["number"], asked, points["build"])
+        else:
+            yield Job(job["number"], json.dumps(job["scenario"]), {}, 0, head["runs"]["windows"])
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures import BrokenExecutor as Broken
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from . import _core
+from . import _core, _program
 from ._errors import ExecutorError, RunError, ScenarioError, TraceError
 from ._extras import need
 from ._own import made
@@ -28,15 +28,6 @@ CONNECT_S = 10
 """How long a scheduler may take to answer."""
 
 
-class Job(NamedTuple):
-    """A run that is to be made."""
-
-    number: int
-    scenario: str
-    own: dict[str, Any]
-    seed: int
-
-
 Outcome: TypeAlias = tuple[int, str | None, str | None]
 """A run that has ended: its number, its result as JSON, or what went wrong with it, which would again."""
 
@@ -44,18 +35,38 @@ Outcomes: TypeAlias = Generator[Outcome | None, None, None]
 """Runs as they end, in any order; ``None`` now and then while none does."""
 
 
-def attempt(job: Job, windows: bool, progress: Callable[..., object] | None = None) -> Outcome:
-    """Make a run here."""
-    try:
-        parts = {role: made(role, part, job.seed) for role, part in job.own.items()}
-        return job.number, _core.run(job.scenario, progress=progress, windows=windows, **parts), None
-    except (RunError, TraceError, ScenarioError) as error:
-        return job.number, None, str(error)
+class Work(Protocol):
+    """What is to be made: a run, or a point of a reproduction."""
+
+    @property
+    def number(self) -> int:
+        """By which its outcome is known."""
+
+    def attempt(self) -> Outcome:
+        """Make it here."""
 
 
-def work(version: str, job: Job, windows: bool) -> Outcome | str:
+class Job(NamedTuple):
+    """A run that is to be made."""
+
+    number: int
+    scenario: str
+    own: dict[str, Any]
+    seed: int
+    windows: bool = False
+
+    def attempt(self, progress: Callable[..., object] | None = None) -> Outcome:
+        """Make it here."""
+        try:
+            parts = {role: made(role, part, self.seed) for role, part in self.own.items()}
+            return self.number, _core.run(self.scenario, progress=progress, windows=self.windows, **parts), None
+        except (RunError, TraceError, ScenarioError) as error:
+            return self.number, None, str(error)
+
+
+def work(version: str, job: Work) -> Outcome | str:
     """Make a run on a worker, if that is of the same version; else give its own."""
-    return attempt(job, windows) if _core.__version__ == version else _core.__version__
+    return job.attempt() if _core.__version__ == version else _core.__version__
 
 
 def version() -> str:
@@ -64,19 +75,19 @@ def version() -> str:
 
 
 @contextmanager
-def opened(executor: ExecutorLike) -> Iterator[Crew]:
-    """Give what makes the runs; what was made for that goes in the end."""
+def opened(executor: ExecutorLike, build: str | None = None) -> Iterator[Crew]:
+    """Give what makes the runs, by programs of a build if they need one; what was made for that goes in the end."""
     if isinstance(executor, str):
         distributed = need("distributed", "dask")
         try:
             connected = distributed.Client(executor, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise ExecutorError(f"there is no Dask scheduler at {executor}: {_first_line(error)}") from None
-        with connected, opened(connected) as crew:
+        with connected, opened(connected, build) as crew:
             yield crew
     elif hasattr(executor, "get_executor"):
         client: Any = executor
-        _check_workers(client)
+        _check_workers(client, build)
         cluster = client.get_executor(pure=False)
         try:
             yield Crew(cluster, lambda: client.status in {"running", "connecting"}, _size(client))
@@ -90,8 +101,8 @@ def opened(executor: ExecutorLike) -> Iterator[Crew]:
         raise TypeError(f"executor: {wanted} is wanted, not a {type(executor).__name__}")
 
 
-def _check_workers(client: Any) -> None:
-    """Refuse a cluster that has workers of another version, or none of ours."""
+def _check_workers(client: Any, build: str | None) -> None:
+    """Refuse a cluster that has workers of another version or build, or none of ours."""
     versions = client.run(version, on_error="return")
     for address, found in versions.items():
         if isinstance(found, ImportError | AttributeError):
@@ -100,6 +111,13 @@ def _check_workers(client: Any) -> None:
             raise ExecutorError(f"the worker {address} does not answer: {_first_line(found)}")
         if found != _core.__version__:
             raise ExecutorError(f"the worker {address} has {_mismatch(found)}")
+    if build is None:
+        return
+    for address, found in client.run(_program.build, on_error="return").items():
+        if isinstance(found, BaseException):
+            raise ExecutorError(f"the worker {address} answers no points: {_first_line(found)}")
+        if found != build:
+            raise ExecutorError(f"the worker {address} has {_program.other_build(found, build)}")
 
 
 def _mismatch(found: str) -> str:
@@ -124,14 +142,14 @@ class Crew:
         self._is_there = is_there
         self.size = size
 
-    def outcomes(self, jobs: Iterable[Job], *, windows: bool = False) -> Outcomes:
+    def outcomes(self, jobs: Iterable[Work]) -> Outcomes:
         """Make runs, and give each as it ends, in any order; ``None`` now and then while none does."""
         left = iter(jobs)
         pending: dict[Future[Outcome | str], int] = {}
         try:
             while True:
                 for job in itertools.islice(left, MOST_WAITING - len(pending)):
-                    pending[self._submit(job, windows)] = job.number
+                    pending[self._submit(job)] = job.number
                 if not pending:
                     return
                 done, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
@@ -145,9 +163,9 @@ class Crew:
             for future in pending:
                 future.cancel()
 
-    def _submit(self, job: Job, windows: bool) -> Future[Outcome | str]:
+    def _submit(self, job: Work) -> Future[Outcome | str]:
         try:
-            return self._executor.submit(work, _core.__version__, job, windows)  # type: ignore[no-any-return]
+            return self._executor.submit(work, _core.__version__, job)  # type: ignore[no-any-return]
         except (Broken, RuntimeError) as error:
             raise ExecutorError(f"the executor takes no runs: {_first_line(error)}") from error
 

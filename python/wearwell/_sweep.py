@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import ScenarioError
-from ._executors import ExecutorLike, Job, Outcome, Outcomes, attempt, opened
+from ._executors import ExecutorLike, Job, Outcome, Outcomes, opened
 from ._own import KEYS, is_made_anew, is_own, name_of
 from ._plain import plain, whole
 from ._progress import bar
@@ -299,7 +299,7 @@ class _Threads:
                 self._in_python.add(thread)
             # Asked after the thread is known, so that it is either stopped here or from outside.
             self._heed()
-            return attempt(job, False, self._heed)
+            return job.attempt(self._heed)
         finally:
             self._in_python.discard(thread)
 

@@ -1,13 +1,15 @@
-//! Runs on a Dask cluster, by a Python process that stands between: Dask's protocol is Python's.
+//! Runs, and points of reproductions, on a Dask cluster, by a Python process that stands between: Dask's protocol is Python's.
 //!
-//! The process, `python3 -m wearwell._dask`, gets a line of JSON for each run and answers with one as each ends. It is of the
+//! The process, `python3 -m wearwell._dask`, gets a line of JSON for each and answers with one as each ends. It is of the
 //! environment that `python3` means here, so that an activated one decides which package and which Dask are used.
 
 use crate::tell::tell;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use wearwell_stack::RunResult;
@@ -23,7 +25,15 @@ const SCHEMES: [&str; 3] = ["tcp://", "tls://", "ucx://"];
 #[derive(Debug)]
 pub struct Dask {
     address: String,
+    /// Its workers and their threads, as the user was last told.
+    told: Mutex<Option<(u64, u64)>>,
 }
+
+/// What has ended, by its number: what came of it, or what went wrong, which would again.
+type Ended = (usize, Result<Value, String>);
+
+/// Takes what ends, and is asked now and then while nothing does whether to go on. What it cannot take ends all.
+type Heed<'a> = &'a mut dyn FnMut(Option<Ended>) -> Result<ControlFlow<()>, String>;
 
 /// What the process says, a line of JSON each.
 #[derive(Deserialize)]
@@ -31,7 +41,7 @@ pub struct Dask {
 enum Said {
     /// The cluster is there, with so many workers and threads.
     Ready { workers: u64, threads: u64 },
-    /// A run has come to its end.
+    /// What was handed out has come to its end.
     Done { number: usize, result: Option<Value>, error: Option<String> },
     /// Nothing goes on.
     Lost { problem: String },
@@ -47,7 +57,7 @@ impl Dask {
         let is_address =
             SCHEMES.iter().any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
         match is_address {
-            true => Ok(Dask { address: address.into() }),
+            true => Ok(Dask { address: address.into(), told: Mutex::default() }),
             false => Err(format!(
                 "--dask: {address:?} is no address of a scheduler; write tcp://HOST:PORT (or tls://, ucx://)"
             )),
@@ -66,20 +76,38 @@ impl Dask {
             .map_err(|error| self.failed(format_args!("cannot start `python3 -m wearwell._dask`: {error}")))
     }
 
-    /// Listens until all of `left` runs have ended, or nothing goes on.
-    fn listen(
+    /// Has all `jobs` done, of the kind that `head` says.
+    fn make(
         &self,
-        heard: &Receiver<String>,
-        mut left: usize,
-        foreman: &dyn Foreman,
+        head: Value,
+        jobs: impl ExactSizeIterator<Item = Value> + Send,
+        heed: Heed,
     ) -> Result<(), ExecutorError> {
+        let left = jobs.len();
+        let mut child = self.start()?;
+        let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let (hand_on, heard) = channel();
+        let ended = std::thread::scope(|scope| {
+            scope.spawn(|| hand_out(head, jobs, to));
+            scope.spawn(move || hear(from, &hand_on));
+            let ended = self.listen(&heard, left, heed);
+            // Ends the threads as well, which wait for it.
+            let _ = child.kill();
+            ended
+        });
+        let _ = child.wait();
+        ended
+    }
+
+    /// Listens until all that is `left` has ended, or nothing goes on.
+    fn listen(&self, heard: &Receiver<String>, mut left: usize, heed: Heed) -> Result<(), ExecutorError> {
         while left > 0 {
-            if foreman.keep_going().is_break() {
-                return Ok(());
-            }
             let line = match heard.recv_timeout(LOOK) {
                 Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Timeout) => match heed(None).map_err(|problem| self.failed(problem))? {
+                    ControlFlow::Continue(()) => continue,
+                    ControlFlow::Break(()) => return Ok(()),
+                },
                 Err(RecvTimeoutError::Disconnected) => {
                     let problem = "`python3 -m wearwell._dask` has ended; is the Python package wearwell installed where `python3` is?";
                     return Err(self.failed(problem));
@@ -89,18 +117,16 @@ impl Dask {
                 self.failed(format_args!("the process in between said what is not understood ({error})"))
             })?;
             match said {
-                Said::Ready { workers, threads } => {
-                    tell(format_args!("{}: {workers} workers, {threads} runs at a time", self.address));
-                }
+                Said::Ready { workers, threads } => self.tell(workers, threads),
                 Said::Lost { problem } => return Err(self.failed(problem)),
                 Said::Done { number, result, error } => {
-                    let outcome = match (result.map(RunResult::read), error) {
-                        (Some(Ok(result)), None) => Ok(result),
+                    let outcome = match (result, error) {
+                        (Some(result), None) => Ok(result),
                         (None, Some(error)) => Err(error),
-                        _ => return Err(self.failed(format_args!("run {number} came back as no result"))),
+                        _ => return Err(self.failed(format_args!("run {number} came back as nothing"))),
                     };
                     left -= 1;
-                    if foreman.done(number, outcome).is_break() {
+                    if heed(Some((number, outcome))).map_err(|problem| self.failed(problem))?.is_break() {
                         return Ok(());
                     }
                 }
@@ -108,18 +134,25 @@ impl Dask {
         }
         Ok(())
     }
+
+    /// Tells the size of the cluster, which is asked for what there is to do time and again, once.
+    fn tell(&self, workers: u64, threads: u64) {
+        let now = Some((workers, threads));
+        if self.told.lock().expect("nothing panics while it holds the lock").replace((workers, threads))
+            != now
+        {
+            tell(format_args!("{}: {workers} workers, {threads} runs at a time", self.address));
+        }
+    }
 }
 
 /// Hands out `jobs`, as fast as they are taken. Who no longer takes them says why on its other line.
-fn hand_out(jobs: &[Job<'_>], to: ChildStdin) {
+fn hand_out(mut head: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
     let mut to = BufWriter::new(to);
-    let keep_windows = jobs.iter().any(|job| job.keep_windows);
-    let head = json!({ "version": env!("CARGO_PKG_VERSION"), "windows": keep_windows });
+    head["version"] = json!(env!("CARGO_PKG_VERSION"));
     let mut write =
         |line: Value| serde_json::to_writer(&mut to, &line).is_ok() && to.write_all(b"\n").is_ok();
-    let _ = write(head)
-        && jobs.iter().all(|job| write(json!({ "number": job.number, "scenario": job.scenario })))
-        && to.flush().is_ok();
+    let _ = write(head) && jobs.all(write) && to.flush().is_ok();
 }
 
 fn hear(from: ChildStdout, hand_on: &Sender<String>) {
@@ -133,19 +166,62 @@ fn hear(from: ChildStdout, hand_on: &Sender<String>) {
 
 impl Executor for Dask {
     fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError> {
-        let mut child = self.start()?;
-        let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let (hand_on, heard) = channel();
-        let ended = std::thread::scope(|scope| {
-            scope.spawn(|| hand_out(jobs, to));
-            scope.spawn(move || hear(from, &hand_on));
-            let ended = self.listen(&heard, jobs.len(), foreman);
-            // Ends the threads as well, which wait for it.
-            let _ = child.kill();
-            ended
+        let keep_windows = jobs.iter().any(|job| job.keep_windows);
+        let head = json!({ "runs": { "windows": keep_windows } });
+        let runs = jobs.iter().map(|job| json!({ "number": job.number, "scenario": job.scenario }));
+        let ended = self.make(head, runs, &mut |ended| {
+            let Some((number, outcome)) = ended else { return Ok(foreman.keep_going()) };
+            let result = outcome.map(RunResult::read);
+            let outcome = match result {
+                Ok(Ok(result)) => Ok(result),
+                Ok(Err(_)) => return Err(format!("run {number} came back as no result")),
+                Err(error) => Err(error),
+            };
+            Ok(foreman.done(number, outcome))
         });
-        let _ = child.wait();
         // Ctrl-C ends the process in between as well, which is then not what went wrong.
         if foreman.keep_going().is_break() { Ok(()) } else { ended }
+    }
+}
+
+#[cfg(all(target_os = "linux", feature = "reproduce"))]
+mod points {
+    //! Points are answered by the program `wearwell` that each worker has, which must be of the same build.
+
+    use super::Dask;
+    use serde_json::json;
+    use std::ops::ControlFlow;
+    use wearwell_experiments::crew::{Crew, Ended, Lost, Way};
+    use wearwell_experiments::journal::{Answer, build};
+
+    impl Crew for Dask {
+        fn answer(
+            &self,
+            way: &Way,
+            points: &[String],
+            heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
+        ) -> Result<(), Lost> {
+            // As text, for Python hands it on and need not read it.
+            let way = serde_json::to_string(way).expect("plain data");
+            let head = json!({ "points": { "build": build(), "way": way } });
+            let asked = points.iter().enumerate();
+            let asked = asked.map(|(number, point)| json!({ "number": number, "point": point }));
+            let ended = self.make(head, asked, &mut |ended| {
+                let Some((number, outcome)) = ended else { return Ok(heed(None)) };
+                if number >= points.len() {
+                    return Err(format!("there is no point {number}"));
+                }
+                let answer = outcome.map(serde_json::from_value::<Answer>);
+                let outcome = match answer {
+                    Ok(Ok(answer)) => Ok(answer),
+                    Ok(Err(error)) => {
+                        return Err(format!("{} came back as no answer: {error}", points[number]));
+                    }
+                    Err(error) => Err(error),
+                };
+                Ok(heed(Some((number, outcome))))
+            });
+            ended.map_err(|error| Lost(error.0))
+        }
     }
 }

@@ -20,17 +20,20 @@ pub const EXIT_CODE: u8 = 130;
 /// Begins to listen.
 pub fn listen() {
     // Without a handler Ctrl-C still ends the process, only less tidily.
-    let _ = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+    let _ = ctrlc::set_handler(interrupt);
+}
+
+/// Asks the command to stop, as Ctrl-C does.
+pub fn interrupt() {
+    if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        exit(EXIT_CODE.into());
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(PATIENCE);
+        if !PATIENT.load(Ordering::SeqCst) {
+            crate::tell::tell("error: interrupted");
             exit(EXIT_CODE.into());
         }
-        std::thread::spawn(|| {
-            std::thread::sleep(PATIENCE);
-            if !PATIENT.load(Ordering::SeqCst) {
-                crate::tell::tell("error: interrupted");
-                exit(EXIT_CODE.into());
-            }
-        });
     });
 }
 

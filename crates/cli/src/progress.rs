@@ -225,6 +225,12 @@ impl wearwell_experiments::session::Watch for PointProgress {
     fn be_patient(&self) {
         interrupt::be_patient();
     }
+
+    fn stays_here(&self, reason: &str) {
+        self.0
+            .bar
+            .suspend(|| crate::tell::tell(format_args!("{}: run here: {reason}", self.0.bar.message())));
+    }
 }
 
 /// The display of a file that is read.

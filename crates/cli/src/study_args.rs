@@ -14,15 +14,34 @@ pub use wearwell_store::ResultStore;
 #[cfg(not(feature = "parquet"))]
 pub use without::ResultStore;
 
-/// Options of commands that make many runs.
+/// Who makes runs.
 #[derive(clap::Args)]
-pub struct StudyArgs {
+pub struct CrewArgs {
     /// Runs at a time; as many as there are cores unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Make the runs on a Dask cluster, whose scheduler is at tcp://HOST:PORT; needs Python with wearwell and distributed
     #[arg(long, value_name = "ADDRESS", conflicts_with = "threads", help_heading = "Elsewhere")]
     dask: Option<String>,
+}
+
+impl CrewArgs {
+    /// Runs at a time that were asked for.
+    pub fn threads(&self) -> Option<usize> {
+        self.threads.map(usize::from)
+    }
+
+    /// The cluster, if there is to be one.
+    pub fn dask(&self) -> Result<Option<Dask>, Failure> {
+        self.dask.as_deref().map(Dask::new).transpose().map_err(Failure::Usage)
+    }
+}
+
+/// Options of commands that make many runs.
+#[derive(clap::Args)]
+pub struct StudyArgs {
+    #[command(flatten)]
+    crew: CrewArgs,
     /// Keep finished runs in a folder of Parquet files, and make none that is there
     #[arg(long, value_name = "DIR", help_heading = "Elsewhere")]
     store: Option<PathBuf>,
@@ -46,14 +65,14 @@ impl StudyArgs {
     /// Makes ready what was asked for; without a store of the user's own, finished runs are kept in `beside` until
     /// [`StudyPlace::tidy`].
     pub fn place(&self, beside: Option<&Path>) -> Result<StudyPlace, Failure> {
-        let dask = self.dask.as_deref().map(Dask::new).transpose().map_err(Failure::Usage)?;
+        let dask = self.crew.dask()?;
         let transient = if self.store.is_some() { None } else { beside.map(Path::to_owned) };
         let store = match (&self.store, &transient) {
             (Some(folder), _) => Some(open(folder)?),
             (None, Some(folder)) if cfg!(feature = "parquet") => Some(open(folder)?),
             _ => None,
         };
-        Ok(StudyPlace { threads: self.threads.map(usize::from), dask, store, transient })
+        Ok(StudyPlace { threads: self.crew.threads(), dask, store, transient })
     }
 }
 

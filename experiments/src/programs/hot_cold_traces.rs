@@ -12,7 +12,6 @@ use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use wearwell_stack::{RunResult, Scenario, run as simulate};
 
 /// The traces that write, and touch the 64 blocks that a drive should have: what they are called, their file, and how it is read.
@@ -105,10 +104,6 @@ struct Drive {
     drive_writes: f64,
 }
 
-fn folder() -> Option<PathBuf> {
-    std::env::var_os("WEARWELL_TRACES").map(PathBuf::from)
-}
-
 fn scenario_of(
     path: &str,
     format: &str,
@@ -147,7 +142,7 @@ struct Point {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let folder = folder().ok_or("WEARWELL_TRACES does not name a folder of traces")?;
+    let folder = session.traces().ok_or("WEARWELL_TRACES does not name a folder of traces")?;
     let there = TRACES.iter().filter(|(_, file, _)| folder.join(file).is_file()).collect::<Vec<_>>();
     if there.is_empty() {
         return Err(format!("{} holds none of the traces", folder.display()).into());

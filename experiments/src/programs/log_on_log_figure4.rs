@@ -80,10 +80,10 @@ impl Curve<'_> {
     }
 }
 
-fn settings(assumed: Assumed) -> Vec<(&'static str, Setting)> {
+fn settings(assumed: Assumed, traces: Vec<Load>) -> Vec<(&'static str, Setting)> {
     let mut settings = Vec::new();
     for (load, panels) in
-        [(Load::Oltp, PANELS.len())].into_iter().chain(traces().into_iter().map(|load| (load, TRACED)))
+        [(Load::Oltp, PANELS.len())].into_iter().chain(traces.into_iter().map(|load| (load, TRACED)))
     {
         for panel in &PANELS[..panels] {
             for (upper_kib, lower_kib) in
@@ -112,7 +112,8 @@ fn settings(assumed: Assumed) -> Vec<(&'static str, Setting)> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let (panels, settings): (Vec<_>, Vec<_>) = settings(Assumed::of(session)?).into_iter().unzip();
+    let (panels, settings): (Vec<_>, Vec<_>) =
+        settings(Assumed::of(session)?, traces(session)).into_iter().unzip();
     let cases = run_settings(session, settings)?;
     let mut curves: Vec<Curve> = Vec::new();
     for (at, cases) in cases.chunks(LOWERS.len()).enumerate() {

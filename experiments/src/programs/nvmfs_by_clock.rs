@@ -105,6 +105,7 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
         }
     }
     session.has_to_undo();
+    session.stays_here("it measures this machine by the clock, and mounts file systems on it");
     let measured = session.each("file system by the clock", &cases, |case| {
         let measured = unless_interrupted(session, || case.measure(&settings.memory));
         if session.flow().is_break() { Err(Interrupted.into()) } else { measured }

@@ -1,5 +1,6 @@
 //! `wearwell reproduce`.
 
+mod answer;
 mod list;
 
 use super::run::Format;
@@ -9,10 +10,12 @@ use crate::page::Page;
 use crate::progress::{PointProgress, ProgressArgs};
 use crate::report::{csv_rows, grid, rows_as_json, wrapped};
 use crate::scenario_args::key_and_value;
+use crate::study_args::CrewArgs;
 use list::as_row;
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_experiments::assumptions::Assumptions;
+use wearwell_experiments::crew::{Crew, Lost};
 use wearwell_experiments::manifest::{self, Found, Manifest};
 use wearwell_experiments::nvmfs::job::play;
 use wearwell_experiments::pages;
@@ -55,9 +58,8 @@ pub struct Args {
     /// Run finished items as well
     #[arg(long)]
     again: bool,
-    /// Points at a time; as many as there are cores unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    crew: CrewArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -67,6 +69,9 @@ pub struct Args {
     /// What a measurement by the clock runs inside its machine: plays a job in a directory
     #[arg(long, hide = true, num_args = 2, value_names = ["JOB", "DIR"])]
     play: Option<Vec<PathBuf>>,
+    /// What a worker of a cluster runs: answers the point on standard input
+    #[arg(long, hide = true, exclusive = true)]
+    answer: bool,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -78,12 +83,16 @@ Examples:
   wearwell reproduce hot_cold --quick --output reproduced
   wearwell reproduce hot_cold --quick --report hot_cold.html
   wearwell reproduce all --full
+  wearwell reproduce all --full --dask tcp://scheduler:8786
   wearwell reproduce cagc --quick --vary-assumptions";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some([job, directory]) = args.play.as_deref() {
         return play(job, directory).map_err(Failure::run);
+    }
+    if args.answer {
+        return answer::answer();
     }
     let manifests = manifest::all().map_err(Failure::run)?;
     let named = args.items.iter().map(|name| manifest::named(&manifests, name));
@@ -95,17 +104,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         return list::list(&manifests, args.format);
     }
-    if let Some(threads) = args.threads {
+    if let Some(threads) = args.crew.threads() {
         // Fails where a pool was built before, as in a test that runs several commands: it has all cores then.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
+    let dask = args.crew.dask()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &[])).transpose()?;
     let assumptions = assumptions(&args.assume)?;
     let effort = if args.full { Effort::Full } else { Effort::Quick };
     let settings = settings(&args.set)?;
     let points = args.output.join("finished");
     let (output, assumptions, again) = (&args.output, &assumptions, args.again);
-    let plan = Plan { output, points: &points, effort, settings, assumptions, again };
+    let crew = dask.as_ref().map(|dask| dask as &dyn Crew);
+    let plan =
+        Plan { output, points: &points, effort, settings, assumptions, again, traces: traces()?, crew };
     can_be_reproduced(&manifests, &items, &plan)?;
     std::fs::create_dir_all(&args.output)
         .map_err(|error| Failure::run(format!("{}: {error}", args.output.display())))?;
@@ -192,6 +204,11 @@ fn reproduce_all(
                 pages::write(manifests, &args.output).map_err(Failure::run)?;
             }
             Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),
+            // No other would fare better.
+            Err(error) if error.is::<Lost>() => {
+                failed.push(format!("{}: {error}", found.name()));
+                return Err(Failure::Run(failed.join("\n")));
+            }
             Err(error) => failed.push(format!("{}: {error}", found.name())),
         }
     }
@@ -200,6 +217,13 @@ fn reproduce_all(
 
 fn failure(error: wearwell_experiments::Failure) -> Failure {
     if error.is::<Interrupted>() { Failure::Interrupted } else { Failure::Run(error.to_string()) }
+}
+
+/// The folder that `WEARWELL_TRACES` names, from wherever it is looked at.
+fn traces() -> Result<Option<PathBuf>, Failure> {
+    let named = std::env::var_os("WEARWELL_TRACES").filter(|named| !named.is_empty());
+    let absolute = named.map(std::path::absolute).transpose();
+    absolute.map_err(|error| Failure::run(format!("WEARWELL_TRACES: {error}")))
 }
 
 fn settings(given: &[String]) -> Result<toml::Table, Failure> {

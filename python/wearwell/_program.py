@@ -1,0 +1,118 @@
+"""Points of reproductions: each is answered by the program ``wearwell`` of a worker, of one build everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
+
+from ._errors import ExecutorError
+
+PROGRAM = "WEARWELL_PROGRAM"
+"""Names the program where it is not the `wearwell` of the ``PATH``."""
+
+
+class Point(NamedTuple):
+    """A point that is to be answered."""
+
+    number: int
+    asked: str
+    build: str
+
+    def attempt(self) -> tuple[int, str | None, str | None]:
+        """Have it answered here."""
+        with _started() as program:
+            if program.build != self.build:
+                raise ExecutorError(f"a worker has {other_build(program.build, self.build)}")
+            answer, said = program.ask(self.asked)
+        error = said.get("error")
+        return self.number, None if error else answer, error
+
+
+def build() -> str:
+    """Give the build of the program that is here."""
+    with _started() as program:
+        return program.build
+
+
+def other_build(found: str, wanted: str) -> str:
+    """Say that a build is not the one that is wanted."""
+    return f"the program wearwell {found}, and this is {wanted}: install the same build everywhere"
+
+
+class _Program:
+    """The program, waiting for a point."""
+
+    def __init__(self, name: str, process: subprocess.Popen[str], complaints: IO[str]) -> None:
+        self._name, self._process, self._complaints = name, process, complaints
+        found = self._line()[1].get("build")
+        if not isinstance(found, str):
+            raise ExecutorError(f"{name} is no wearwell that answers points")
+        self.build = found
+
+    def ask(self, asked: str) -> tuple[str, dict[str, Any]]:
+        """Give what it says of a point, as it says it and read."""
+        to = self._process.stdin
+        assert to is not None
+        try:
+            to.write(asked + "\n")
+            to.flush()
+        except BrokenPipeError:
+            pass  # Why is said by how it ended.
+        return self._line()
+
+    def _line(self) -> tuple[str, dict[str, Any]]:
+        source = self._process.stdout
+        assert source is not None
+        text = source.readline()
+        if not text.endswith("\n"):
+            raise ExecutorError(f"{self._name} {self._end()}")
+        try:
+            said = json.loads(text)
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            raise ExecutorError(f"{self._name} said what is not understood: {text[:100]!r}")
+        return text.rstrip("\n"), said
+
+    def _end(self) -> str:
+        """Say how it ended, which it has, or is about to."""
+        code = self._process.wait()
+        self._complaints.seek(0)
+        complaint = self._complaints.read().strip()
+        if code < 0:
+            return f"was ended by signal {-code}: has it enough memory?"
+        return f"ended with code {code}: {complaint}" if complaint else f"ended with code {code}"
+
+
+@contextmanager
+def _started() -> Iterator[_Program]:
+    """Start the program; the end of its input ends it, also if this process is killed."""
+    name = os.environ.get(PROGRAM) or "wearwell"
+    path = shutil.which(name)
+    at = f"on {platform.node()}"
+    if path is None:
+        problem = f"it must be on the PATH of the worker, or {PROGRAM} name it"
+        raise ExecutorError(f"there is no program {name} {at}: {problem}")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
+        try:
+            process = subprocess.Popen(
+                [path, "reproduce", "--answer"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise ExecutorError(f"{path} {at} cannot be started: {error}") from None
+        try:
+            yield _Program(f"{path} {at}", process, complaints)
+        finally:
+            process.kill()
+            process.communicate()
