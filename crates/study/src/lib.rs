@@ -8,6 +8,7 @@ mod executor;
 pub mod fleet;
 pub mod journal;
 mod kept;
+pub mod limit;
 mod points;
 mod prediction;
 mod summary;

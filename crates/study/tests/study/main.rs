@@ -6,4 +6,5 @@ mod closed_form_agreement;
 mod common;
 mod field_agreement;
 mod hostile_reports;
+mod limit;
 mod theory_agreement;

@@ -12,9 +12,11 @@
 //! | [`greedy_large_blocks`] | the same, at `b` to infinity | uniform | infinite |
 //! | [`windowed`] | fewest valid pages among the oldest | uniform | any size |
 //! | [`separated`] | any of these, class by class | classes | any size |
+//! | [`foresight`] | anything that knows the future: a lower bound | classes | large |
 
 mod excess;
 mod fifo;
+mod foresight;
 mod greedy;
 mod greedy_smooth;
 mod lambert;
@@ -23,6 +25,7 @@ mod separated;
 mod windowed;
 
 pub use fifo::{fifo, fifo_copied_shares};
+pub use foresight::{Foresight, foresight};
 pub use greedy::greedy;
 pub use greedy_smooth::{greedy_large_blocks, greedy_smooth};
 pub use random::random;

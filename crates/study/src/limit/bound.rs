@@ -1,0 +1,243 @@
+//! The least that any drive has to rewrite, whatever it knows: a lower bound for a given history, proven in `docs/theory.md`.
+
+use super::crowding::{Crowding, Life};
+use super::history::{History, NEVER};
+
+/// The flash that a bound is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flash {
+    /// Blocks, all that there are.
+    pub blocks: u64,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+}
+
+impl Flash {
+    /// Pages of all blocks.
+    pub(super) fn pages(self) -> u64 {
+        self.blocks * u64::from(self.pages_per_block)
+    }
+}
+
+/// What flash holds when a history begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing: all blocks are erased.
+    Erased,
+    /// Whatever is best.
+    Anything,
+}
+
+/// Multiples of the mean slack beyond which versions count as long-lived; the best of the bounds holds.
+const LONG_LIVES: [f64; 3] = [0.0, 1.0, 4.0];
+
+/// Each wait that is looked at is longer than the one before by this factor.
+const WAITS: f64 = 1.4;
+
+/// Mean slacks beyond which nothing that waits is looked at.
+const LONGEST_WAIT: f64 = 3.0;
+
+/// The least pages that have to be rewritten in the course of `history`, by whatever algorithm, with all knowledge of the future.
+///
+/// Pages may be rewritten at any time, through memory; blocks may be programmed in any order, as many at a time as one likes; nothing is
+/// kept back. Every page that the host writes is programmed: write buffers, compression and deduplication are outside.
+///
+/// # Panics
+///
+/// If more pages are valid than there are physical ones.
+pub fn least_rewrites(history: &History, flash: Flash, start: Start) -> u64 {
+    let slack = history.slack(flash);
+    if history.deaths.is_empty() {
+        return 0;
+    }
+    let mean_slack = slack as f64 / history.writes() as f64;
+    let by_order = by_order(history, flash, start, slack);
+    let mut longs = LONG_LIVES.map(|factor| ((factor * mean_slack) as u32).max(2)).to_vec();
+    longs.dedup();
+    let questions = longs.into_iter().filter_map(|long| Question::of(history, flash, start, slack, long));
+    questions.map(|question| question.least_rewrites()).fold(by_order, u64::max)
+}
+
+/// Shares of the mean slack, more one, that are tried as the number of host pages in a block; the best of the bounds holds.
+const ORDER_STEPS: i32 = 24;
+
+/// What follows from this alone: pages are born one after the other, and overwritten one after the other. It is `b / (s + 1)` in the
+/// long run, with `s` spare pages, and says something of drives with less than a spare block.
+fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
+    let (writes, overwrites) = (history.writes() as f64, history.overwrites as f64);
+    let (pages, block) = (flash.pages() as f64, f64::from(flash.pages_per_block));
+    let bound = |step: i32| {
+        // From 1 to all pages of a block.
+        let host_pages = libm::pow(block, f64::from(step) / f64::from(ORDER_STEPS));
+        let waste_price = block / (host_pages * host_pages);
+        let value = 2.0 * block / host_pages - 1.0 - waste_price;
+        let first = match start {
+            Start::Erased => 0.0,
+            Start::Anything => pages * value.max(0.5 * (value + 1.0)),
+        };
+        0.5 * (value * (writes + overwrites) - (writes - overwrites)) - waste_price * slack as f64 - first
+    };
+    let best = (0..=ORDER_STEPS).map(bound).fold(0.0, f64::max);
+    // Below what rounding adds.
+    (best * (1.0 - 1e-9) - 1e-6).max(0.0).ceil() as u64
+}
+
+/// Rows of the grid in which lives are counted: more make the bound better and the work longer, by their square.
+const MOST_ROWS: u32 = 1024;
+
+/// The inequality of the theorem, for one length of long lives.
+struct Question {
+    /// Long-lived versions.
+    long_lived: f64,
+    /// Versions that fill long-lived blocks without much waste.
+    fillers: f64,
+    /// Least waste of a place in such a block that nothing else fills.
+    unfilled_waste: f64,
+    /// How many erases are had without filling blocks.
+    erases: f64,
+    pages_per_block: f64,
+    /// All that may be wasted.
+    slack: f64,
+    /// Waits, as their number from one bound to the next, and how crowded versions are that wait no longer.
+    waits: Vec<(f64, Crowding)>,
+}
+
+impl Question {
+    /// Of versions that live `long`; `None` if it shows on the way that nothing has to be rewritten by it.
+    fn of(history: &History, flash: Flash, start: Start, slack: u128, long: u32) -> Option<Self> {
+        let writes = history.deaths.len() as u32;
+        let lives: Vec<Life> = (0..).zip(&history.deaths).map(|(born, &dies)| Life { born, dies }).collect();
+        let short = long / 2;
+        let fillers =
+            lives.iter().filter(|life| life.dies == NEVER || life.dies - life.born >= short).count();
+        let is_long = |life: &Life| life.dies != NEVER && life.dies - life.born >= long;
+        let long_lives: Vec<Life> = lives.into_iter().filter(is_long).collect();
+        let longest =
+            ((LONGEST_WAIT * slack as f64 / f64::from(writes)) as u32).saturating_add(8).min(writes);
+        let mut question = Question {
+            long_lived: long_lives.len() as f64,
+            fillers: fillers as f64,
+            unfilled_waste: f64::from(long - short),
+            erases: if start == Start::Erased { 0.0 } else { flash.blocks as f64 },
+            pages_per_block: f64::from(flash.pages_per_block),
+            slack: slack as f64,
+            waits: Vec::new(),
+        };
+        // The longest first, which cost least and most often settle it.
+        let mut to_come = question.long_lived * (f64::from(longest) + 1.0);
+        for (wait, before) in waits_down(longest) {
+            if question.waste(0.0, 0.0) + to_come <= question.slack {
+                return None;
+            }
+            let count = f64::from(wait) - before.map_or(-1.0, f64::from);
+            question.waits.push((count, Crowding::of(&long_lives, writes, wait, MOST_ROWS)));
+            to_come -= count * question.long_lived;
+        }
+        Some(question)
+    }
+
+    /// The least waste of so many rewrites, if `unfilled` places of long-lived blocks hold nothing or what is short-lived.
+    fn waste(&self, rewrites: f64, unfilled: f64) -> f64 {
+        let erases = self.erases + (self.fillers + rewrites + unfilled) / self.pages_per_block;
+        let waiting =
+            |crowding: &Crowding| (self.long_lived - rewrites - crowding.most_prompt(erases)).max(0.0);
+        self.waits.iter().map(|(count, crowding)| count * waiting(crowding)).sum::<f64>()
+            + self.unfilled_waste * unfilled
+    }
+
+    /// Whether there is room for so many rewrites and no more; the waste is convex in what is unfilled.
+    fn is_possible(&self, rewrites: u64) -> bool {
+        let rewrites = rewrites as f64;
+        // Above what rounding takes.
+        let allowed = self.slack * (1.0 + 1e-9) + 1e-6;
+        let (mut low, mut high) = (0.0, self.slack / self.unfilled_waste);
+        for _ in 0..200 {
+            let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+            let (at_left, at_right) = (self.waste(rewrites, left), self.waste(rewrites, right));
+            if at_left <= allowed || at_right <= allowed {
+                return true;
+            }
+            if at_left < at_right {
+                high = right;
+            } else {
+                low = left;
+            }
+            if high - low < 1e-6 {
+                break;
+            }
+        }
+        self.waste(rewrites, low) <= allowed || self.waste(rewrites, 0.0) <= allowed
+    }
+
+    /// The waste falls with every rewrite, and without long-lived versions in place there is none.
+    fn least_rewrites(&self) -> u64 {
+        let (mut impossible, mut possible) = (None, self.long_lived as u64);
+        if self.is_possible(0) {
+            return 0;
+        }
+        while impossible.unwrap_or(0) + 1 < possible {
+            let middle = u64::midpoint(impossible.unwrap_or(0), possible);
+            if self.is_possible(middle) {
+                possible = middle;
+            } else {
+                impossible = Some(middle);
+            }
+        }
+        possible
+    }
+}
+
+/// Waits from `longest` down to 0, each with the one below it.
+fn waits_down(longest: u32) -> impl Iterator<Item = (u32, Option<u32>)> {
+    let below = |wait: u32| wait.checked_sub(1).map(|less| less.min((f64::from(wait) / WAITS) as u32));
+    let waits = std::iter::successors(Some(longest), move |&wait| below(wait));
+    waits.map(move |wait| (wait, below(wait)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::Recorder;
+    use super::*;
+    use wearwell_base::seed::{Seed, below};
+    use wearwell_base::units::Lpn;
+    use wearwell_theory::closed_forms::foresight;
+    use wearwell_theory::{Classes, Drive};
+
+    const PAGES_PER_BLOCK: u32 = 64;
+    const FULL_BLOCKS: u32 = 64;
+
+    /// Rewrites for each write of a stretch of uniformly random writes on a drive that is full.
+    fn uniform(spare_blocks: u32) -> f64 {
+        let logical_pages = FULL_BLOCKS * PAGES_PER_BLOCK;
+        let mut random = Seed(1).random();
+        let mut recorder = Recorder::new(logical_pages);
+        (0..logical_pages).for_each(|page| recorder.write(Lpn(page)));
+        recorder.take();
+        for _ in 0..8 * logical_pages {
+            recorder.write(Lpn(below(&mut random, u64::from(logical_pages)) as u32));
+        }
+        let history = recorder.take();
+        let flash = Flash { blocks: u64::from(FULL_BLOCKS + spare_blocks), pages_per_block: PAGES_PER_BLOCK };
+        least_rewrites(&history, flash, Start::Anything) as f64 / history.writes() as f64
+    }
+
+    #[test]
+    fn random_writes_must_be_rewritten_where_spare_space_is_scarce() {
+        let bounds = [1, 2, 16].map(uniform);
+        assert!(bounds[0] > 0.15 && bounds[0] > bounds[1] && bounds[1] > 0.0, "{bounds:?}");
+        assert!(bounds[2] == 0.0);
+        for (spare_blocks, bound) in [1, 2, 16].into_iter().zip(bounds) {
+            let spare_factor = f64::from(spare_blocks) / f64::from(FULL_BLOCKS + spare_blocks);
+            let drive = Drive::new(PAGES_PER_BLOCK, spare_factor).unwrap();
+            let pages = f64::from(FULL_BLOCKS * PAGES_PER_BLOCK);
+            let limit = foresight(&drive, &Classes::uniform(), pages).unwrap().write_amplification;
+            assert!(bound <= limit - 1.0, "{spare_blocks}: {bound}, in the limit {limit}");
+        }
+    }
+
+    #[test]
+    fn waits_go_down_to_none() {
+        let waits: Vec<_> = waits_down(5).collect();
+        assert_eq!(waits, [(5, Some(3)), (3, Some(2)), (2, Some(1)), (1, Some(0)), (0, None)]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The bound beside the exact optimum of small drives.
+
+mod optimum;
+
+use optimum::{Op, fewest_rewrites};
+use proptest::prelude::*;
+use wearwell_base::units::Lpn;
+use wearwell_study::limit::{Flash, History, Recorder, Start, least_rewrites};
+
+fn history(ops: &[Op]) -> History {
+    let mut recorder = Recorder::new(16);
+    for &op in ops {
+        match op {
+            Op::Write(page) => recorder.write(Lpn(page.into())),
+            Op::Trim(page) => recorder.trim(Lpn(page.into())),
+        }
+    }
+    recorder.take()
+}
+
+fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: Start) -> u64 {
+    let flash = Flash { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
+    least_rewrites(&history(ops), flash, start)
+}
+
+/// By hand: two blocks of two pages.
+#[test]
+fn small_drives_rewrite_as_often_as_they_must() {
+    let writes = |pages: &[u8]| pages.iter().map(|&page| Op::Write(page)).collect::<Vec<_>>();
+    let fewest = |pages: &[u8]| fewest_rewrites(&writes(pages), 2, 2);
+    // Room for all.
+    assert_eq!(fewest(&[0, 1, 2, 0]), Some(0));
+    // 0 and 1 in one block, which is free once both are written anew.
+    assert_eq!(fewest(&[0, 1, 2, 0, 1]), Some(0));
+    // 2 can be beside neither 0 nor 1 without keeping a block from being erased.
+    assert_eq!(fewest(&[0, 2, 1, 0, 1, 0]), Some(0));
+    // Four pages fill all; the fifth write takes its block with another page.
+    assert_eq!(fewest(&[0, 1, 2, 3, 0]), Some(1));
+    assert_eq!(fewest(&[0, 1, 2, 3, 0, 1, 0, 1]), Some(4));
+    // One more than fits.
+    assert_eq!(fewest(&[0, 1, 2, 3, 4]), None);
+    let mut trimmed = writes(&[0, 1, 2, 3]);
+    trimmed.extend([Op::Trim(0), Op::Trim(1), Op::Write(1), Op::Write(0)]);
+    assert_eq!(fewest_rewrites(&trimmed, 2, 2), Some(0));
+}
+
+/// Every four writes after thirty others, to five pages on two blocks of three.
+#[test]
+fn the_bound_is_below_the_optimum_whatever_comes() {
+    let before: Vec<u8> = (0..30).map(|at| (at * 7 % 11) as u8 % 5).collect();
+    for_each_sequence(&mut Vec::new(), 4, 5, &mut |pages| {
+        let ops: Vec<Op> = before.iter().chain(pages).map(|&page| Op::Write(page)).collect();
+        let optimum = fewest_rewrites(&ops, 2, 3).expect("five pages fit into six");
+        let bound = bound(&ops, 2, 3, Start::Erased);
+        assert!((1..=optimum).contains(&bound), "{pages:?}: bound {bound}, optimum {optimum}");
+    });
+}
+
+fn for_each_sequence(pages: &mut Vec<u8>, length: usize, most: u8, see: &mut impl FnMut(&[u8])) {
+    if pages.len() == length {
+        see(pages);
+        return;
+    }
+    for page in 0..most {
+        pages.push(page);
+        for_each_sequence(pages, length, most, see);
+        pages.pop();
+    }
+}
+
+/// Blocks, pages of a block, logical pages.
+const DRIVES: [(usize, u8, u8); 5] = [(2, 2, 3), (2, 3, 5), (3, 2, 5), (2, 4, 7), (3, 3, 7)];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_bound_is_below_the_optimum(
+        drive in 0..DRIVES.len(), draws in prop::collection::vec((0u8..20, any::<u8>()), 1..40),
+    ) {
+        let (blocks, pages_per_block, pages) = DRIVES[drive];
+        let op = |&(kind, draw): &(u8, u8)| {
+            if kind == 0 { Op::Trim(draw % pages) } else { Op::Write(draw % pages) }
+        };
+        let ops: Vec<Op> = draws.iter().map(op).collect();
+        let optimum = fewest_rewrites(&ops, blocks, pages_per_block).expect("all pages fit");
+        let erased = bound(&ops, blocks, pages_per_block, Start::Erased);
+        prop_assert!(erased <= optimum, "bound {erased}, optimum {optimum}");
+        prop_assert!(bound(&ops, blocks, pages_per_block, Start::Anything) <= erased);
+    }
+
+    /// A stretch may begin wherever the drive is.
+    #[test]
+    fn the_bounds_of_stretches_are_below_the_optimum_together(
+        drive in 0..DRIVES.len(), draws in prop::collection::vec(any::<u8>(), 2..40), cut in any::<prop::sample::Index>(),
+    ) {
+        let (blocks, pages_per_block, pages) = DRIVES[drive];
+        let ops: Vec<Op> = draws.iter().map(|draw| Op::Write(draw % pages)).collect();
+        let cut = cut.index(ops.len());
+        let flash = Flash { blocks: blocks as u64, pages_per_block: pages_per_block.into() };
+        let mut recorder = Recorder::new(16);
+        let mut sum = 0;
+        for (at, &op) in ops.iter().enumerate() {
+            if at == cut {
+                sum += least_rewrites(&recorder.take(), flash, Start::Erased);
+            }
+            let Op::Write(page) = op else { unreachable!("writes alone") };
+            recorder.write(Lpn(page.into()));
+        }
+        sum += least_rewrites(&recorder.take(), flash, if cut == 0 { Start::Erased } else { Start::Anything });
+        prop_assert!(sum <= fewest_rewrites(&ops, blocks, pages_per_block).expect("all pages fit"));
+    }
+}
+
+/// On drives that are nearly full: all that is known of them is the bound `b / (s + 1)`.
+#[test]
+fn a_drive_without_a_spare_block_amplifies() {
+    for (blocks, pages_per_block, pages) in DRIVES.into_iter().take(4) {
+        let ops: Vec<Op> = (0..100).map(|at| Op::Write((at * 7 % 11) as u8 % pages)).collect();
+        let optimum = fewest_rewrites(&ops, blocks, pages_per_block).unwrap();
+        let bound = bound(&ops, blocks, pages_per_block, Start::Erased);
+        println!(
+            "{blocks} x {pages_per_block}, {pages} pages: bound {bound}, optimum {optimum} of {}",
+            ops.len()
+        );
+        assert!(bound <= optimum);
+        // One spare page in blocks of three and more.
+        assert_eq!(
+            bound > 0,
+            blocks * usize::from(pages_per_block) == usize::from(pages) + 1 && pages_per_block > 2
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The fewest rewrites of a small drive, found by trying everything.
+
+use std::collections::HashMap;
+
+/// What the host does to a small drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Write(u8),
+    Trim(u8),
+}
+
+/// A block: its valid pages, in order, and how many of its pages are yet to be programmed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Block {
+    valid: Vec<u8>,
+    erased: u8,
+}
+
+/// Blocks in order, for it does not matter which is which.
+type State = Vec<Block>;
+
+/// The fewest rewrites that any algorithm makes on `blocks` erased blocks of so many pages; `None` if its pages do not fit.
+///
+/// With every write it may take up the valid pages of any blocks, erase these, and put what it has in hand wherever there is room. To
+/// take up pages at another time, or without erasing their block, would win nothing: what is moved later may still go to the
+/// same place. Blocks without valid pages are erased at once.
+pub fn fewest_rewrites(ops: &[Op], blocks: usize, pages_per_block: u8) -> Option<u64> {
+    let erased = Block { valid: Vec::new(), erased: pages_per_block };
+    let mut states = HashMap::from([(vec![erased; blocks], 0)]);
+    for &op in ops {
+        let mut next = HashMap::new();
+        for (state, rewrites) in states {
+            apply(state, op, pages_per_block, rewrites, &mut next);
+        }
+        states = next;
+    }
+    states.into_values().min()
+}
+
+/// All states that `op` may lead to, with the fewest rewrites of each.
+fn apply(mut state: State, op: Op, pages_per_block: u8, rewrites: u64, next: &mut HashMap<State, u64>) {
+    let (Op::Write(page) | Op::Trim(page)) = op;
+    for block in &mut state {
+        block.valid.retain(|&other| other != page);
+        if block.valid.is_empty() {
+            block.erased = pages_per_block;
+        }
+    }
+    if op == Op::Trim(page) {
+        state.sort();
+        keep_least(next, state, rewrites);
+        return;
+    }
+    for taken in 0..1u32 << state.len() {
+        let (mut left, mut hand) = (state.clone(), vec![page]);
+        for (_, block) in left.iter_mut().enumerate().filter(|(at, _)| taken >> at & 1 == 1) {
+            hand.append(&mut block.valid);
+            block.erased = pages_per_block;
+        }
+        let moved = hand.len() as u64 - 1;
+        put(left, &hand, rewrites + moved, next);
+    }
+}
+
+/// Puts what is in hand wherever there is room.
+fn put(state: State, hand: &[u8], rewrites: u64, next: &mut HashMap<State, u64>) {
+    let Some((&page, rest)) = hand.split_first() else {
+        let mut state = state;
+        state.sort();
+        keep_least(next, state, rewrites);
+        return;
+    };
+    for at in 0..state.len() {
+        // Equal blocks are as good as each other.
+        if state[at].erased == 0 || state[..at].contains(&state[at]) {
+            continue;
+        }
+        let mut state = state.clone();
+        let block = &mut state[at];
+        block.erased -= 1;
+        block.valid.push(page);
+        block.valid.sort_unstable();
+        put(state, rest, rewrites, next);
+    }
+}
+
+fn keep_least(states: &mut HashMap<State, u64>, state: State, rewrites: u64) {
+    states.entry(state).and_modify(|least| *least = rewrites.min(*least)).or_insert(rewrites);
+}

@@ -1,0 +1,136 @@
+//! The least that a drive rewrites which knows the future.
+
+use super::super::{Classes, Drive, TheoryError};
+
+/// Steps of each bisection, after which a double is as exact as it can be.
+const STEPS: usize = 200;
+
+/// What foresight can do at best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Foresight {
+    /// Write amplification below which no algorithm gets.
+    pub write_amplification: f64,
+    /// Spare pages below which even a drive that knows the future has to rewrite.
+    pub needed_pages: f64,
+}
+
+/// The limit, for large blocks on large drives, of the lower bound that holds for any algorithm, however much it knows.
+///
+/// A page of class `t`, with a share `r` of the writes and `f` of the `L` logical pages, lives for more than `l` writes with probability
+/// `G(l) = sum r exp(-l r / (f L))`. With a share `x` of the writes being rewrites, the versions in place wait for
+/// `integral max(0, G(w^2 (1 + x) / (2 b)) - x) dw` pages on average, and there are as many as spare pages for it; the amplification is
+/// `1 + x`. Nothing needs to be rewritten from `sqrt(pi b / 2) sum sqrt(r f L)` spare pages on: `docs/theory.md`, *With foresight*.
+/// Beside it stands `b / (s + 1)`, which is exact for any drive: with `s` spare pages, less than a block.
+///
+/// Fails if `logical_pages` is no finite number above 0.
+pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result<Foresight, TheoryError> {
+    if !(logical_pages.is_finite() && logical_pages > 0.0) {
+        let problem = format!("{logical_pages} is not a finite number above 0");
+        return Err(TheoryError::parameter("logical_pages", problem));
+    }
+    let block = f64::from(drive.pages_per_block());
+    let spare_pages = logical_pages * drive.spare_factor() / drive.load();
+    // Share of the writes, and the rate at which a page of the class dies.
+    let classes: Vec<(f64, f64)> =
+        classes.as_slice().iter().map(|class| (class.write_share, class.heat() / logical_pages)).collect();
+    let waste = |rewrites: f64| {
+        let longest = longest_wait(&classes, block, rewrites);
+        let scale = |rate: f64| (rate * (1.0 + rewrites) / (2.0 * block)).sqrt();
+        let half_root_pi = 0.5 * std::f64::consts::PI.sqrt();
+        let waits = |&(share, rate): &(f64, f64)| {
+            share * half_root_pi / scale(rate) * libm::erf(scale(rate) * longest)
+        };
+        let cut = if rewrites > 0.0 { rewrites * longest } else { 0.0 };
+        classes.iter().map(waits).sum::<f64>() - cut
+    };
+    let needed_pages = waste(0.0);
+    // The waste falls from there to none where all is rewritten.
+    let rewrites = if spare_pages >= needed_pages {
+        0.0
+    } else {
+        bisect(0.0, 1.0, |rewrites| waste(rewrites) > spare_pages)
+    };
+    let by_order = block / (spare_pages + 1.0);
+    Ok(Foresight { write_amplification: (1.0 + rewrites).max(by_order), needed_pages })
+}
+
+/// The wait beyond which fewer than `rewrites` of the versions wait.
+fn longest_wait(classes: &[(f64, f64)], block: f64, rewrites: f64) -> f64 {
+    if rewrites <= 0.0 {
+        return f64::INFINITY;
+    }
+    let survive =
+        |life: f64| classes.iter().map(|&(share, rate)| share * libm::exp(-life * rate)).sum::<f64>();
+    let slowest = classes.iter().map(|&(_, rate)| rate).fold(f64::INFINITY, f64::min);
+    let life = bisect(0.0, -libm::log(rewrites.min(1.0)) / slowest, |life| survive(life) > rewrites);
+    (2.0 * block * life / (1.0 + rewrites)).sqrt()
+}
+
+/// Where `is_below`, true at `low`, becomes false.
+fn bisect(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if is_below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drive(pages_per_block: u32, logical_pages: f64, spare_pages: f64) -> Drive {
+        Drive::new(pages_per_block, spare_pages / (logical_pages + spare_pages)).unwrap()
+    }
+
+    #[test]
+    fn uniform_writes_need_spare_space_by_the_root_of_the_drive() {
+        let needed =
+            |pages: f64| foresight(&drive(64, pages, 1.0), &Classes::uniform(), pages).unwrap().needed_pages;
+        assert!((needed(16384.0) - (std::f64::consts::PI * 64.0 * 16384.0 / 2.0).sqrt()).abs() < 1e-6);
+        assert!((needed(4.0 * 16384.0) / needed(16384.0) - 2.0).abs() < 1e-9);
+        let amplification = |spare| {
+            foresight(&drive(64, 16384.0, spare), &Classes::uniform(), 16384.0).unwrap().write_amplification
+        };
+        assert!((amplification(1300.0) - 1.0).abs() < 1e-12);
+        assert!(amplification(1200.0) > 1.0 && amplification(1200.0) < 1.05);
+        assert!((amplification(7.0) - 8.0).abs() < 1e-9);
+        for (spare, less) in [(1000.0, 500.0), (500.0, 200.0), (200.0, 64.0)] {
+            assert!(amplification(spare) < amplification(less));
+        }
+    }
+
+    /// Against the integral itself, summed up.
+    #[test]
+    fn the_rewrites_fill_the_spare_space() {
+        let (pages, spare, block) = (16384.0, 300.0, 64.0);
+        let classes = Classes::hot_cold(0.8, 0.2).unwrap();
+        let found = foresight(&drive(64, pages, spare), &classes, pages).unwrap().write_amplification;
+        let rewrites = found - 1.0;
+        assert!(rewrites > 0.05);
+        let survive = |life: f64| {
+            let of = |class: &crate::Class| class.write_share * libm::exp(-life * class.heat() / pages);
+            classes.as_slice().iter().map(of).sum::<f64>()
+        };
+        let step = 0.05;
+        let waiting = |at: u32| {
+            let wait = (f64::from(at) + 0.5) * step;
+            (survive(wait * wait * found / (2.0 * block)) - rewrites).max(0.0) * step
+        };
+        let sum: f64 = (0..400_000).map(waiting).sum();
+        assert!((sum - spare).abs() < 0.01, "{sum}");
+    }
+
+    #[test]
+    fn separated_classes_need_no_more_than_uniform_ones() {
+        let needed = |classes: &Classes| foresight(&drive(64, 1e6, 1e4), classes, 1e6).unwrap().needed_pages;
+        let hot_cold = needed(&Classes::hot_cold(0.9, 0.1).unwrap());
+        // The sum of the roots of r f: 2 * 0.3.
+        assert!((hot_cold / needed(&Classes::uniform()) - 0.6).abs() < 1e-12);
+        assert!(foresight(&drive(64, 1e6, 1e4), &Classes::uniform(), f64::NAN).is_err());
+    }
+}
