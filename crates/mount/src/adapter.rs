@@ -425,6 +425,9 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     ) {
         let (of, name, caller) = (ino(of), name.as_bytes(), caller(request));
         let set = self.shared.request(|fs| {
+            if xattrs::is_order(of, name, caller.uid)? {
+                return fs.order(value, caller.now_ns);
+            }
             xattrs::changeable(of, name, self.has_lists)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
             acls::drop_set_group_id(fs, of, name, (&caller, request.pid()))?;

@@ -29,6 +29,20 @@ impl OnFiles {
         Ok((OnFiles(file_system), found))
     }
 
+    /// Opens a snapshot of it, to be mounted read-only; the NVRAM is a copy of its own.
+    ///
+    /// # Errors
+    /// Devices that hold no file system or not that snapshot.
+    pub fn open_snapshot(
+        nvram: MappedNvram,
+        ssd: Box<dyn Ssd>,
+        options: wearwell_nvmfs::options::Options,
+        name: &str,
+    ) -> Result<(Self, Found), OpenError> {
+        let (file_system, found) = Nvmfs::mount_snapshot(nvram, Arc::new(ssd), options, name)?;
+        Ok((OnFiles(file_system), found))
+    }
+
     /// Mounts it on the directory `at`.
     ///
     /// # Errors

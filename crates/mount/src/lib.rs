@@ -68,6 +68,11 @@ pub trait Mountable: FileSystem {
     where
         Self: Sized;
 
+    /// Does what `order` says, as [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR) is set by who may; at this time, ns since 1970.
+    fn order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
+        Err(Error::Unsupported("orders"))
+    }
+
     /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
     fn report(&mut self) -> Option<String> {
         None

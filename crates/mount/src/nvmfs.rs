@@ -44,6 +44,15 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         Ok(())
     }
 
+    fn order(&mut self, order: &[u8], now_ns: i64) -> Result<()> {
+        let order = str::from_utf8(order).ok().and_then(|order| order.split_once(' '));
+        match order {
+            Some(("create", name)) => self.create_snapshot(name, now_ns),
+            Some(("delete", name)) => self.delete_snapshot(name),
+            _ => Err(Error::Invalid("an order is `create NAME` or `delete NAME`")),
+        }
+    }
+
     fn report(&mut self) -> Option<String> {
         serde_json::to_string(&self.stats()).ok()
     }

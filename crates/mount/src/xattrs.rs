@@ -5,7 +5,7 @@ use super::acls::is_list;
 use super::convert::Answer;
 use fuser::{Errno, ReplyXattr};
 use wearwell_nvmfs::api::{Error, Ino, ROOT, Result};
-use wearwell_nvmfs::stats::REPORT_XATTR;
+use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR};
 
 /// Extended attributes that no file has.
 enum Otherwise {
@@ -22,6 +22,18 @@ fn served_otherwise(ino: Ino, name: &[u8], has_lists: bool) -> Option<Otherwise>
     } else {
         None
     }
+}
+
+/// Whether setting an attribute is an order to the file system. Who served it may give one, and root.
+///
+/// # Errors
+/// [`Error::NotPermitted`] to others.
+pub fn is_order(ino: Ino, name: &[u8], uid: u32) -> Result<bool> {
+    let is_order = ino == ROOT && name == ORDER_XATTR.as_bytes();
+    if is_order && uid != 0 && uid != rustix::process::geteuid().as_raw() {
+        return Err(Error::NotPermitted("snapshots are made by root and by who mounted the file system"));
+    }
+    Ok(is_order)
 }
 
 /// Refuses to change attributes that no file has.

@@ -7,6 +7,20 @@ use std::ops::Sub;
 /// The extended attribute of a mounted root directory under which its [`Stats`] are read, as JSON.
 pub const REPORT_XATTR: &str = "user.nvmfs.stats";
 
+/// The extended attribute of a mounted root directory by which it is told to make or delete a snapshot: `create NAME`, `delete NAME`.
+pub const ORDER_XATTR: &str = "user.nvmfs.snapshot";
+
+/// A snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotStats {
+    /// What it is called.
+    pub name: String,
+    /// When it was made, ns since 1970.
+    pub created_ns: i64,
+    /// Blocks that it has: some are an older one's when it is deleted, if that needs them, and the rest is free.
+    pub blocks: u64,
+}
+
 /// Counts since the file system was opened. Blocks are of 4 KiB, extents of 128 blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -177,6 +191,10 @@ pub struct Stats {
     pub capacity_blocks: u64,
     /// Those of them that can still be had: what leads to them needs room on the NVRAM.
     pub available_blocks: u64,
+    /// Blocks that are there for snapshots alone, with what leads to them.
+    pub snapshot_blocks: u64,
+    /// The snapshots, the oldest first.
+    pub snapshots: Vec<SnapshotStats>,
     /// How often something was refused for lack of room since the file system was opened.
     pub no_space: u64,
     /// What was full the last time.

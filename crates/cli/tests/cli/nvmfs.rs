@@ -247,6 +247,29 @@ fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
 }
 
 #[test]
+fn snapshots_are_made_listed_and_deleted_where_nothing_is_mounted() {
+    let images = Images::new();
+    let snapshot = |what: &str, more: &[&str], code| {
+        let (nvram, ssd) =
+            (images.path("nvram").display().to_string(), images.path("ssd").display().to_string());
+        outcome(&[&["nvmfs", "snapshot", what, "--nvram", &nvram, "--ssd", &ssd], more].concat(), code)
+    };
+    snapshot("create", &["one"], 0);
+    snapshot("create", &["two"], 0);
+    assert!(snapshot("create", &["two"], 1).1.contains("there is such a snapshot"));
+    assert!(snapshot("create", &["a/b"], 1).1.contains("letters, digits"));
+    assert!(snapshot("delete", &["three"], 1).1.contains("there is no such snapshot"));
+    let listed: Value = serde_json::from_str(&snapshot("list", &["--json"], 0).0).unwrap();
+    assert_eq!((&listed[0]["name"], &listed[1]["name"]), (&"one".into(), &"two".into()));
+    images.fsck(&[], 0);
+    snapshot("delete", &["one"], 0);
+    assert!(!snapshot("list", &[], 0).0.contains("one"));
+    snapshot("delete", &["two"], 0);
+    assert_eq!(images.stats()["snapshot_blocks"], 0);
+    images.fsck(&[], 0);
+}
+
+#[test]
 fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         eprintln!("skipped: nothing can be mounted here");
@@ -297,6 +320,38 @@ fn mounted(images: &Images) -> Option<PathBuf> {
     mount.arg("--ssd").arg(images.path(images.ssd)).arg(&at);
     assert!(mount.stderr(std::process::Stdio::null()).status().unwrap().success());
     Some(at)
+}
+
+#[test]
+fn a_snapshot_of_a_mount_is_mounted_as_it_was() {
+    let images = Images::new();
+    let Some(at) = mounted(&images) else { return };
+    let shown = at.display().to_string();
+    fs::write(at.join("file"), "first").unwrap();
+    outcome(&["nvmfs", "snapshot", "create", "--on", &shown, "then"], 0);
+    assert!(outcome(&["nvmfs", "snapshot", "create", "--on", &shown, "then"], 1).1.contains("there is such"));
+    fs::write(at.join("file"), "second").unwrap();
+    fs::write(at.join("other"), "new").unwrap();
+    assert!(outcome(&["nvmfs", "snapshot", "list", "--on", &shown], 0).0.contains("then"));
+    outcome(&["nvmfs", "umount", &shown], 0);
+    let before = images.content();
+    let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
+    mount.args(["nvmfs", "mount", "--background", "-o", "snapshot=then", "--nvram"]);
+    mount.arg(images.path("nvram")).arg("--ssd").arg(images.path("ssd")).arg(&at);
+    assert!(mount.stderr(std::process::Stdio::null()).status().unwrap().success());
+    assert_eq!(fs::read_to_string(at.join("file")).unwrap(), "first");
+    assert!(!at.join("other").exists() && fs::write(at.join("file"), "third").is_err());
+    outcome(&["nvmfs", "umount", &shown], 0);
+    assert!(images.content() == before, "a look changes nothing");
+    assert!(
+        images.command("mount", &["--snapshot", "never", &shown], 1).1.contains("there is no snapshot never")
+    );
+    let at = mounted(&images).expect("it could be mounted before");
+    assert_eq!(fs::read_to_string(at.join("file")).unwrap(), "second");
+    outcome(&["nvmfs", "snapshot", "delete", "--on", &shown, "then"], 0);
+    outcome(&["nvmfs", "umount", &shown], 0);
+    assert_eq!(images.stats()["snapshot_blocks"], 0);
+    images.fsck(&[], 0);
 }
 
 #[test]
@@ -420,6 +475,8 @@ fn what_is_no_directory_is_not_mounted_on_and_a_failed_mkfs_leaves_nothing() {
 
 #[test]
 fn help_teaches() {
+    let (help, _) = outcome(&["nvmfs", "snapshot", "create", "--help"], 0);
+    assert!(help.contains("Examples:"), "{help}");
     for command in ["mkfs", "mount", "umount", "fsck", "stats"] {
         let (help, _) = outcome(&["nvmfs", command, "--help"], 0);
         assert!(help.contains("Examples:"), "{help}");

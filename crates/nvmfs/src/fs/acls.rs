@@ -71,6 +71,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if acl.permissions() != permissions & RIGHTS {
             acl.set_permissions(permissions);
             changes.put(place.start, acl.encode());
+            changes.touch_xattrs(ino);
         }
         Ok(())
     }

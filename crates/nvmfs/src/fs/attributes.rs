@@ -1,7 +1,9 @@
 //! What is known of a file, and changing it.
 
 use super::{Nvmfs, PERMISSIONS};
-use crate::api::{Attributes, Caller, Change, Error, Ino, Kind, MAX_FILE_BYTES, RELATIME_NS, Result};
+use crate::api::{
+    Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_FILE_BYTES, RELATIME_NS, Result,
+};
 use crate::layout::{Field, Inode};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -55,6 +57,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<Attributes> {
         self.store.region.inode(ino)?;
+        self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
         if let Some(permissions) = change.permissions {
             self.change_list(&mut changes, ino, permissions)?;
@@ -65,6 +68,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 return Err(Error::TooLarge);
             }
             self.clear_tail(ino, size_bytes)?;
+            self.store.prepare_to_cut(ino, size_bytes.div_ceil(BLOCK_BYTES as u64), u64::MAX)?;
         }
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
@@ -72,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             inode.related = 0;
         }
         set_attributes(inode, change, caller.now_ns);
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         if change.size_bytes.is_some() {
             self.cut_behind_end(ino)?;
             self.settle()?;
@@ -84,6 +88,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn note_access(&mut self, ino: Ino, inode: &Inode, caller: &Caller) -> Result<()> {
         let is_old = caller.now_ns.saturating_sub(inode.accessed_ns) >= RELATIME_NS;
         if inode.accessed_ns <= inode.modified_ns || inode.accessed_ns <= inode.changed_ns || is_old {
+            match self.store.keep_inode(ino) {
+                // Reading goes on, and leaves no trace.
+                Err(Error::NoSpace(_)) => return Ok(()),
+                kept => kept?,
+            }
             self.set_field(ino, Field::Accessed, caller.now_ns as u64)?;
             self.store.region.fence();
         }

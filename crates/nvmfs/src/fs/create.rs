@@ -124,6 +124,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if is_directory && directory.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }
+        self.store.prepare_to_keep()?;
         let (ino, generation) = self.free_inode()?;
         let (new, xattrs) = self.inherit(parent, &directory, new)?;
         // Links have a target and no attributes, others the other way round.
@@ -154,7 +155,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         changes.put_inode(ino, inode);
         names::put_entry(&self.store.region, &mut changes, room, (ino, new.kind(), name))?;
         self.touch_directory(&mut changes, parent, caller)?.links += u32::from(is_directory);
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         self.names.inodes.given(ino);
         self.names.entered(&self.store.region, room, name);
         self.attributes_of(ino)
@@ -219,6 +220,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if inode.links >= MAX_LINKS {
             return Err(Error::TooManyLinks);
         }
+        self.store.prepare_to_keep()?;
         let room = self.names.make_room(&mut self.store, parent, name)?;
         let mut changes = Changes::default();
         names::put_entry(&self.store.region, &mut changes, room, (ino, kind, name))?;
@@ -226,7 +228,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let inode = changes.inode(&self.store.region, ino)?;
         inode.links += 1;
         inode.changed_ns = caller.now_ns;
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         self.names.entered(&self.store.region, room, name);
         self.attributes_of(ino)
     }

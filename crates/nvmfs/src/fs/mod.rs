@@ -12,6 +12,7 @@ mod range;
 mod removal;
 mod rename;
 mod repair;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -110,6 +111,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
+        while fs.store.go_on_deleting()? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -191,6 +193,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             reserved_blocks: self.store.reserved_blocks(),
             capacity_blocks: self.store.capacity_blocks(),
             available_blocks: self.store.available_blocks(),
+            snapshot_blocks: self.store.snapshot_blocks(),
+            // One that is damaged is fsck's.
+            snapshots: self.snapshots().unwrap_or_default(),
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
             checksums: self.store.checksum_stats(),

@@ -23,6 +23,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if length == 0 {
             return Err(Error::Invalid("a range of no bytes"));
         }
+        self.store.keep_inode(ino)?;
         let end = offset.checked_add(length).filter(|end| *end <= MAX_FILE_BYTES).ok_or(Error::TooLarge)?;
         let new_size = match how {
             Allocate::Reserve { keep_size } => {
@@ -63,7 +64,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if self.file(ino)?.related != RESERVED_BEHIND_END {
             let mut changes = Changes::default();
             changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;
-            self.store.region.apply(changes);
+            self.store.commit(changes)?;
         }
         Ok(())
     }

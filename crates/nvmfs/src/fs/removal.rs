@@ -2,7 +2,6 @@
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, ROOT, Result};
-use crate::layout::Field;
 use crate::names::{self, Found};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -49,11 +48,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     fn remove_entry(&mut self, parent: Ino, name: &[u8], found: Found, caller: &Caller) -> Result<()> {
+        self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
         let vacated = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
         self.lose_name(&mut changes, parent, found.ino, caller)?;
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         self.names.removed(&mut self.store, name, found, vacated)?;
         self.remove_if_unused(found.ino)
     }
@@ -82,7 +82,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if self.store.region.inode(ino)?.links > 0 || self.names.inodes.is_open(ino) {
             return Ok(());
         }
-        self.remove_inode(ino)
+        match self.remove_inode(ino) {
+            // It had no name any more when a snapshot was made, which has no room to keep it: the next mount tries again.
+            Err(Error::NoSpace(_)) => Ok(()),
+            result => result,
+        }
     }
 
     /// Frees all that a file has, then its inode. If that is interrupted, mounting does the rest.
@@ -94,15 +98,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if !inode.is_inline_link() {
             self.store.cut(ino, 0, u64::MAX)?;
         }
-        let xattrs_at = self.store.region.field(ino, Field::Xattrs)?;
-        if let Some(page) = self.store.region.pointer_page(xattrs_at)? {
-            self.store.region.store_word(xattrs_at, 0);
-            self.store.region.fence();
-            self.store.free_metadata_page(ino, page)?;
-        }
+        self.store.drop_xattrs(ino)?;
         // Mode and links together; the generation stays for the next file of that number.
-        self.store.region.store_word(self.store.region.field(ino, Field::Mode)?, 0);
-        self.store.region.fence();
+        self.store.free_inode(ino)?;
         self.names.inodes.freed(ino);
         match self.store.region.inodes_beside(ino) {
             Some((number, inodes)) => self.drop_if_unused(number, inodes),
@@ -119,7 +117,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// The same of all pages of inodes, and of what was made for others and not used: after a power cut.
-    pub(super) fn drop_unused_inodes(&mut self) -> Result<()> {
+    pub(crate) fn drop_unused_inodes(&mut self) -> Result<()> {
         for number in self.store.region.inode_page_numbers().into_iter().rev() {
             let first = self.store.region.areas.first_of_page(number);
             if let Some((number, inodes)) = self.store.region.inodes_beside(first) {
@@ -150,7 +148,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub fn remove_orphans(&mut self, orphans: &[Ino]) -> Result<()> {
         let mut result = Ok(());
         for &ino in orphans {
-            let removed = self.remove_inode(ino);
+            let removed = self.remove_if_unused(ino);
             result = result.and(removed);
         }
         result

@@ -38,6 +38,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ) -> Result<()> {
         self.directory(from.0)?;
         self.directory(to.0)?;
+        self.store.prepare_to_keep()?;
         let source = self.named(from)?;
         let target = self.named(to)?;
         let to = Name { parent: to.0, name: to.1 };
@@ -104,7 +105,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         names::put_entry(region, &mut changes, room, entry)?;
         let vacated = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
         self.arrive(&mut changes, source, to.parent, caller)?;
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         self.names.removed(&mut self.store, from.name, source.found, vacated)?;
         self.names.entered(&self.store.region, room, to.name);
         Ok(())
@@ -128,7 +129,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let vacated = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
         self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
         self.arrive(&mut changes, source, to.parent, caller)?;
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         self.names.removed(&mut self.store, from.name, source.found, vacated)?;
         self.remove_if_unused(target.found.ino)
     }
@@ -146,7 +147,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         names::turn_entry(region, &mut changes, from.parent, source.found, (target.found.ino, target.kind))?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.arrive(&mut changes, target, from.parent, caller)?;
-        self.store.region.apply(changes);
+        self.store.commit(changes)?;
         Ok(())
     }
 

@@ -109,7 +109,7 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
     } else {
         inode.links = 1;
     }
-    fs.store.region.apply(changes);
+    fs.store.commit(changes)?;
     fs.names.entered(&fs.store.region, room, &name);
     Ok(())
 }

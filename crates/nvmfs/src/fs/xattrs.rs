@@ -41,6 +41,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         permissions: Option<u32>,
         caller: &Caller,
     ) -> Result<()> {
+        self.store.prepare_to_keep()?;
         let page = self.xattrs_page(ino, xattrs)?;
         let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(&self.store.region.areas));
         let at = self.store.region.field(ino, Field::Xattrs)?;
@@ -50,8 +51,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         inode.xattrs = pointer;
         inode.mode = permissions.map_or(inode.mode, |permissions| inode.mode & !RIGHTS | permissions);
         inode.changed_ns = caller.now_ns;
-        self.store.region.apply(changes);
-        old.map_or(Ok(()), |page| self.store.free_metadata_page(ino, page))
+        self.store.commit(changes)?;
+        old.map_or(Ok(()), |page| self.store.give_up_xattrs(ino, page))
     }
 
     pub(super) fn xattr_value(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {

@@ -10,6 +10,10 @@ pub const SIZE_OF_INODE: usize = 128;
 pub const INODES_PER_PAGE: u32 = (BLOCK_BYTES / SIZE_OF_INODE) as u32;
 /// The file whose blocks are pages of inodes: those that the table has no room for. It is in no directory, and no user's.
 pub const INODES: Ino = Ino(0);
+/// Numbers from here on are of inodes as snapshots keep them: each says where on the NVRAM it stands.
+pub const KEPT_INODES: u32 = 1 << 31;
+/// Most pages of the NVRAM if there are to be snapshots, 256 GiB: as far as their numbers reach.
+pub const MOST_PAGES_OF_SNAPSHOTS: u32 = KEPT_INODES / INODES_PER_PAGE;
 /// Bytes of the undo log.
 const LOG_BYTES: usize = 64 << 10;
 /// Bytes kept of each page of NVRAM: whose it is, its place in its list, its second copy on the SSD.
@@ -57,6 +61,9 @@ pub enum LayoutError {
     /// Extents are counted with 32 bits.
     #[error("{0} blocks of SSD are more than the 2 PiB that can be addressed")]
     TooLargeSsd(u64),
+    /// Larger numbers are of what snapshots keep.
+    #[error("{0} inodes are more than the {KEPT_INODES} that there can be")]
+    TooManyInodes(u32),
     /// No room for the root directory.
     #[error("{0} inodes are too few: at least 16 are needed")]
     TooFewInodes(u32),
@@ -131,6 +138,9 @@ impl Areas {
         if inodes < 16 {
             return Err(LayoutError::TooFewInodes(inodes));
         }
+        if inodes > KEPT_INODES {
+            return Err(LayoutError::TooManyInodes(inodes));
+        }
         let block = BLOCK_BYTES as u64;
         let align = |at: u64| at.next_multiple_of(block);
         let log = block;
@@ -184,14 +194,25 @@ impl Areas {
         Ino(self.inodes + number * INODES_PER_PAGE)
     }
 
-    /// Most pages of inodes that there can be: one is never behind more than all others, and the numbers have 32 bits.
+    /// Most pages of inodes that there can be: one is never behind more than all others, and the numbers end where those of snapshots begin.
     pub fn most_inode_pages(&self) -> u32 {
-        self.pages.min((u32::MAX - self.inodes) / INODES_PER_PAGE)
+        self.pages.min((KEPT_INODES - self.inodes) / INODES_PER_PAGE)
     }
 
     /// Numbers of inodes are below this, however many there are.
     pub fn most_inodes(&self) -> u32 {
         self.inodes + self.most_inode_pages() * INODES_PER_PAGE
+    }
+
+    /// The number of what snapshots keep at a place.
+    pub fn kept_inode(&self, at: usize) -> Ino {
+        Ino(KEPT_INODES + ((at - self.data) / SIZE_OF_INODE) as u32)
+    }
+
+    /// First byte of what snapshots keep, if it is a number of theirs.
+    pub fn kept_at(&self, ino: Ino) -> Option<usize> {
+        let number = ino.0.checked_sub(KEPT_INODES)?;
+        (number / INODES_PER_PAGE < self.pages).then(|| self.data + number as usize * SIZE_OF_INODE)
     }
 
     /// First byte of a page.

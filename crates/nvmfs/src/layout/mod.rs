@@ -5,12 +5,14 @@ mod areas;
 mod checked;
 mod inode;
 mod place;
+mod snapshot;
 mod superblock;
 mod xattrs;
 
 pub use acl::{Acl, right_acls};
 pub use areas::{
-    Areas, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, LayoutError, MIN_PAGES, PageId, SIZE_OF_INODE, SUM_BYTES,
+    Areas, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, KEPT_INODES, LayoutError, MIN_PAGES,
+    MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE, SUM_BYTES,
 };
 pub(crate) use areas::{PAGE_INFO_BYTES, PAGE_SUM_AT};
 pub use checked::{checked_number, checked_word};
@@ -19,6 +21,10 @@ pub use inode::{
     kind_bits, kind_of,
 };
 pub use place::{NVRAM_BASE, Place};
+pub use snapshot::{
+    Kept, MAX_SNAPSHOT_NAME_BYTES, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord,
+    check_snapshot_name,
+};
 pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 

@@ -5,6 +5,8 @@ use crate::api::BLOCK_BYTES;
 
 /// The pointer of a block that is reserved: neither an address of a device nor a bit away from one.
 const RESERVED: u64 = u64::from_le_bytes(*b"reserved");
+/// The pointer by which a snapshot says that a block was a hole. Not a bit away from the others.
+const ABSENT: u64 = u64::from_le_bytes(*b"absent!\n");
 /// First address of the NVRAM. Addresses of the SSD, its bytes, are far below (section III-E).
 pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
@@ -15,6 +17,8 @@ pub enum Place {
     Hole,
     /// Nowhere, and it reads as zeros, but room for it is kept: it counts as a block of data in use.
     Reserved,
+    /// Nowhere, in a snapshot: it was a hole, whatever it is now.
+    Absent,
     /// A page of the NVRAM.
     Nvram(PageId),
     /// A block of the SSD.
@@ -29,6 +33,9 @@ impl Place {
         }
         if pointer == RESERVED {
             return Some(Place::Reserved);
+        }
+        if pointer == ABSENT {
+            return Some(Place::Absent);
         }
         let block = BLOCK_BYTES as u64;
         if pointer >= NVRAM_BASE {
@@ -52,6 +59,7 @@ impl Place {
         match self {
             Place::Hole => 0,
             Place::Reserved => RESERVED,
+            Place::Absent => ABSENT,
             Place::Nvram(page) => NVRAM_BASE + areas.page(page) as u64,
             Place::Ssd(block) => block * BLOCK_BYTES as u64,
         }
@@ -68,6 +76,7 @@ mod tests {
         let places = [
             Place::Hole,
             Place::Reserved,
+            Place::Absent,
             Place::Nvram(PageId(0)),
             Place::Nvram(PageId(areas.pages - 1)),
             Place::Ssd(128),

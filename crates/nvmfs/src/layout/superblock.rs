@@ -13,6 +13,8 @@ const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
 const RESERVING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
 /// What one begins with that may have pages of inodes besides. Not a bit away from the others.
 const GROWING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
+/// What one begins with that may have snapshots besides. Not a bit away from the others.
+const KEEPING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS8");
 
 /// What a file system that has checksums may have besides: each version all that those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -22,15 +24,18 @@ pub enum Version {
     /// Reserved blocks.
     Reserving,
     /// Pages of inodes.
-    #[default]
     Growing,
+    /// Snapshots.
+    #[default]
+    Keeping,
 }
 
 impl Version {
-    const MAGICS: [(Version, u64); 3] = [
+    const MAGICS: [(Version, u64); 4] = [
         (Version::Checked, CHECKED_MAGIC),
         (Version::Reserving, RESERVING_MAGIC),
         (Version::Growing, GROWING_MAGIC),
+        (Version::Keeping, KEEPING_MAGIC),
     ];
 }
 
@@ -252,9 +257,9 @@ mod tests {
     #[test]
     fn a_superblock_comes_back_and_a_damaged_one_does_not() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
-            let versions = [Version::Checked, Version::Reserving, Version::Growing];
+            let versions = [Version::Checked, Version::Reserving, Version::Growing, Version::Keeping];
             // One without checksums has no version.
-            let first = if checksums == Checksums::None { 2 } else { 0 };
+            let first = if checksums == Checksums::None { 3 } else { 0 };
             versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));
         }
     }

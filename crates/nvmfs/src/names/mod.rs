@@ -159,6 +159,7 @@ pub(crate) fn put_entry<N: Nvram>(
         Some(growth) => region.areas.page(growth.page),
         None => directory::address(region, room.dir, room.slot.position)?,
     };
+    changes.touch_block(room.dir, directory::block_of(room.slot.position));
     let record = record::encode(ino, kind, name);
     let (length, rest) = (record.len(), room.slot.bytes - record.len());
     changes.put(at, record);
@@ -187,6 +188,7 @@ pub(crate) fn turn_entry<N: Nvram>(
     (ino, kind): (Ino, Kind),
 ) -> Result<()> {
     let at = directory::address(region, dir, found.position)?;
+    changes.touch_block(dir, directory::block_of(found.position));
     let old = region.word(at);
     let (length, name) = ((old >> 32) as u16, (old >> 48) as u8);
     changes.put_word(at, record::head(length.into(), Some((ino, kind, name.into()))));
@@ -204,6 +206,7 @@ pub(crate) fn free_entry<N: Nvram>(
 ) -> Result<Vacated> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
+    changes.touch_block(dir, block);
     let used = used.filter(|room| room.dir == dir);
     let none = Vacated { dir, pages: Vec::new(), is_empty: false };
     if used.is_some_and(|room| directory::block_of(room.slot.position) == block) {
@@ -223,9 +226,11 @@ pub(crate) fn free_entry<N: Nvram>(
 /// Takes the blocks of a directory in which there is nothing: those of directories that were made before they shrank.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
+        store.prepare_to_keep()?;
         let mut changes = Changes::default();
+        changes.touch_block(dir, block);
         let vacated = vacate(&store.region, &mut changes, dir, block, None)?;
-        store.region.apply(changes);
+        store.commit(changes)?;
         vacated.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
     }
     Ok(())

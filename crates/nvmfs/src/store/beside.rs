@@ -186,7 +186,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Blocks of no request that are to be read, each with whose it is.
     pub(super) fn begin_reading(&mut self, blocks: &[(u64, (Ino, u32))]) -> Fetch<S> {
         self.allow_waiting(false);
-        blocks.iter().for_each(|(place, owner)| self.beside.want(*place, *owner));
+        for (place, (ino, block)) in blocks {
+            self.beside.want(*place, (self.region.file_of(*ino), *block));
+        }
         self.begin_fetch()
     }
 
@@ -225,7 +227,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if let Place::Ssd(place) = self.region.place_of(ino, block)?
                 && self.beside.fetched(place).is_none()
             {
-                self.beside.want(place, (ino, block as u32));
+                self.beside.want(place, (self.region.file_of(ino), block as u32));
             }
         }
         if self.beside.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
@@ -284,7 +286,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let skip = (first - piece.first) as usize;
         out.copy_from_slice(&content.bytes[skip * BLOCK_BYTES..][..out.len()]);
         for (number, place) in (skip..).zip(first..first + (out.len() / BLOCK_BYTES) as u64) {
-            let owner = extents::owner_of(&self.region, place);
+            let (ino, block) = extents::owner_of(&self.region, place);
+            let owner = (self.region.file_of(ino), block);
             let bytes = &content.bytes[number * BLOCK_BYTES..][..BLOCK_BYTES];
             self.check_data(owner.0, owner.1, place, |ino, block| match content.sums.get(number) {
                 Some(sum) if piece.owners[number] == owner => *sum,

@@ -1,6 +1,7 @@
 //! Reading and writing a file's blocks (section III-B).
 
 use super::pages::{self, State};
+use super::region::Changes;
 use super::{FULL_OF_DATA, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
@@ -23,6 +24,8 @@ struct Fresh {
     block: u64,
     /// Where it was.
     was: Place,
+    /// Where the pointer to that is to be kept for a snapshot.
+    kept_at: Option<usize>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
@@ -38,7 +41,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let place = self.region.place_of(ino, block)?;
             self.counts.read_blocks += 1;
             match place {
-                Place::Hole | Place::Reserved => {
+                Place::Hole | Place::Reserved | Place::Absent => {
                     self.counts.read_holes += 1;
                     out[done..done + length].fill(0);
                 }
@@ -180,7 +183,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn write_chunk(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
-        let data = &data[..self.room_for(ino, offset, data.len())?];
+        self.prepare_to_keep()?;
+        let keeper = self.keeper_with_room(ino)?;
+        let data = &data[..self.room_for(ino, keeper, offset, data.len())?];
         let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
         // Its size and times are going to change.
@@ -192,14 +197,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
             let length = (BLOCK_BYTES - within).min(data.len() - done);
-            if let Err(error) = self.write_block(ino, block, within, &data[done..done + length], &mut fresh) {
+            let piece = &data[done..done + length];
+            if let Err(error) = self.write_block((ino, keeper), block, within, piece, &mut fresh) {
                 failed = Some(error);
                 break;
             }
             done += length;
         }
         self.region.fence();
-        self.turn_to(ino, fresh, state)?;
+        self.turn_to((ino, keeper), fresh, state)?;
         match failed {
             Some(error) if done == 0 => Err(error),
             _ => Ok(done),
@@ -207,16 +213,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Makes room for a write; how many of its bytes there is room for.
-    fn room_for(&mut self, ino: Ino, offset: u64, length: usize) -> Result<usize> {
+    fn room_for(&mut self, ino: Ino, keeper: Option<Ino>, offset: u64, length: usize) -> Result<usize> {
         let blocks = blocks_of_range(offset, length);
         if blocks.end > MAX_FILE_BLOCKS {
             let most = (MAX_FILE_BLOCKS * BLOCK).saturating_sub(offset);
-            return if most == 0 { Err(Error::TooLarge) } else { self.room_for(ino, offset, most as usize) };
+            return if most == 0 {
+                Err(Error::TooLarge)
+            } else {
+                self.room_for(ino, keeper, offset, most as usize)
+            };
         }
-        self.make_room(blocks.clone().count() as u32 + POINTER_PAGES)?;
+        // Those of pointers twice if a snapshot is to have what was there.
+        let pointer_pages = POINTER_PAGES * (1 + u32::from(keeper.is_some()));
+        self.make_room(blocks.clone().count() as u32 + pointer_pages)?;
         let mut holes = 0;
         for block in blocks.clone() {
-            if self.region.place_of(ino, block)? == Place::Hole {
+            let place = self.region.place_of(ino, block)?;
+            if place == Place::Hole || place.has_content() && self.is_to_be_kept(keeper, block)? {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
@@ -227,10 +240,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(length)
     }
 
-    /// Writes within one block: in place if it is on NVRAM, else to a fresh page.
+    /// Whether a snapshot has still to be given where a block is.
+    fn is_to_be_kept(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
+        keeper.map_or(Ok(false), |kept| Ok(self.region.place_of(kept, block)? == Place::Hole))
+    }
+
+    /// Writes within one block: in place if it is on NVRAM and no snapshot's, else to a fresh page.
     fn write_block(
         &mut self,
-        ino: Ino,
+        (ino, keeper): (Ino, Option<Ino>),
         block: u64,
         within: usize,
         data: &[u8],
@@ -239,24 +257,34 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let at = self.make_pointer(ino, block)?;
         let was = self.region.place(self.region.word(at))?;
         self.counts.written_holes += u64::from(!was.has_content());
+        let kept_at = match keeper {
+            Some(kept) => self.place_to_keep(kept, block)?,
+            None => None,
+        };
         if let Place::Nvram(page) = was {
             self.check_page(page, ino, block)?;
             self.counts.write_hits += 1;
+        }
+        if let (Place::Nvram(page), None) = (was, kept_at) {
             self.dirty(page)?;
             self.region.store(self.region.areas.page(page) + within, data);
             return Ok(());
         }
         self.region.announce(at);
         let mut content = [0; BLOCK_BYTES];
-        if let (Place::Ssd(from), true) = (was, data.len() < BLOCK_BYTES) {
-            self.check_block(from, ino, block)?;
-            self.read_ssd(from, &mut content)?;
-            self.counts.ssd_read_blocks += 1;
+        match was {
+            Place::Ssd(from) if data.len() < BLOCK_BYTES => {
+                self.check_block(from, ino, block)?;
+                self.read_ssd(from, &mut content)?;
+                self.counts.ssd_read_blocks += 1;
+            }
+            Place::Nvram(page) => content = *self.region.page(page),
+            _ => {}
         }
         content[within..within + data.len()].copy_from_slice(data);
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         self.region.store(self.region.areas.page(page), &content);
-        fresh.push(Fresh { at, page, block, was });
+        fresh.push(Fresh { at, page, block, was, kept_at });
         Ok(())
     }
 
@@ -279,21 +307,34 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Turns pointers to fresh pages, whose content is safe, and frees where they pointed to.
-    fn turn_to(&mut self, ino: Ino, fresh: Vec<Fresh>, state: State) -> Result<()> {
+    /// Turns pointers to fresh pages, whose content is safe, and frees where they pointed to, or gives it to a snapshot.
+    fn turn_to(&mut self, (ino, keeper): (Ino, Option<Ino>), fresh: Vec<Fresh>, state: State) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
         }
+        let mut together = Changes::default();
         for one in &fresh {
             let pointer = Place::Nvram(one.page).pointer(&self.region.areas);
-            self.region.store_word(one.at, pointer);
+            let Some(kept_at) = one.kept_at else {
+                self.region.store_word(one.at, pointer);
+                continue;
+            };
+            let was = if one.was == Place::Hole { Place::Absent } else { one.was };
+            together.put_word(kept_at, was.pointer(&self.region.areas));
+            together.put_word(one.at, pointer);
         }
-        self.region.fence();
+        match fresh.iter().any(|one| one.kept_at.is_some()) {
+            true => self.region.apply(together),
+            false => self.region.fence(),
+        }
         for one in fresh {
             pages::own(&mut self.region, one.page, ino, one.block as u32);
             self.pages.put(&mut self.region, one.page, state, false);
             self.count_blocks(ino, 1, 0)?;
             match one.was {
+                was if one.kept_at.is_some() => {
+                    self.give(ino, keeper.expect("it keeps this block"), was)?;
+                }
                 Place::Ssd(home) if self.superblock.placement.updates_in_place() => {
                     self.note_outdated(ino, one.block as u32);
                     self.pages.set_copy(&mut self.region, one.page, home);

@@ -211,6 +211,11 @@ pub fn owner_of<N: Nvram>(region: &Region<N>, block: u64) -> (Ino, u32) {
     (Ino(region.half(at)), region.half(at + 4))
 }
 
+/// A block of the SSD is of another inode from now on.
+pub fn give<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
+    region.note_half(region.areas.owner(block), ino.0);
+}
+
 fn note_owner<N: Nvram>(region: &mut Region<N>, block: u64, (ino, file_block): (Ino, u32)) {
     let at = region.areas.owner(block);
     region.note_half(at, ino.0);

@@ -64,7 +64,8 @@ impl<S: Ssd> Batch<S> {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Whether flushing should begin: so many pages are dirty, or they are to be written all the same.
     pub fn wants_flush(&self) -> bool {
-        self.pages.count(State::Dirty) > self.high_mark(self.dirty_list_pages()) || self.is_write_out_due()
+        let is_full = self.pages.count(State::Dirty) > self.high_mark(self.dirty_list_pages());
+        !self.is_view && (is_full || self.is_write_out_due())
     }
 
     /// Whether flushing, once begun, should go on.
@@ -138,7 +139,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         pages: Vec<PageId>,
         stream: u16,
     ) -> Batch<S> {
-        let owner = |page: &PageId| pages::owner_of(&self.region, *page);
+        let owner = |page: &PageId| {
+            let (ino, block) = pages::owner_of(&self.region, *page);
+            (self.region.file_of(ino), block)
+        };
         let owners =
             if self.region.areas.has_sums() { pages.iter().map(owner).collect() } else { Vec::new() };
         let number = (1..).find(|number| !self.batches.contains(number)).expect("they are bounded");

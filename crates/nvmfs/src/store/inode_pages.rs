@@ -46,6 +46,9 @@ impl<N: Nvram> Region<N> {
         if let Some(at) = self.areas.inode(ino) {
             return Ok(at);
         }
+        if let Some(at) = self.areas.kept_at(ino) {
+            return Ok(at);
+        }
         let (number, index) = self.areas.paged_inode(ino).ok_or(Error::NotFound)?;
         let page = self.inode_pages.page(number).ok_or(Error::NotFound)?;
         Ok(self.areas.page(page) + index * SIZE_OF_INODE)
@@ -131,7 +134,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn take_inode_page(&mut self, number: u32) -> Result<PageId> {
         self.make_room(1)?;
-        self.check_room_for_metadata(1)?;
+        self.check_room_for_metadata(INODES, 1)?;
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         pages::own(&mut self.region, page, INODES, number);
         self.pages.put(&mut self.region, page, State::Inodes, false);
@@ -139,11 +142,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Gives a page of inodes back, all of which are free; whether that was done. It is not if one of them is damaged.
+    /// Gives a page of inodes back, all of which are free; whether that was done. It is not if one of them is damaged, or there are
+    /// snapshots.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn drop_inode_page(&mut self, number: u32) -> Result<bool> {
+        if !self.snapshots.is_empty() {
+            // To be there where one of them is looked at.
+            return Ok(false);
+        }
         let first = self.region.areas.first_of_page(number).0;
         let inodes = (first..first + INODES_PER_PAGE).map(Ino);
         if !inodes.clone().all(|ino| self.region.is_sound(Unit::Inode(ino))) {

@@ -2,6 +2,7 @@
 
 use super::extents;
 use super::pages::{self, State};
+use super::snapshots::is_kept;
 use super::{Region, Store};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{DIRECT, Field, INODES, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
@@ -23,7 +24,7 @@ struct Way {
 }
 
 /// Blocks under a tree of so many levels.
-fn reach(levels: u32) -> u64 {
+pub(super) fn reach(levels: u32) -> u64 {
     POINTERS_PER_BLOCK.pow(levels)
 }
 
@@ -190,7 +191,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Appends all that is reached through the pointer at `at`, what it leads to included.
-    fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
+    pub(super) fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
         if levels > 0 {
             if let Some(page) = self.pointer_page(at)? {
                 let table = self.areas.page(page);
@@ -269,7 +270,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// A file's blocks from `first` up to `end` become holes; blocks of pointers that are then empty go too, if the
     /// range covers all that they reach.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] if a snapshot is to be given them and has no room for the way there: [`Store::prepare_to_cut`].
     pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
+        if (first, end) != (0, u64::MAX) {
+            self.prepare_to_cut(ino, first, end)?;
+        }
+        if let Some(kept) = self.keeper_with_room(ino)? {
+            return self.cut_and_keep(ino, kept, first..end);
+        }
         let mut freed = Vec::new();
         let base = self.region.field(ino, Field::Pointers)?;
         for slot in 0..POINTERS {
@@ -322,7 +332,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees places of a file that nothing points to any more.
-    fn free_places(&mut self, ino: Ino, places: &mut Vec<Place>) -> Result<()> {
+    pub(super) fn free_places(&mut self, ino: Ino, places: &mut Vec<Place>) -> Result<()> {
         self.region.fence();
         for place in places.drain(..) {
             self.free_place(ino, place)?;
@@ -333,7 +343,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Frees a place of a file that nothing points to any more, which is safe; with it the copy on the SSD.
     pub(super) fn free_place(&mut self, ino: Ino, place: Place) -> Result<()> {
         match place {
-            Place::Hole => Ok(()),
+            Place::Hole | Place::Absent => Ok(()),
+            Place::Reserved if is_kept(ino) => Ok(()),
             Place::Reserved => {
                 let left = self.reserved_blocks.checked_sub(1);
                 self.reserved_blocks =

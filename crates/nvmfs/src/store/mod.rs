@@ -17,14 +17,17 @@ mod noted;
 mod numbered;
 mod open;
 mod pages;
+mod problems;
 mod recycle;
 mod region;
 mod reserve;
 mod room;
 mod scan;
+mod scan_snapshots;
 mod scrub;
 mod seals;
 mod shares;
+mod snapshots;
 mod sums;
 mod trims;
 mod verify;
@@ -41,10 +44,11 @@ pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
 pub use scrub::Scrub;
+pub use snapshots::Snapshot;
 
 pub use trims::Trims;
 
-use crate::api::{BLOCK_BYTES, Ino, Result};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{Epoch, Field, PageId, Superblock};
 use crate::nvram::Nvram;
 use crate::options::Options;
@@ -83,6 +87,11 @@ pub struct Store<N, S> {
     extents: Extents,
     /// Blocks of files that are reserved and were not written yet.
     reserved_blocks: u64,
+    /// The snapshots, the oldest first, and the blocks that they have.
+    snapshots: Vec<Snapshot>,
+    snapshot_blocks: u64,
+    /// It is a look at a snapshot: the SSD is only read.
+    is_view: bool,
     ssd: Arc<S>,
     superblock: Superblock,
     /// Of which mount it is.
@@ -122,6 +131,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             shares,
             extents,
             reserved_blocks: 0,
+            snapshots: Vec::new(),
+            snapshot_blocks: 0,
+            is_view: false,
             ssd,
             superblock,
             epoch: Epoch::default(),
@@ -172,8 +184,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// The same of pages that room was made for, to be fenced by the caller.
     fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
-        self.check_room_for_metadata(1)?;
-        let page = self.pages.take_free(&mut self.region).expect("room was made");
+        self.check_room_for_metadata(ino, 1)?;
+        let page = self.pages.take_free(&mut self.region);
+        let page = page.ok_or(Error::NoSpace("no page of the NVRAM is free"))?;
         self.region.announce_fresh(page);
         self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
         pages::own(&mut self.region, page, ino, 0);
@@ -197,7 +210,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Counts blocks that a file has more, or fewer, on NVRAM and SSD.
     fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
-        if nvram + ssd != 0 {
+        if snapshots::is_kept(ino) {
+            // What is kept of an inode says how many the file had.
+            self.snapshot_blocks = self.snapshot_blocks.wrapping_add_signed((nvram + ssd).into());
+        } else if nvram + ssd != 0 {
             let at = self.region.field(ino, Field::Blocks)?;
             let count = self.region.half(at).wrapping_add_signed(nvram + ssd);
             self.region.note_half(at, count);
@@ -214,6 +230,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     fn free_extent(&mut self, extent: u32) {
         self.open_extent.take_if(|(open, _)| *open == extent);
+        if self.is_view {
+            return self.extents.give_back(extent);
+        }
         if self.trims_beside {
             return self.extents.trim_first(extent);
         }

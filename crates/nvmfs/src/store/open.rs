@@ -9,7 +9,7 @@ use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
     Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
-    SUPERBLOCK_BYTES, Superblock, Version, kind_bits,
+    SUPERBLOCK_BYTES, SnapshotPages, Superblock, Version, kind_bits,
 };
 use crate::nvram::Nvram;
 use crate::options::{Format, OptionError, Options};
@@ -57,6 +57,14 @@ pub enum OpenError {
         first: String,
         /// How many besides.
         others: u64,
+    },
+    /// No snapshot of that name.
+    #[error("there is no snapshot {name}; there are: {there}")]
+    NoSnapshot {
+        /// The name.
+        name: String,
+        /// Names of those that there are.
+        there: String,
     },
     /// The SSD failed.
     #[error("the SSD: {0}")]
@@ -133,6 +141,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         store.begin_epoch()?;
         store.bring_up_to_date();
         store.cut_too_long(&found.scan)?;
+        store.drop_empty_record_pages()?;
         if !found.was_closed && store.options.trim {
             store.trim_free();
         }
@@ -155,7 +164,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Self::open_with(nvram, ssd, options, Pair::OfAnyMounts, Damage::Told)
     }
 
-    fn open_with(
+    pub(super) fn open_with(
         nvram: N,
         ssd: Arc<S>,
         options: Options,
@@ -195,13 +204,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// A file system without checksums gets those of metadata, which nothing is wrong with; and one of before there were
-    /// reserved blocks, or pages of inodes, may have them from now on.
+    /// reserved blocks, pages of inodes, or snapshots, may have them from now on.
     fn bring_up_to_date(&mut self) {
         if !self.region.is_checked() {
             self.region.begin_checksums();
             self.superblock.checksums = Checksums::Metadata;
         } else if self.superblock.version == Version::default() {
             return;
+        }
+        if self.superblock.version < Version::Keeping {
+            // Nobody said what stands there.
+            self.region.store(SnapshotPages::AT, &[0; 8 * SnapshotPages::COUNT]);
+            self.region.fence();
         }
         self.superblock.version = Version::default();
         // One word makes it what it is now.
@@ -287,7 +301,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees blocks beyond the ends of files, which were being cut or extended.
-    fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
+    pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
         scan.too_long.iter().try_for_each(|&(ino, block)| self.end_with(ino, block))
     }
 
@@ -310,7 +324,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
 /// What is done about damage that is seen before anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Damage {
+pub(super) enum Damage {
     /// The file system is not opened.
     Refused,
     /// It is told with all else.
@@ -318,7 +332,7 @@ enum Damage {
 }
 
 /// Refuses a file system with which something is wrong.
-fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
+pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
     // That of which mount it is stands there twice, and both are written anew.
     if scan.problem_count == 1 && scan.areas == [WrongArea::Epoch] {
         return Ok(());
@@ -377,6 +391,7 @@ fn erase<N: Nvram>(nvram: &mut N, end: usize) {
 const _: () = assert!(
     SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT
         && ListEnds::SUM_AT + 4 <= Epoch::AT
-        && Epoch::NEXT_AT + Epoch::BYTES <= Changing::AT
+        && Epoch::NEXT_AT + Epoch::BYTES <= SnapshotPages::AT
+        && SnapshotPages::AT + 8 * SnapshotPages::COUNT <= Changing::AT
 );
 const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

@@ -390,6 +390,11 @@ pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32)
     region.note(at + WRITES, &[1, 0]);
 }
 
+/// A page is of another inode from now on.
+pub fn give<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
+    region.note_half(region.areas.page_info(page) + INO, ino.0);
+}
+
 /// Number of the page used next in the same list; none of a page if there is none.
 pub fn towards_head<N: Nvram>(region: &Region<N>, page: PageId) -> u32 {
     region.half(region.areas.page_info(page) + TOWARDS_HEAD)

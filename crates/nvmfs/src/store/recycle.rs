@@ -23,6 +23,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn wants_recycling(&self) -> bool {
         let usable = f64::from(self.extents.usable());
         !self.superblock.placement.updates_in_place()
+            && !self.is_view
             && 1.0 - self.extents.fill() > self.options.recycle_fragmentation
             && f64::from(self.extents.free()) < self.options.recycle_free * usable
     }

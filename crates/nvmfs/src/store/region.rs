@@ -19,6 +19,10 @@ const ENTRY_HEAD: usize = 24;
 pub struct Changes {
     inodes: Vec<(Ino, Inode)>,
     bytes: Vec<(usize, Vec<u8>)>,
+    /// Blocks of directories in which something changes.
+    blocks: Vec<(Ino, u32)>,
+    /// Files whose attributes change where they are.
+    xattrs: Vec<Ino>,
 }
 
 impl Changes {
@@ -30,6 +34,31 @@ impl Changes {
     /// A word of 8 bytes, which lies in no inode that is also changed as a whole.
     pub fn put_word(&mut self, at: usize, word: u64) {
         self.put(at, word.to_le_bytes().to_vec());
+    }
+
+    /// A block of a directory comes, goes, or is among what changes.
+    pub fn touch_block(&mut self, dir: Ino, block: u32) {
+        self.blocks.push((dir, block));
+    }
+
+    /// The attributes of a file are among what changes.
+    pub fn touch_xattrs(&mut self, ino: Ino) {
+        self.xattrs.push(ino);
+    }
+
+    /// The inodes that change, as they will be.
+    pub(super) fn changed_inodes(&self) -> Vec<(Ino, Inode)> {
+        self.inodes.clone()
+    }
+
+    /// Blocks of directories in which something changes.
+    pub(super) fn changed_blocks(&self) -> Vec<(Ino, u32)> {
+        self.blocks.clone()
+    }
+
+    /// Whether the attributes of a file change where they are.
+    pub(super) fn are_xattrs_changed(&self, ino: Ino) -> bool {
+        self.xattrs.contains(&ino)
     }
 
     /// The whole of an inode.

@@ -38,6 +38,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         while block < hole.end {
             let end = hole.end.min(block + POINTERS_PER_BLOCK);
             self.make_room(POINTER_PAGES)?;
+            if let Some(kept) = self.keeper_with_room(ino)? {
+                self.prepare_to_keep()?;
+                self.keep_holes(kept, block..end)?;
+            }
             if self.allowed_blocks(end - block) < end - block {
                 return Err(Error::NoSpace(super::FULL_OF_DATA));
             }

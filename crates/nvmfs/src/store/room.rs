@@ -2,8 +2,9 @@
 
 use super::noted::Unit;
 use super::pages::{self, State};
+use super::snapshots::is_kept;
 use super::{Store, extents};
-use crate::api::{BLOCK_BYTES, Error, Result};
+use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, INODES, INODES_PER_PAGE, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
 use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
@@ -80,11 +81,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Refuses to take so many more pages for metadata where nothing would be left to work with.
-    pub(super) fn check_room_for_metadata(&self, pages: u32) -> Result<()> {
+    pub(super) fn check_room_for_metadata(&self, ino: Ino, pages: u32) -> Result<()> {
         if self.free_metadata_pages() < pages {
             return Err(Error::NoSpace("the NVRAM is full of directories, attributes and pointers"));
         }
-        if self.used_blocks() >= self.capacity_blocks() {
+        // Else nothing could be removed that a snapshot has to keep.
+        if !is_kept(ino) && self.used_blocks() >= self.capacity_blocks() {
             return Err(Error::NoSpace(FULL_OF_DATA));
         }
         Ok(())
@@ -113,7 +115,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::NoSpace`] if neither evicting nor flushing makes room.
     pub(super) fn make_room(&mut self, count: u32) -> Result<()> {
         for _ in 0..MANY_ROUNDS {
-            if self.pages.count(State::Dirty) + count > self.most_dirty() {
+            if self.pages.count(State::Dirty) + count > self.most_dirty() && !self.is_view {
                 self.flush_round()?;
             } else if self.pages.count(State::Free) >= count {
                 return Ok(());
@@ -225,6 +227,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(format!("inode {}: {inode:?} has {blocks} blocks", ino.0));
             }
             reserved += places.iter().filter(|place| **place == Place::Reserved).count() as u64;
+        }
+        let kept = self.count_snapshot_blocks().map_err(|error| error.to_string())?;
+        if kept != self.snapshot_blocks {
+            return Err(format!(
+                "snapshots are said to have {} blocks, and have {kept}",
+                self.snapshot_blocks
+            ));
         }
         if reserved != self.reserved_blocks {
             return Err(format!(

@@ -1,6 +1,8 @@
 //! All inodes and what they point to, walked: how page table, owners and bitmap come about when a file system is opened,
 //! and the part of fsck that looks at blocks (section III-D).
 
+pub use super::problems::{Part, Problem, Scan, Wrong, WrongArea};
+
 use super::noted::Unit;
 use super::numbered::InodePages;
 use super::pages::{self, State};
@@ -17,144 +19,12 @@ use std::ops::Range;
 /// Bytes of the tables that are cleared at once; a page's or more.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Problems told; of more only the number.
-const MOST_TOLD: usize = 1000;
-
 /// Pointers to nowhere that a page of pointers may have at least; with more, unless others are as many, it is none.
 const MOST_BAD_POINTERS: usize = 8;
 
-/// A part of a file that has a checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Part {
-    /// The inode.
-    #[error("inode")]
-    Inode,
-    /// A block of pointers, above this block first.
-    #[error("pointers to block {0} and others")]
-    Pointers(u64),
-    /// A block of a directory, or of a link's target.
-    #[error("block {0}, on NVRAM")]
-    Block(u64),
-    /// The page of extended attributes.
-    #[error("extended attributes")]
-    Xattrs,
-    /// A block of data, on NVRAM.
-    #[error("data of block {0}, on NVRAM")]
-    NvramData(u64),
-    /// A block of data, on the SSD.
-    #[error("data of block {0}, on the SSD")]
-    SsdData(u64),
-}
-
-/// What is wrong with an inode or a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// Something in it was changed by nobody; which, cannot be told.
-    #[error("the checksum of its {0} is wrong")]
-    Checksum(Part),
-    /// The number of its blocks was changed by nobody.
-    #[error("it says another number of blocks than it has")]
-    Blocks,
-    /// The mode names no kind of file.
-    #[error("its mode names no kind of file")]
-    Mode,
-    /// Larger than a file can be, or a directory that ends before its last block.
-    #[error("its size is not that of what it has")]
-    Size,
-    /// A pointer to no place, or to one that such a file cannot use.
-    #[error("the pointer to block {block} leads nowhere")]
-    Pointer {
-        /// Block of the file.
-        block: u64,
-    },
-    /// A place that another pointer leads to as well.
-    #[error("block {block} lies where another block lies")]
-    Shared {
-        /// Block of the file.
-        block: u64,
-    },
-    /// Its extended attributes are nowhere.
-    #[error("the pointer to its extended attributes leads nowhere")]
-    Xattrs,
-}
-
-/// Something wrong, and how it is put right: a word is cleared. What has a wrong checksum is taken as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("inode {}: {what}", .ino.0)]
-pub struct Problem {
-    /// The inode.
-    pub ino: Ino,
-    /// What is wrong.
-    pub what: Wrong,
-    /// The word of 8 bytes that is set, and what to; none of a checksum.
-    pub word: Option<(usize, u64)>,
-}
-
-/// What is wrong with what belongs to no file. Nothing depends on any of these alone: opening works out anew what they tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WrongArea {
-    /// The number of the update in hand.
-    #[error("the log of updates does not say which it is of")]
-    Log,
-    /// The word that says whether it was closed.
-    #[error("the word that says whether it was closed says neither")]
-    Closed,
-    /// The page table of a file system that was closed.
-    #[error("the checksum of the lists of pages is wrong")]
-    Lists,
-    /// What was changing.
-    #[error("what says which metadata was changing makes no sense")]
-    Changing,
-    /// One of two places that say of which mount the NVRAM is.
-    #[error("one of two places does not say of which mount it is")]
-    Epoch,
-}
-
-/// What a walk found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scan {
-    /// What is wrong with areas of the NVRAM, which opening put right.
-    pub areas: Vec<WrongArea>,
-    /// Problems of files, the first thousand.
-    pub problems: Vec<Problem>,
-    /// All problems.
-    pub problem_count: u64,
-    /// Inodes in use.
-    pub inodes: u32,
-    /// Inodes in use that have no links: they were being removed, or were open, when power went.
-    pub orphans: Vec<Ino>,
-    /// Files with blocks beyond their end, which were being cut or extended, and their first such block.
-    pub too_long: Vec<(Ino, u64)>,
-}
-
-impl Scan {
-    /// All that is wrong, in words.
-    pub fn told(&self) -> Vec<String> {
-        let areas = self.areas.iter().map(ToString::to_string);
-        areas.chain(self.problems.iter().map(ToString::to_string)).collect()
-    }
-
-    /// With what was seen before.
-    pub(super) fn after(mut self, before: Scan) -> Scan {
-        self.problem_count += before.problem_count;
-        self.areas = before.areas;
-        self.problems.splice(..0, before.problems);
-        self.problems.truncate(MOST_TOLD);
-        self
-    }
-
-    /// One more thing is wrong with a file.
-    pub(super) fn complain(&mut self, problem: Problem) {
-        self.problem_count += 1;
-        if self.problems.len() < MOST_TOLD {
-            self.problems.push(problem);
-        }
-    }
-}
-
 /// What a pointer may lead to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Allowed {
+pub(super) enum Allowed {
     /// A block of data on either device.
     Data,
     /// A page of metadata.
@@ -163,6 +33,8 @@ enum Allowed {
     Entries,
     /// A page of inodes.
     Inodes,
+    /// A page of inodes as a snapshot keeps them.
+    Kept,
 }
 
 /// A range in pieces.
@@ -170,22 +42,26 @@ fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     range.clone().step_by(PIECE_BYTES).map(move |at| at..range.end.min(at + PIECE_BYTES))
 }
 
-struct Walk<'a, N, S> {
-    store: &'a mut Store<N, S>,
-    scan: Scan,
-    ino: Ino,
-    blocks: u32,
+pub(super) struct Walk<'a, N, S> {
+    pub store: &'a mut Store<N, S>,
+    pub scan: Scan,
+    pub ino: Ino,
+    pub blocks: u32,
     /// Inodes say how many blocks they have: the file system was closed.
     is_counted: bool,
     /// First block beyond the end that was not reserved, if the file has any.
     beyond: Option<u64>,
     /// Blocks beyond the end may be reserved.
-    reserves: bool,
-    end: u64,
+    pub reserves: bool,
+    pub end: u64,
     /// Where its last block ends, blocks.
     after_last: u64,
     /// What its pages of data are.
     state: State,
+    /// It is an inode as a snapshot keeps it.
+    pub is_kept: bool,
+    /// Pages of such inodes, each with its number.
+    pub kept_pages: Vec<(u32, PageId)>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
@@ -210,12 +86,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             end: 0,
             after_last: 0,
             state: State::Dirty,
+            is_kept: false,
+            kept_pages: Vec::new(),
         };
         // First, since it says which inodes there are besides those of the table.
         walk.file_of_inodes();
         for ino in walk.store.region.inos() {
             walk.inode(ino);
         }
+        walk.snapshots();
         let scan = walk.scan;
         self.free_pages();
         scan
@@ -235,6 +114,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.note(piece.start, &infos);
         }
         self.reserved_blocks = 0;
+        self.snapshot_blocks = 0;
+        self.snapshots.clear();
         self.region.inode_pages = InodePages::default();
         self.pages = pages::Pages::empty();
         self.extents = extents::Extents::empty(self.region.areas.extents());
@@ -251,12 +132,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
+    pub(super) fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
         self.scan.complain(Problem { ino: self.ino, what, word: Some((at, repaired)) });
     }
 
     /// Tells of a checksum that is wrong.
-    fn check_sum(&mut self, unit: Unit, part: Part) {
+    pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
         if !self.store.region.is_sound(unit) {
             self.scan.complain(Problem { ino: self.ino, what: Wrong::Checksum(part), word: None });
         }
@@ -300,7 +181,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    fn xattrs(&mut self, inode: &Inode, at: usize) {
+    pub(super) fn xattrs(&mut self, inode: &Inode, at: usize) {
         let field = at + Field::Xattrs as usize;
         if inode.xattrs == 0 {
             return;
@@ -323,10 +204,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         if inode.xattrs != 0 {
             self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
         }
-        for slot in 0..POINTERS {
-            let (start, levels) = map::slot_start(slot);
-            self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, Allowed::Inodes);
-        }
+        self.trees(at, Allowed::Inodes);
         self.finish(&inode, at);
     }
 
@@ -347,7 +225,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         is_free && is_likely
     }
 
-    fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
+    pub(super) fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let allowed = match kind {
             Kind::File => Allowed::Data,
             Kind::Directory => Allowed::Entries,
@@ -359,6 +237,11 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 Allowed::Metadata
             }
         };
+        self.trees(at, allowed);
+    }
+
+    /// What all pointers of an inode lead to.
+    pub(super) fn trees(&mut self, at: usize, allowed: Allowed) {
         for slot in 0..POINTERS {
             let (start, levels) = map::slot_start(slot);
             self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, allowed);
@@ -408,7 +291,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     /// Takes the page of metadata that a pointer leads to; `None` if there is none, or another has it.
-    fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
+    pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
         let Some(Place::Nvram(page)) = Place::of(pointer, &store.region.areas) else { return None };
         if pages::state_of(&store.region, page) != State::Free {
@@ -427,8 +310,13 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Allowed::Inodes => block < areas.most_inode_pages().into(),
             _ => true,
         };
+        // A snapshot has to say that there was a hole, or it would show what is there now.
+        let lost = if self.is_kept { Place::Absent.pointer(areas) } else { 0 };
         let place = Place::of(pointer, areas).filter(|_| is_reached);
         let taken = match place {
+            Some(Place::Nvram(_)) if allowed == Allowed::Kept => self.kept_page(pointer, block as u32),
+            Some(Place::Absent) if self.is_kept => true,
+            Some(Place::Reserved) if self.is_kept && allowed == Allowed::Data => true,
             Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
             Some(Place::Nvram(page)) if allowed == Allowed::Inodes => self.inode_page(page, block as u32),
             Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
@@ -442,12 +330,12 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 true
             }
             _ => {
-                self.complain(Wrong::Pointer { block }, at, 0);
+                self.complain(Wrong::Pointer { block }, at, lost);
                 return;
             }
         };
         if !taken {
-            self.complain(Wrong::Shared { block }, at, 0);
+            self.complain(Wrong::Shared { block }, at, lost);
             return;
         }
         self.after_last = block + 1;

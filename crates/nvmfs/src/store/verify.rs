@@ -41,6 +41,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !self.region.areas.has_sums() {
             return Ok(());
         }
+        let ino = self.region.file_of(ino);
         let sum = self.region.half(self.region.areas.ssd_sum(place));
         if sum_of(ino, block) == sum {
             return Ok(());
@@ -59,6 +60,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let valid = (first..first + EXTENT_BLOCKS).filter(|place| extents::bit(&self.region, *place));
         let summed = |place| {
             let (ino, block) = extents::owner_of(&self.region, place);
+            let ino = self.region.file_of(ino);
             Summed { place, ino, block, sum: self.region.half(self.region.areas.ssd_sum(place)) }
         };
         valid.map(summed).collect()

@@ -10,6 +10,7 @@ mod fsx;
 mod lists;
 mod model;
 mod posix;
+mod snapshots;
 mod store;
 mod store_full;
 mod threads;

@@ -5,6 +5,7 @@ mod fsck;
 mod mkfs;
 mod mount;
 mod options;
+mod snapshot;
 mod stats;
 mod umount;
 
@@ -18,6 +19,8 @@ pub enum Command {
     Umount(umount::Args),
     Fsck(fsck::Args),
     Stats(stats::Args),
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
 }
 
 /// Runs the command.
@@ -28,5 +31,6 @@ pub fn run(command: &Command) -> Result<(), Failure> {
         Command::Umount(args) => umount::run(args),
         Command::Fsck(args) => fsck::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::Snapshot(command) => snapshot::run(command),
     }
 }

@@ -28,11 +28,17 @@ pub struct Args {
     ///
     /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
     /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
-    /// are always so. no_scrub: what has checksums is not looked at in the background. threads=N: threads for requests, half of the processors but 4 at most unless given. And the file system's own:
+    /// are always so. no_scrub: what has checksums is not looked at in the background. threads=N: threads for requests, half of the processors but 4 at most unless given. snapshot=NAME: as --snapshot. And the file system's own:
     /// lists=fixed|adaptive, flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
     /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     options: MountOptions,
+    /// Mounts a snapshot, read-only, and not what there is now
+    ///
+    /// Neither NVRAM nor SSD is changed: what changed since the snapshot is turned back in memory. Others may be mounted meanwhile, but
+    /// not the file system itself.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
     /// Returns when it is mounted, and serves on in the background
     #[arg(long)]
     background: bool,
@@ -45,7 +51,8 @@ const HELP: &str = "\
 Examples:
   wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img /mnt
   wearwell nvmfs mount --nvram /dev/dax0.0 --ssd /dev/nvme0n1 -o allow_other,flush_above=0.7 --background /mnt
-  wearwell nvmfs stats /mnt; wearwell nvmfs umount /mnt";
+  wearwell nvmfs stats /mnt; wearwell nvmfs umount /mnt
+  wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img --snapshot monday /mnt";
 
 /// How often is looked whether to end.
 const TICK: Duration = Duration::from_millis(50);
@@ -58,13 +65,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.background {
         return in_background(&args.directory);
     }
-    let (nvram, ssd) = (args.devices.open_nvram()?, args.devices.open_ssd()?);
-    let guarantee = nvram.guarantee();
+    let snapshot = args.snapshot.as_ref().or(args.options.snapshot.as_ref());
     let usual = wearwell_mount::Options::default();
     let options = wearwell_mount::Options {
         source: source(&args.devices.nvram[0]).display().to_string(),
         allow_other: args.options.allow_other,
-        read_only: args.options.read_only,
+        read_only: args.options.read_only || snapshot.is_some(),
         direct_io: args.options.direct_io,
         writeback_cache: args.options.writeback_cache,
         no_programs: args.options.no_programs,
@@ -74,21 +80,39 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let file_system =
         wearwell_nvmfs::options::Options { mark: random()?, ..args.options.file_system.clone() };
-    let opened = OnFiles::open(nvram, ssd, file_system);
-    let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
-    if !found.was_closed {
-        crate::tell::tell(format_args!("it was not unmounted before; everything acknowledged is there"));
-    }
+    let (file_system, guarantee) = open(&args.devices, file_system, snapshot)?;
     let directory = args.directory.display();
     let mounted =
         file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
-    crate::tell::tell(format_args!("mounted on {directory}; what is in the NVRAM {guarantee}"));
+    crate::tell::tell(format_args!("mounted on {directory}; {guarantee}"));
     if args.quiet_once_mounted {
         // Whoever reads what the command says would wait for this process otherwise.
         let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
         rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
     }
-    serve(mounted, &args.directory, args.devices.record().as_deref())
+    serve(mounted, &args.directory, args.devices.record().filter(|_| snapshot.is_none()).as_deref())
+}
+
+/// Opens the file system, or a snapshot of it; with what is to be said of it.
+fn open(
+    devices: &Devices,
+    options: wearwell_nvmfs::options::Options,
+    snapshot: Option<&String>,
+) -> Result<(OnFiles, String), Failure> {
+    if let Some(name) = snapshot {
+        let (nvram, ssd) = devices.open_to_read()?;
+        let opened = OnFiles::open_snapshot(nvram, Box::new(ssd), options, name);
+        let (file_system, _) = opened.map_err(|error| about("--snapshot", error))?;
+        return Ok((file_system, format!("snapshot {name}, to be read")));
+    }
+    let (nvram, ssd) = (devices.open_nvram()?, devices.open_ssd()?);
+    let guarantee = nvram.guarantee();
+    let opened = OnFiles::open(nvram, ssd, options);
+    let (file_system, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
+    if !found.was_closed {
+        crate::tell::tell(format_args!("it was not unmounted before; everything acknowledged is there"));
+    }
+    Ok((file_system, format!("what is in the NVRAM {guarantee}")))
 }
 
 /// What the table of mounts calls the file system: its NVRAM, the first file of several, by which `nvmfs umount` finds it from anywhere.

@@ -21,6 +21,8 @@ pub struct MountOptions {
     pub no_programs: bool,
     /// What is there is not looked at in the background.
     pub no_scrub: bool,
+    /// The snapshot that is mounted, and not what there is now.
+    pub snapshot: Option<String>,
     /// Threads that requests come to.
     pub threads: Option<u16>,
     /// How the file system uses its devices.
@@ -44,6 +46,7 @@ impl FromStr for MountOptions {
                 ("nosuid" | "nodev", _) => {}
                 ("noexec", _) => options.no_programs = true,
                 ("no_scrub", _) => options.no_scrub = true,
+                (_, Some(("snapshot", name))) => options.snapshot = Some(name.into()),
                 (_, Some(("threads", value))) => options.threads = Some(threads(value)?),
                 (_, Some((name, value))) => drop(settings.insert(name.into(), value_of(value))),
                 (name, None) => drop(settings.insert(name.into(), true.into())),
@@ -52,7 +55,7 @@ impl FromStr for MountOptions {
         let settings = toml::Value::Table(settings).try_into::<Options>();
         options.file_system = settings.map_err(|error| {
             let others =
-                "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub, threads";
+                "allow_other, ro, rw, direct_io, writeback_cache, nosuid, nodev, noexec, no_scrub, threads, snapshot";
             format!("{}; or {others}", error.to_string().trim_end())
         })?;
         options.file_system.check().map_err(|error| error.to_string())?;

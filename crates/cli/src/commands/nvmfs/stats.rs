@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&if args.json { pretty(&json) } else { text })
 }
 
-fn report(directory: &Path) -> Result<Stats, String> {
+pub fn report(directory: &Path) -> Result<Stats, String> {
     let mut text = vec![0; MOST_BYTES];
     let length = rustix::fs::getxattr(directory, REPORT_XATTR, &mut text).map_err(|error| {
         format!(
@@ -165,6 +165,7 @@ fn in_use(stats: &Stats) -> Vec<Row> {
     vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
         ("  reserved and not written yet", stats.reserved_blocks.to_string()),
+        ("  of snapshots, with what leads to them", stats.snapshot_blocks.to_string()),
         ("  that can still be had", stats.available_blocks.to_string()),
         ("Inodes in use", of(stats.inodes, stats.inode_limit)),
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),

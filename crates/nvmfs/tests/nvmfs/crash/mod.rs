@@ -14,4 +14,5 @@ mod random;
 mod recovery;
 mod script;
 mod scripted;
+mod snapshots;
 mod tree;

@@ -55,7 +55,7 @@ impl Player<'_> {
         self.fs.link(ino, parent, name, &self.caller).map(|_| ())
     }
 
-    fn unlink(&mut self, path: &str) -> Result<()> {
+    pub fn unlink(&mut self, path: &str) -> Result<()> {
         let (parent, name) = self.place(path)?;
         self.fs.unlink(parent, name, &self.caller)
     }
@@ -96,7 +96,7 @@ impl Player<'_> {
         self.fs.read(ino, offset, &mut vec![0; length], &self.caller).map(|_| ())
     }
 
-    fn resize(&mut self, path: &str, size_bytes: u64) -> Result<()> {
+    pub fn resize(&mut self, path: &str, size_bytes: u64) -> Result<()> {
         self.change(path, Change { size_bytes: Some(size_bytes), ..Change::default() })
     }
 

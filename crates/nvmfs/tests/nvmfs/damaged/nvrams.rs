@@ -43,7 +43,7 @@ impl Nvram for Bounded {
         self.access();
         let is_known = at == ListEnds::CLEAN_AT || at >= Changing::AT;
         // It gets checksums.
-        let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS7");
+        let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
         assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");
         self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());

@@ -61,7 +61,7 @@ impl Pieces {
 
     fn page(&mut self, image: &Image, pointer: u64) -> Option<usize> {
         match Place::of(pointer, &image.areas).expect("the image is whole") {
-            Place::Hole => None,
+            Place::Hole | Place::Absent => None,
             Place::Ssd(_) | Place::Reserved => {
                 self.places.push(pointer);
                 None

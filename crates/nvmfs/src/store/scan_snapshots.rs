@@ -1,0 +1,101 @@
+//! What snapshots keep, walked as the file system is.
+
+use super::noted::Unit;
+use super::pages;
+use super::scan::{Allowed, Part, Walk, Wrong};
+use super::snapshots::{Snapshot, mended, page_word};
+use crate::api::Ino;
+use crate::layout::{
+    Field, Inode, KEPT_INODES, Kept, PageId, Place, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages,
+    SnapshotRecord, Version, checked_number, kind_of,
+};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+
+impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
+    /// All that snapshots have, after all that files have.
+    pub(super) fn snapshots(&mut self) {
+        if self.store.superblock.version < Version::Keeping || !self.store.region.is_checked() {
+            return;
+        }
+        (self.is_kept, self.reserves, self.end) = (true, true, u64::MAX);
+        self.blocks = 0;
+        for slot in 0..SnapshotPages::COUNT {
+            self.page_of_snapshots(page_word(slot));
+        }
+        self.store.snapshots.sort_by_key(|one| one.record.sequence);
+        self.store.snapshot_blocks = self.blocks.into();
+    }
+
+    /// The snapshots on the page that a word tells of.
+    fn page_of_snapshots(&mut self, word_at: usize) {
+        self.ino = Ino(KEPT_INODES);
+        let word = self.store.region.word(word_at);
+        if word == 0 {
+            return;
+        }
+        let areas = &self.store.region.areas;
+        let number = checked_number(word).and_then(|number| u32::try_from(number.checked_sub(1)?).ok());
+        let page = number.filter(|page| *page < areas.pages).map(PageId);
+        let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(areas));
+        let Some(page) = page.filter(|_| self.metadata_page(pointer).is_some()) else {
+            let repaired = if checked_number(word).is_none() { mended(word) } else { 0 };
+            return self.complain(Wrong::Records, word_at, repaired);
+        };
+        self.check_sum(Unit::Page(page), Part::Block(0));
+        let start = self.store.region.areas.page(page);
+        for at in (0..SNAPSHOTS_PER_PAGE).map(|number| start + number * SNAPSHOT_BYTES) {
+            self.snapshot(at);
+        }
+    }
+
+    /// The snapshot whose record is at `at`.
+    fn snapshot(&mut self, at: usize) {
+        let tree = self.store.region.areas.kept_inode(at);
+        self.ino = tree;
+        let bytes = self.store.region.bytes()[at..at + SNAPSHOT_BYTES].try_into().expect("a record");
+        match SnapshotRecord::decode(bytes) {
+            Ok(None) => {}
+            Err(()) => self.complain(Wrong::Record, at, 0),
+            Ok(Some(record)) => {
+                self.store.snapshots.push(Snapshot { record, tree });
+                self.trees(at, Allowed::Kept);
+                for (_, page) in std::mem::take(&mut self.kept_pages) {
+                    for (at, kept) in self.store.region.records_in(page) {
+                        self.kept_inode(at, kept);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a page of inodes that a snapshot keeps.
+    pub(super) fn kept_page(&mut self, pointer: u64, number: u32) -> bool {
+        let Some(page) = self.metadata_page(pointer) else { return false };
+        pages::own(&mut self.store.region, page, self.ino, number);
+        self.kept_pages.push((number, page));
+        self.check_sum(Unit::Page(page), Part::Block(number.into()));
+        true
+    }
+
+    /// What a snapshot keeps of an inode.
+    fn kept_inode(&mut self, at: usize, ino: Ino) {
+        self.ino = ino;
+        let kept = self.store.region.kept(at);
+        if !kept.was_used() {
+            return;
+        }
+        let Some(kind) = kind_of(kept.mode()) else {
+            return self.complain(Wrong::Mode, at, Kept::FREE.into());
+        };
+        let inode = self.store.region.raw_inode(ino).expect("it stands there");
+        let inode = Inode { mode: kept.mode(), ..inode };
+        if kept.are_xattrs_elsewhere() && inode.xattrs != 0 {
+            self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
+        } else {
+            self.xattrs(&inode, at);
+        }
+        self.end = u64::MAX;
+        self.pointers(&inode, kind, at);
+    }
+}

@@ -1,0 +1,145 @@
+//! Places go from a file to a snapshot, and from a snapshot to an older one: pointers turn, and nothing is copied.
+
+use super::super::Store;
+use super::super::extents;
+use super::super::map::{reach, slot_start};
+use super::super::pages;
+use super::super::region::Changes;
+use super::is_kept;
+use crate::api::{Error, Ino, Result};
+use crate::layout::{Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place};
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use std::ops::Range;
+
+/// Whose pointers go where, and which of them.
+pub(super) struct Move {
+    pub from: Ino,
+    pub to: Ino,
+    pub blocks: Range<u64>,
+}
+
+/// Two pointers under which lie blocks from the same one on: where something is, and where it is to be.
+#[derive(Clone, Copy)]
+struct Pointers {
+    from: usize,
+    to: usize,
+    start: u64,
+    levels: u32,
+}
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// A place of a file is a snapshot's from now on: the pointers were turned, which is safe.
+    pub(in crate::store) fn give(&mut self, from: Ino, to: Ino, place: Place) -> Result<()> {
+        match place {
+            Place::Hole | Place::Absent => return Ok(()),
+            Place::Reserved if is_kept(from) => return Ok(()),
+            // What is reserved and not written takes nothing of a device, and a snapshot never writes it.
+            Place::Reserved => return self.free_place(from, place),
+            Place::Nvram(page) => {
+                let copy = pages::copy_of(&self.region, page);
+                pages::give(&mut self.region, page, to);
+                if copy != 0 {
+                    extents::give(&mut self.region, copy, to);
+                }
+            }
+            Place::Ssd(block) => extents::give(&mut self.region, block, to),
+        }
+        self.count_blocks(from, -1, 0)?;
+        self.count_blocks(to, 1, 0)
+    }
+
+    /// Gives blocks of a file, or of a snapshot, to a snapshot, which keeps what it has of them already; the rest is free.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], also if there is no way to where a range begins or ends.
+    pub(super) fn move_blocks(&mut self, what: &Move) -> Result<()> {
+        let (from, to) =
+            (self.region.field(what.from, Field::Pointers)?, self.region.field(what.to, Field::Pointers)?);
+        for slot in 0..POINTERS {
+            let (start, levels) = slot_start(slot);
+            let at = Pointers { from: from + 8 * slot, to: to + 8 * slot, start, levels };
+            let mut freed = Vec::new();
+            self.move_below(what, at, &mut freed)?;
+            self.free_places(what.from, &mut freed)?;
+        }
+        Ok(())
+    }
+
+    fn move_below(&mut self, what: &Move, at: Pointers, freed: &mut Vec<Place>) -> Result<()> {
+        let (pointer, kept) = (self.region.word(at.from), self.region.word(at.to));
+        let after = at.start + reach(at.levels);
+        if pointer == 0 || what.blocks.end <= at.start || after <= what.blocks.start {
+            return Ok(());
+        }
+        let is_whole = what.blocks.start <= at.start && after <= what.blocks.end;
+        if is_whole && kept == 0 {
+            let mut places = Vec::new();
+            self.region.gather(at.from, at.levels, &mut places)?;
+            self.turn_both(at, pointer);
+            return places.into_iter().try_for_each(|place| self.give(what.from, what.to, place));
+        }
+        if at.levels > 0 {
+            let way = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
+            let Some(page) = self.region.pointer_page(at.from)? else { return Ok(()) };
+            let to = self.region.pointer_page(at.to)?.ok_or_else(way)?;
+            let (from, to) = (self.region.areas.page(page), self.region.areas.page(to));
+            let span = reach(at.levels - 1);
+            for slot in 0..POINTERS_PER_BLOCK {
+                let (offset, start) = (8 * slot as usize, at.start + slot * span);
+                let below = Pointers { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
+                self.move_below(what, below, freed)?;
+            }
+        }
+        if is_whole {
+            freed.push(self.region.place(pointer)?);
+            self.region.store_word(at.from, 0);
+        }
+        Ok(())
+    }
+
+    /// The pointer at one place stands at the other from now on, or, if power is cut, still.
+    fn turn_both(&mut self, at: Pointers, pointer: u64) {
+        let mut changes = Changes::default();
+        changes.put_word(at.to, pointer);
+        changes.put_word(at.from, 0);
+        self.region.apply(changes);
+    }
+
+    /// Blocks of a file become holes, and a snapshot has what was there; after [`Store::prepare_to_cut`].
+    pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
+        let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
+        self.move_blocks(&Move { from: ino, to: kept, blocks })
+    }
+
+    /// The pages of inodes that a snapshot keeps under one number go to an older snapshot, as high up in the tree as that has
+    /// nothing there; `None` if that was all, else the two pages that both have.
+    pub(super) fn hand_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
+        let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
+        let slot =
+            (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= number).expect("the first begins with 0");
+        let (start, levels) = slot_start(slot);
+        let mut at = Pointers { from: bases.0 + 8 * slot, to: bases.1 + 8 * slot, start, levels };
+        loop {
+            let pointer = self.region.word(at.from);
+            if self.region.word(at.to) == 0 {
+                self.turn_both(at, pointer);
+                return Ok(None);
+            }
+            if at.levels == 0 {
+                return Ok(Some((at.from, at.to)));
+            }
+            let lost = || Error::Damaged("a snapshot has no way to what it keeps".into());
+            let from = self.region.pointer_page(at.from)?.ok_or_else(lost)?;
+            let to = self.region.pointer_page(at.to)?.ok_or_else(lost)?;
+            let span = reach(at.levels - 1);
+            let slot = (number - at.start) / span;
+            at = Pointers {
+                from: self.region.areas.page(from) + 8 * slot as usize,
+                to: self.region.areas.page(to) + 8 * slot as usize,
+                start: at.start + slot * span,
+                levels: at.levels - 1,
+            };
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A file system as it was when a snapshot was made: on a copy of the NVRAM all that changed since is turned back. The SSD is only
+//! read.
+
+use super::super::Store;
+use super::super::epoch::Pair;
+use super::super::map::slot_start;
+use super::super::open::{Damage, Found, OpenError, refuse_damaged};
+use super::page_word;
+use crate::api::{Ino, Result};
+use crate::layout::{
+    Field, INODES_PER_PAGE, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place, SnapshotPages,
+};
+use crate::nvram::Nvram;
+use crate::options::Options;
+use crate::ssd::Ssd;
+use std::sync::Arc;
+
+impl<N: Nvram, S: Ssd> Store<N, S> {
+    /// Opens a snapshot, to be read. What is stored to the NVRAM is nothing that may stay: it is to be a copy.
+    ///
+    /// # Errors
+    /// Devices that do not hold a file system or that snapshot; damage that needs fsck.
+    pub fn open_snapshot(
+        nvram: N,
+        ssd: Arc<S>,
+        options: Options,
+        name: &str,
+    ) -> std::result::Result<(Self, Found), OpenError> {
+        let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
+        refuse_damaged(&found.scan)?;
+        let names = || store.snapshots().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
+        let wanted = store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_going);
+        let wanted = wanted.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
+        store.is_view = true;
+        for newer in (wanted..store.snapshots.len()).rev() {
+            store.turn_back(store.snapshots[newer].tree)?;
+        }
+        for slot in 0..SnapshotPages::COUNT {
+            store.region.patch_word(page_word(slot), 0);
+        }
+        if store.region.is_checked() {
+            store.region.sum_anew();
+        }
+        let scan = store.rescan();
+        refuse_damaged(&scan)?;
+        store.cut_too_long(&scan)?;
+        Ok((store, Found { was_closed: found.was_closed, scan }))
+    }
+
+    /// What a snapshot keeps takes the place of what there is.
+    fn turn_back(&mut self, tree: Ino) -> Result<()> {
+        for (number, page) in self.pages_of_records(tree)? {
+            for (at, kept) in self.region.records_in(page) {
+                let ino = Ino(number as u32 * INODES_PER_PAGE + (kept.0 % INODES_PER_PAGE));
+                self.turn_inode_back(ino, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_inode_back(&mut self, ino: Ino, kept_at: usize) -> Result<()> {
+        let (kept, old) = (self.region.kept(kept_at), self.region.kept_inode(kept_at));
+        let at = self.region.inode_at(ino)?;
+        if !kept.was_used() {
+            let free = Inode { generation: old.generation, ..Inode::default() };
+            self.region.store(at, &free.encode());
+            return Ok(());
+        }
+        let now = self.region.raw_inode(ino)?;
+        if !old.is_inline_link() {
+            let field = Field::Pointers as usize;
+            for slot in 0..POINTERS {
+                if kept.is_whole() {
+                    self.region.patch_word(at + field + 8 * slot, 0);
+                }
+                let (_, levels) = slot_start(slot);
+                self.turn_pointers_back(at + field + 8 * slot, kept_at + field + 8 * slot, levels)?;
+            }
+        }
+        let pointers = if old.is_inline_link() { old.pointers } else { self.region.raw_inode(ino)?.pointers };
+        let xattrs = if kept.are_xattrs_elsewhere() { now.xattrs } else { old.xattrs };
+        self.region.store(at, &Inode { pointers, xattrs, ..old }.encode());
+        Ok(())
+    }
+
+    /// The same of pointers, and of all below them.
+    fn turn_pointers_back(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
+        let kept = self.region.word(kept_at);
+        if kept == 0 {
+            return Ok(());
+        }
+        if levels == 0 {
+            let is_absent = self.region.place(kept)? == Place::Absent;
+            self.region.patch_word(at, if is_absent { 0 } else { kept });
+            return Ok(());
+        }
+        let Some(below) = self.region.pointer_page(kept_at)? else { return Ok(()) };
+        let kept_table = self.region.areas.page(below);
+        // Where there is nothing any more, what was kept is taken as it is.
+        let table = match self.region.pointer_page(at)? {
+            Some(page) => self.region.areas.page(page),
+            None => kept_table,
+        };
+        for slot in 0..POINTERS_PER_BLOCK as usize {
+            self.turn_pointers_back(table + 8 * slot, kept_table + 8 * slot, levels - 1)?;
+        }
+        if table == kept_table {
+            self.region.patch_word(at, kept);
+        }
+        Ok(())
+    }
+}
+
+const _: () = assert!(MAX_FILE_BLOCKS * INODES_PER_PAGE as u64 >= 1 << 31);

@@ -1,0 +1,200 @@
+//! Power is cut while snapshots are made and deleted, and while what they keep changes.
+
+use crate::crash::expected::difference;
+use crate::crash::machine::{Fs, Image, Lie, Machine, more_cuts, nvram_of, options};
+use crate::crash::recovery::events_of_mount;
+use crate::crash::script::Player;
+use crate::crash::scripted::{Scene, tree_of};
+use crate::crash::tree::Tree;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
+use wearwell_nvmfs::api::{Kind, Result};
+use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::names;
+use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::placement::PlacementKind;
+
+/// What is done between, or cut.
+type Script = fn(&mut Player<'_>) -> Result<()>;
+/// What is cut.
+type Act = fn(&mut Fs);
+
+fn first(player: &mut Player<'_>) -> Result<()> {
+    player.make("a", Kind::File)?;
+    player.make("b", Kind::File)?;
+    player.write("a", 0, 100_000, 1)?;
+    player.write("b", 0, 30_000, 2)
+}
+
+fn second(player: &mut Player<'_>) -> Result<()> {
+    player.write("a", 8_192, 30_000, 3)?;
+    player.make("c", Kind::File)?;
+    player.write("c", 0, 9_000, 4)
+}
+
+fn third(player: &mut Player<'_>) -> Result<()> {
+    player.write("a", 4_000, 70_000, 5)?;
+    player.write("b", 20_000, 30_000, 6)
+}
+
+/// Three states, the first two of which are snapshots.
+fn scene() -> (Scene, Vec<(&'static str, Tree)>) {
+    let mut scene = Scene::new(PlacementKind::Nvmfs);
+    let mut kept = Vec::new();
+    for (name, script) in [("one", first as Script), ("two", second)] {
+        let (machine, mut fs, model) = scene.begin(script);
+        fs.create_snapshot(name, 7).expect("there is room");
+        kept.push((name, tree_of(&model)));
+        scene.end(&machine, fs, model);
+    }
+    let (machine, fs, model) = scene.begin(third);
+    scene.end(&machine, fs, model);
+    (scene, kept)
+}
+
+/// The snapshots of what a cut left, each as it must be; the one that comes or goes is whole, or there is none.
+fn look(image: &Image, kept: &[(&str, Tree)], changing: &str) -> std::result::Result<(), String> {
+    let mount = |image: &Image| {
+        let nvram = PlainNvram::from(image.nvram.clone());
+        Nvmfs::mount(nvram, Arc::new(image.ssd.clone()), options()).map_err(|error| error.to_string())
+    };
+    let (fs, _) = mount(image)?;
+    fs.store().check()?;
+    let there: Vec<String> = fs.store().snapshots().map(|one| one.name.clone()).collect();
+    let (nvram, ssd) = (fs.store().region.bytes().to_vec(), Arc::clone(fs.store().ssd()));
+    for (name, tree) in kept {
+        if !there.iter().any(|one| one == name) {
+            if *name == changing { continue } else { return Err(format!("{name} is gone")) }
+        }
+        let opened =
+            Nvmfs::mount_snapshot(PlainNvram::from(nvram.clone()), Arc::clone(&ssd), options(), name);
+        let (mut view, _) = opened.map_err(|error| format!("{name}: {error}"))?;
+        view.store().check()?;
+        let problems = names::check::check(&view.store().region).map_err(|error| error.to_string())?;
+        let found = Tree::of(&mut view)?;
+        if found.nodes != tree.nodes || !problems.is_empty() {
+            return Err(format!("{name}: {problems:?}\n  {}", difference(tree, &found)));
+        }
+    }
+    Ok(())
+}
+
+/// The files, which nobody changed. (Of blocks in use some are snapshots'.)
+fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
+    let (_, mut fs) = image.mount(Lie::Nothing)?;
+    let found = Tree::of(&mut fs)?;
+    let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
+    match found.nodes == expected.nodes && wrong.is_empty() {
+        true => Ok(()),
+        false => Err(format!("files: {wrong:?} {}", difference(expected, &found))),
+    }
+}
+
+/// Cuts at every event of what is done, and again while that is mounted.
+fn cut_all(scene: &Scene, kept: &[(&str, Tree)], changing: &str, act: Act) -> u64 {
+    let begin = || -> (Machine, Fs) {
+        let (machine, fs, _) = scene.begin(|_| Ok(()));
+        (machine, fs)
+    };
+    let (machine, mut fs) = begin();
+    let start = machine.power.events();
+    act(&mut fs);
+    let end = machine.power.events();
+    let expected = tree_of(&scene.model);
+    for event in start..=end {
+        let (machine, mut fs) = begin();
+        machine.power.cut_at(event);
+        act(&mut fs);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
+            let told = |problem| panic!("{changing}, event {event}: {problem}");
+            look_at_files(&image, &expected).unwrap_or_else(told);
+            look(&image, kept, changing).unwrap_or_else(told);
+            if event % 7 == 0 {
+                cut_mount(&image, kept, changing, &mut random).unwrap_or_else(told);
+            }
+        }
+    }
+    end - start
+}
+
+/// Cuts the mount after a cut at some of its events.
+fn cut_mount(
+    image: &Image,
+    kept: &[(&str, Tree)],
+    changing: &str,
+    random: &mut Xoshiro256PlusPlus,
+) -> std::result::Result<(), String> {
+    let events = events_of_mount(image)?;
+    let step = (events / (4 * more_cuts())).max(1) as usize;
+    for second in (0..events).rev().step_by(step) {
+        let (machine, fs) = image.mount_until(Lie::Nothing, Some(second))?;
+        for image in machine.crashes(&nvram_of(fs), 1, random) {
+            look(&image, kept, changing)
+                .map_err(|problem| format!("cut again at event {second}: {problem}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_snapshot_is_made_or_not() {
+    let (scene, mut kept) = scene();
+    kept.push(("new", tree_of(&scene.model)));
+    let events = cut_all(&scene, &kept, "new", |fs| fs.create_snapshot("new", 9).expect("there is room"));
+    assert!(events > 5, "{events}");
+}
+
+#[test]
+fn a_snapshot_is_there_or_goes_and_others_stay() {
+    let (scene, kept) = scene();
+    for (name, act) in [
+        ("one", (|fs| fs.delete_snapshot("one").expect("it is there")) as Act),
+        ("two", |fs| fs.delete_snapshot("two").expect("it is there")),
+    ] {
+        let events = cut_all(&scene, &kept, name, act);
+        assert!(events > 30, "{name}: {events}");
+    }
+}
+
+/// Power is cut while the file system changes: what snapshots have stays.
+fn cut_changes(script: Script) {
+    let (mut scene, mut kept) = scene();
+    let (machine, mut fs, model) = scene.begin(|_| Ok(()));
+    fs.create_snapshot("three", 9).expect("there is room");
+    kept.push(("three", tree_of(&model)));
+    scene.end(&machine, fs, model);
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    let start = machine.power.events();
+    scene.play(&mut fs, script);
+    let end = machine.power.events();
+    let step = ((end - start) / (120 * more_cuts())).max(1) as usize;
+    for event in (start..=end).step_by(step) {
+        let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+        machine.power.cut_at(event);
+        scene.play(&mut fs, script);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
+        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
+            look(&image, &kept, "").unwrap_or_else(|problem| panic!("event {event}: {problem}"));
+        }
+    }
+}
+
+#[test]
+fn what_is_written_over_while_power_goes_is_kept() {
+    cut_changes(|player| {
+        player.write("a", 0, 50_000, 7)?;
+        player.make("d", Kind::File)?;
+        player.write("d", 0, 20_000, 8)
+    });
+}
+
+#[test]
+fn what_is_cut_off_or_removed_while_power_goes_is_kept() {
+    cut_changes(|player| {
+        player.resize("a", 10_000)?;
+        player.unlink("b")?;
+        player.unlink("c")
+    });
+}
